@@ -1,0 +1,40 @@
+# One virtual environment serves every target; it is built on first use from constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+PYTEST := $(BIN)/python -m pytest -n 2
+HOOK := --jaxtyping-packages=regard,beartype.beartype
+
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test check bench soak clean
+
+demo: $(READY)  ## the three stages on a worked example
+	$(BIN)/regard show scaled_dot --steps
+
+test: $(READY)  ## everything that must hold; shapes are checked in the first run, compiling and exporting exclude that check
+	$(PYTEST) $(HOOK) -m "not unhooked and not soak"
+	$(PYTEST) -m "unhooked and not soak"
+
+check: $(READY)  ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: $(READY)  ## speed and memory beside PyTorch, appended to benchmarks/results/
+	$(BIN)/regard bench attention
+
+soak: $(READY)  ## the long counts
+	$(PYTEST) $(HOOK) -m "soak and not unhooked"
+	$(PYTEST) -m "soak and unhooked" --timeout 1200
+
+clean:  ## remove the environment and the caches
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# torch goes first: with its version pinned, nothing that comes later asks for another build of it.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet torch
+	$(BIN)/python -m pip install --quiet --editable ".[test,dev]"
+	touch $@
