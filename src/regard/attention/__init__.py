@@ -1,0 +1,24 @@
+"""Attention in three visible stages: score -> normalise -> combine.
+
+The stages are here by class name too: `from regard.attention import attend, Additive, Sparsemax, Causal`.
+"""
+
+from typing import Any
+
+from regard import kernels, lookup
+from regard.attention.attend import attend
+from regard.attention.heads import MultiHead
+from regard.attention.module import Attention
+from regard.attention.types import Attended, Encoded, Memory, Normaliser, Sampled, Score
+
+__all__ = ["Attended", "Attention", "Encoded", "Memory", "MultiHead", "Normaliser", "Sampled", "Score", "attend"]
+
+kernels.load()
+
+
+def __getattr__(name: str) -> Any:
+    for kind in lookup.FINDABLE:
+        for stem in lookup.names(kind):
+            if lookup.class_name(stem) == name:
+                return lookup.find(stem, kind)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

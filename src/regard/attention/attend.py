@@ -1,0 +1,95 @@
+"""Attention in three stages, on one screen: the reference for every kernel.
+
+score(query, key) -> scores               how well does each key fit the query
+normalise(scores, allowed) -> weights     turn fit into a share of attention; the scope says what is allowed at all
+weights @ value -> context                read
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard import kernels
+from regard.attention.check import check
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.per_head import spread
+from regard.attention.scope import Offset, Scope
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.statistics import measure
+from regard.attention.types import Attended, Memory, Normaliser, Request, Score
+
+
+def attend(
+    query: Float[Tensor, "batch heads queries query"],
+    key: Float[Tensor, "batch key_heads keys key"],
+    value: Float[Tensor, "batch key_heads keys value"],
+    *,
+    score: Score = ScaledDot(),
+    normalise: Normaliser = Softmax(),
+    scope: Scope = Everywhere(),
+    dropout: float = 0.0,
+    offset: Offset | None = None,
+    impl: str = "auto",
+    weights: bool = False,
+    statistics: tuple[str, ...] = (),
+) -> Attended:
+    """Read from `value` what each query finds by comparing itself with `key`.
+
+    The keys may have fewer heads than the queries: each then serves a group of neighbouring query heads. `offset` is the
+    position of the first query; by default the last query stands at the last key. `impl` picks the reference, a fused
+    kernel, or ("auto") the kernel if one covers the request. Dropout falls on the weights, between normalise and combine;
+    the weights returned are those before it.
+    """
+    check(query, key, value, score, normalise, scope, statistics)
+    return read(
+        query,
+        Memory(score.prepare(key), value),
+        score=score,
+        normalise=normalise,
+        scope=scope,
+        dropout=dropout,
+        offset=offset,
+        impl=impl,
+        weights=weights,
+        statistics=statistics,
+    )
+
+
+def read(
+    query: Float[Tensor, "batch heads queries query"],
+    memory: Memory,
+    *,
+    score: Score,
+    normalise: Normaliser,
+    scope: Scope,
+    dropout: float = 0.0,
+    offset: Offset | None = None,
+    impl: str = "auto",
+    weights: bool = False,
+    statistics: tuple[str, ...] = (),
+) -> Attended:
+    """`attend` for keys that were prepared beforehand, by the fastest way that covers the request."""
+    if offset is None:
+        offset = torch.sym_max(memory.keys.shape[2] - query.shape[2], 0)  # type: ignore[no-untyped-call]
+    request = Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
+    kernel = kernels.choose(request, impl)
+    return compose(request) if kernel is None else kernel.run(request)
+
+
+def compose(request: Request) -> Attended:
+    """The three stages, one after the other. Everything else in this package that attends must equal this."""
+    heads = request.query.shape[1]
+    allowed = request.allowed
+    scores = request.score(request.query, spread(request.keys, heads))
+    normalised = request.normalise(scores, allowed)
+    weights, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
+    kept = F.dropout(weights, request.dropout) if request.dropout else weights
+    context = kept @ spread(request.values, heads)
+    return Attended(
+        context=context,
+        weights=weights if request.weights else None,
+        statistics=measure(weights, allowed, request.statistics),
+        sampled=sampled,
+    )

@@ -1,0 +1,58 @@
+"""Bad input to attend() is refused here, in one sentence: what was needed, what was given, what to do."""
+
+import math
+from typing import Any
+
+from torch import Tensor
+
+from regard.attention.scope import Scope
+from regard.attention.statistics import known
+
+
+def check(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any, scope: Any, statistics: Any) -> None:
+    """Raise where these make no sense together."""
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.ndim != 4:
+            raise ValueError(
+                f"attend needs a {name} of (batch, heads, positions, dim), got {tuple(tensor.shape)}; "
+                "one head is tensor[:, None]"
+            )
+    if not (query.shape[0] == key.shape[0] == value.shape[0]):
+        raise ValueError(
+            f"attend needs one batch size, got {query.shape[0]} queries, {key.shape[0]} keys, {value.shape[0]} values"
+        )
+    if key.shape[1:3] != value.shape[1:3]:
+        raise ValueError(
+            f"attend needs a value for each key, got keys of (heads, keys) {tuple(key.shape[1:3])} "
+            f"and values of {tuple(value.shape[1:3])}"
+        )
+    if query.shape[1] % key.shape[1]:
+        raise ValueError(
+            f"{query.shape[1]} query heads cannot share {key.shape[1]} key heads evenly; "
+            f"choose a number of key heads that divides {query.shape[1]}"
+        )
+    stages(score, normalise, scope)
+    known(statistics)
+
+
+def stages(score: Any, normalise: Any, scope: Any) -> None:
+    """Raise where something is not a stage, or where a score and a normaliser make no sense together."""
+    for role, stage, mark, example in (
+        ("score", score, "prepare", "ScaledDot()"),
+        ("normalise", normalise, "sums_to_one", "Softmax()"),
+    ):
+        if isinstance(stage, type) or not callable(stage) or not hasattr(stage, mark):
+            raise TypeError(
+                f"{role} needs a built stage such as {example}, got {stage!r}; regard.find(name) gives the class"
+            )
+    if isinstance(scope, Tensor):
+        raise TypeError(
+            f"scope needs a Scope such as Causal(), got a {scope.dtype} tensor; "
+            "a boolean mask of (batch, keys), True where a key may be seen, becomes Padding(mask)"
+        )
+    if not isinstance(scope, Scope):
+        raise TypeError(f"scope needs a Scope such as Causal(), got {scope!r}; regard.find(name) gives the class")
+    refuses = getattr(normalise, "refuses", None)
+    reason = refuses(getattr(score, "highest", math.inf)) if refuses else None
+    if reason:
+        raise ValueError(f"{type(score).__name__} and {type(normalise).__name__} make no sense together: {reason}")

@@ -1,0 +1,160 @@
+"""Multi-head attention: several attentions side by side, each on its own projection."""
+
+from typing import Any, Literal, Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.module import Attention
+from regard.attention.types import Encoded, Memory, Score
+
+
+class MultiHead(Attention):
+    """Let each head look for something else, then put together what they found.
+
+        head_h = attend(W_h^Q query, W_h^K source, W_h^V source)
+        context = W^O merge(head_1, ..., head_H)
+
+    Vaswani et al. 2017, section 3.2.2, https://arxiv.org/abs/1706.03762
+    Any score works in the heads, with one set of parameters each. `key_heads` below `heads` lets groups of query heads
+    share keys and values (Ainslie et al. 2023, section 2.2, https://arxiv.org/abs/2305.13245), and key_heads=1 all of them
+    (Shazeer 2019, section 3, https://arxiv.org/abs/1911.02150). `merge` joins the heads by "concat", "sum" or "mean";
+    `output` projects the result back to the size of the query, or not. With sum_scores the heads' scores are added up
+    before one normalisation, so that all of them look at the same place.
+
+    Self-attention remembers the query itself; decoding one token at a time extends the memory by it:
+
+        memory = heads.extend(memory, token)          None to begin with
+        attended = heads(token, memory)               the token stands last, so the scope needs no offset
+    """
+
+    def __init__(
+        self,
+        query: int,
+        key: int | None = None,
+        value: int | None = None,
+        *,
+        heads: int = 8,
+        key_heads: int | None = None,
+        size: int | None = None,
+        score: Any = "scaled_dot",
+        normalise: Any = "softmax",
+        scope: Any = "everywhere",
+        merge: Literal["concat", "sum", "mean"] = "concat",
+        output: bool = True,
+        sum_scores: bool = False,
+        bias: bool = True,
+        dropout: float = 0.0,
+        impl: str = "auto",
+    ):
+        size = query if size is None else size
+        key_heads = heads if key_heads is None else key_heads
+        if heads < 1 or size % heads:
+            raise ValueError(f"MultiHead needs a size that its heads divide, got size {size} and {heads} heads")
+        if key_heads < 1 or heads % key_heads:
+            raise ValueError(f"MultiHead needs key heads that divide its heads, got {key_heads} for {heads} heads")
+        if merge not in ("concat", "sum", "mean"):
+            raise ValueError(f"merge needs to be 'concat', 'sum' or 'mean', got {merge!r}")
+        self.head = size // heads
+        super().__init__(
+            query,
+            key,
+            value,
+            size=size,
+            score="dot",
+            normalise=normalise,
+            scope=scope,
+            bias=bias,
+            dropout=dropout,
+            impl=impl,
+        )
+        key = query if key is None else key
+        value = key if value is None else value
+        self.key = nn.Linear(key, key_heads * self.head, bias)
+        self.value = nn.Linear(value, key_heads * self.head, bias)
+        self.choose(score, normalise, scope, query=self.head, key=self.head, heads=heads)
+        if sum_scores:
+            self.score = SummedHeads(self.score)
+        self.how = merge
+        merged = size if merge == "concat" else self.head
+        self.output = nn.Linear(merged, query, bias) if output else nn.Identity()
+        self.size = query if output else merged
+        self.heads, self.key_heads = heads, key_heads
+
+    def extend(self, memory: Memory | None, encoded: Encoded | Float[Tensor, "batch time key"]) -> Memory:
+        """The memory with more behind its end: the cache of incremental decoding."""
+        more = self.remember(encoded)
+        if memory is None:
+            return more
+        return Memory(
+            torch.cat((memory.keys, more.keys), dim=2),
+            torch.cat((memory.values, more.values), dim=2),
+            _join(memory, more),
+        )
+
+    def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
+        """Cut the last axis into heads."""
+        batch, time, size = data.shape
+        return data.view(batch, time, size // self.head, self.head).transpose(1, 2)
+
+    def merge(self, context: Float[Tensor, "batch heads queries head"]) -> Float[Tensor, "batch queries size"]:
+        """Join the heads."""
+        if self.how == "concat":
+            return context.transpose(1, 2).flatten(2)
+        return context.sum(1) if self.how == "sum" else context.mean(1)
+
+    @classmethod
+    def from_torch(cls, other: nn.MultiheadAttention) -> Self:
+        """The same attention as PyTorch's module, with a copy of its parameters. Ours always takes the batch first."""
+        if other.bias_k is not None or other.add_zero_attn:
+            raise ValueError("from_torch needs a module without add_bias_kv and add_zero_attn: no stage here adds keys")
+        size, heads = other.embed_dim, other.num_heads
+        made = cls(
+            size,
+            other.kdim,
+            other.vdim,
+            heads=heads,
+            bias=other.in_proj_bias is not None,
+            dropout=other.dropout,
+        )
+        if other.in_proj_weight is not None:
+            weights = other.in_proj_weight.chunk(3)
+        else:
+            weights = (other.q_proj_weight, other.k_proj_weight, other.v_proj_weight)
+        copies = dict(zip(("query.weight", "key.weight", "value.weight"), weights, strict=True))
+        if other.in_proj_bias is not None:
+            copies |= dict(zip(("query.bias", "key.bias", "value.bias"), other.in_proj_bias.chunk(3), strict=True))
+        copies |= {f"output.{name}": parameter for name, parameter in other.out_proj.named_parameters()}
+        made.load_state_dict(copies)
+        return made.to(other.out_proj.weight).train(other.training)
+
+
+class SummedHeads(nn.Module):
+    """A score whose heads agree: their scores are added up, and one normalisation serves them all."""
+
+    def __init__(self, inner: Score):
+        super().__init__()
+        self.inner = inner
+
+    def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch prepared_heads keys dim"]:
+        """The key's side of the score inside."""
+        return self.inner.prepare(key)
+
+    def forward(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
+    ) -> Float[Tensor, "batch 1 queries keys"]:
+        return self.inner(query, prepared).sum(1, keepdim=True)
+
+
+def _join(memory: Memory, more: Memory) -> Tensor | None:
+    """One mask for both, unless neither has any."""
+    if memory.keep is None and more.keep is None:
+        return None
+    return torch.cat([_kept(memory), _kept(more)], dim=1)
+
+
+def _kept(memory: Memory) -> Tensor:
+    if memory.keep is not None:
+        return memory.keep
+    return torch.ones_like(memory.values[:, 0, :, 0], dtype=torch.bool)

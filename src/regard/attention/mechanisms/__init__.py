@@ -1,0 +1,9 @@
+"""Mechanisms: what a paper calls its attention, as one composition of stages, or with state between steps."""
+
+from typing import Any
+
+from regard import lookup
+
+
+def __getattr__(name: str) -> Any:
+    return lookup.attribute(__name__, name)

@@ -1,0 +1,18 @@
+"""The Transformer's attention."""
+
+from typing import Any
+
+from regard.attention.heads import MultiHead
+
+
+class Transformer(MultiHead):
+    """Several heads of scaled dot products, softmax, concatenated and projected.
+
+        softmax(Q Kᵀ / √d) V  in each head
+
+    Vaswani et al. 2017, eq. 1 and section 3.2.2, https://arxiv.org/abs/1706.03762
+    Cost: time O(T S d), memory O(T d) where a fused kernel runs.
+    """
+
+    def __init__(self, query: int, key: int | None = None, heads: int = 8, **options: Any):
+        super().__init__(query, key, heads=heads, score="scaled_dot", **options)

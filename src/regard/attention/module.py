@@ -1,0 +1,120 @@
+"""Attention as a module: what a model holds. Remember a source once, then ask it as often as there are queries."""
+
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard import lookup
+from regard.attention.attend import read
+from regard.attention.check import stages
+from regard.attention.scope import Offset
+from regard.attention.scope.padding import Padding
+from regard.attention.statistics import known
+from regard.attention.types import Attended, Encoded, Memory, State
+
+
+class Attention(nn.Module):
+    """One head of attention, with or without learned projections: every mechanism has this face.
+
+        memory = attention.remember(encoded)          once per source: projects, prepares, cleans the padding
+        state = attention.start(memory)               () here; what a mechanism with state carries between steps
+        attended = attention(query, memory, state)    as often as needed
+
+    `score`, `normalise` and `scope` are stages, their classes or their names. A score that learns is built for the sizes at
+    hand. Without `size` the query and the source are compared as they are, which is how Bahdanau and Luong do it; with it,
+    query, keys and values are first projected to that size.
+    """
+
+    def __init__(
+        self,
+        query: int,
+        key: int | None = None,
+        value: int | None = None,
+        *,
+        size: int | None = None,
+        score: Any = "scaled_dot",
+        normalise: Any = "softmax",
+        scope: Any = "everywhere",
+        bias: bool = True,
+        dropout: float = 0.0,
+        impl: str = "auto",
+    ):
+        super().__init__()
+        key = query if key is None else key
+        value = key if value is None else value
+        self.query: nn.Module = nn.Identity() if size is None else nn.Linear(query, size, bias)
+        self.key: nn.Module = nn.Identity() if size is None else nn.Linear(key, size, bias)
+        self.value: nn.Module = nn.Identity() if size is None else nn.Linear(value, size, bias)
+        self.output: nn.Module = nn.Identity()
+        self.choose(score, normalise, scope, query=size or query, key=size or key)
+        self.size = size or value
+        self.dropout, self.impl = dropout, impl
+
+    def choose(self, score: Any, normalise: Any, scope: Any, **sizes: int) -> None:
+        """Take the three stages, building those that are given by name or class."""
+        self.score = lookup.build(score, "score", **sizes)
+        self.normalise = lookup.build(normalise, "normalise", **sizes)
+        self.scope = lookup.build(scope, "scope", **sizes)
+        stages(self.score, self.normalise, self.scope)
+
+    def remember(self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None) -> Memory:
+        """Everything about a source that no query changes. `values` replaces the source where keys and values differ.
+
+        Rows outside `keep` are zeroed first, so that whatever stands there, NaN included, reaches nobody.
+        """
+        encoded = Encoded(encoded) if isinstance(encoded, Tensor) else encoded
+        keep = encoded.keep
+        data = encoded.data if keep is None else encoded.data.masked_fill(~keep[..., None], 0.0)
+        if values is None:
+            values = data
+        elif keep is not None:
+            values = values.masked_fill(~keep[..., None], 0.0)
+        return Memory(self.score.prepare(self.split(self.key(data))), self.split(self.value(values)), keep)
+
+    def start(self, memory: Memory) -> State:
+        """The state before the first step: nothing."""
+        return ()
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch queries query"],
+        memory: Memory,
+        state: State = (),
+        *,
+        offset: Offset | None = None,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+    ) -> Attended:
+        """Read from the memory what each query finds there."""
+        if query.ndim != 3:
+            raise ValueError(
+                f"{type(self).__name__} needs a query of (batch, queries, dim), got {tuple(query.shape)}; "
+                "one query a row is query[:, None]"
+            )
+        known(statistics)
+        attended = read(
+            self.split(self.query(query)),
+            memory,
+            score=self.score,
+            normalise=self.normalise,
+            scope=self.scope if memory.keep is None else self.scope & Padding(memory.keep),
+            dropout=self.dropout if self.training else 0.0,
+            offset=offset,
+            impl=self.impl,
+            weights=weights,
+            statistics=statistics,
+        )
+        return attended._replace(context=self.output(self.merge(attended.context)), state=state)
+
+    def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
+        """Give the data its axis of heads: there is one."""
+        return data[:, None]
+
+    def merge(self, context: Float[Tensor, "batch heads queries head"]) -> Float[Tensor, "batch queries size"]:
+        """Take the axis of heads away."""
+        return context[:, 0]
+
+    def extra_repr(self) -> str:
+        stages = ((name, getattr(self, name)) for name in ("score", "normalise", "scope"))
+        return ", ".join(f"{name}={stage}" for name, stage in stages if not isinstance(stage, nn.Module))

@@ -1,0 +1,37 @@
+"""A linear map with one set of parameters per head."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class PerHead(nn.Module):
+    """y_h = W_h x_h: as many matrices as there are heads; with heads=1 all heads share one.
+
+    Fewer heads come in than there are matrices when keys are shared by groups of query heads: each input head then
+    serves `heads / input heads` neighbouring matrices.
+    """
+
+    def __init__(self, size: int, out: int, heads: int = 1):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(heads, out, size))
+        nn.init.uniform_(self.weight, -1 / math.sqrt(size), 1 / math.sqrt(size))
+
+    def forward(self, data: Float[Tensor, "batch in_heads time size"]) -> Float[Tensor, "batch out_heads time out"]:
+        return spread(data, len(self.weight)) @ self.weight.mT
+
+    def extra_repr(self) -> str:
+        heads, out, size = self.weight.shape
+        return f"{size}, {out}, heads={heads}"
+
+
+def spread(data: Float[Tensor, "batch groups time size"], heads: int) -> Float[Tensor, "batch heads time size"]:
+    """Give each of `heads` heads the group it belongs to; one head for all, or all there are, stay as they are."""
+    groups = data.shape[1]
+    if heads in (1, groups) or groups == 1:
+        return data
+    if heads % groups:
+        raise ValueError(f"{heads} heads cannot share {groups} key heads evenly; choose a divisor of {heads}")
+    return data.repeat_interleave(heads // groups, dim=1)

@@ -1,0 +1,52 @@
+"""Positions: what tells attention, which is blind to order, where things stand."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard import lookup
+from regard.attention.scope import Offset
+
+
+class Positions(nn.Module, ABC):
+    """A vector for each position, added to the input or set beside it.
+
+    join="add" needs vectors as wide as the input; join="concat" lets both keep their own room, and the result is wider by
+    `size`. `offset` is the position of the first element: one number, or one per batch row.
+    """
+
+    def __init__(self, size: int, join: Literal["add", "concat"] = "add"):
+        super().__init__()
+        if size < 1:
+            raise ValueError(f"{type(self).__name__} needs a size of 1 or more, got {size}")
+        if join not in ("add", "concat"):
+            raise ValueError(f"join needs to be 'add' or 'concat', got {join!r}")
+        self.size, self.join = size, join
+
+    @abstractmethod
+    def at(self, positions: Int[Tensor, "*places"]) -> Float[Tensor, "*places size"]:
+        """The vectors of these positions."""
+
+    def width(self, data: int) -> int:
+        """How wide the result is when the input is `data` wide."""
+        return data if self.join == "add" else data + self.size
+
+    def forward(self, data: Float[Tensor, "batch time dim"], offset: Offset = 0) -> Float[Tensor, "batch time out"]:
+        batch, time, dim = data.shape
+        if self.join == "add" and dim != self.size:
+            raise ValueError(
+                f"{type(self).__name__} of size {self.size} cannot be added to an input of size {dim}; "
+                f"build it with size {dim}, or with join='concat'"
+            )
+        first = offset[:, None] if isinstance(offset, Tensor) else offset
+        vectors = self.at(torch.arange(time, device=data.device)[None] + first).to(data.dtype)
+        if self.join == "add":
+            return data + vectors
+        return torch.cat((data, vectors.expand(batch, time, self.size)), dim=-1)
+
+
+def __getattr__(name: str) -> Any:
+    return lookup.attribute(__name__, name)

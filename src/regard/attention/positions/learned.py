@@ -1,0 +1,39 @@
+"""Learned positions: one trained vector for each place."""
+
+from typing import Literal
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.positions import Positions
+from regard.attention.scope import Offset
+
+
+class Learned(Positions):
+    """A table with one trained vector for each of `limit` positions.
+
+        PE(p) = table[p]
+
+    Gehring et al. 2017, section 3.1, https://arxiv.org/abs/1705.03122
+    Positions that no training example reached keep their random start; a sequence longer than the table is refused.
+    Cost: time O(T d), memory O(limit d).
+    """
+
+    def __init__(self, size: int, join: Literal["add", "concat"] = "add", limit: int = 1024):
+        super().__init__(size, join)
+        self.limit = limit
+        self.table = nn.Embedding(limit, size)
+        nn.init.normal_(self.table.weight, std=size**-0.5)
+
+    def at(self, positions: Int[Tensor, "*places"]) -> Float[Tensor, "*places size"]:
+        vectors: Tensor = self.table(positions)
+        return vectors
+
+    def forward(self, data: Float[Tensor, "batch time dim"], offset: Offset = 0) -> Float[Tensor, "batch time out"]:
+        last = data.shape[1] + (int(offset.max()) if isinstance(offset, Tensor) else offset)
+        if last > self.limit:
+            raise ValueError(
+                f"Learned has vectors for {self.limit} positions, and met position {last}; "
+                f"build it with limit={last} or more, or use Sinusoidal, which has no last position"
+            )
+        return super().forward(data, offset)

@@ -1,0 +1,32 @@
+"""Sinusoidal positions: waves of many lengths."""
+
+import math
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.positions import Positions
+
+
+class Sinusoidal(Positions):
+    """Sines and cosines whose wavelengths grow from 2π to 2π base: no parameters, and no last position.
+
+        PE(p)_{2i} = sin(p / base^{2i/d}),    PE(p)_{2i+1} = cos(p / base^{2i/d})
+
+    A step of k turns each pair by a fixed angle, so PE(p + k) is a linear function of PE(p).
+    Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762
+    Cost: time and memory O(T d).
+    """
+
+    def __init__(self, size: int, join: Literal["add", "concat"] = "add", base: float = 10_000.0):
+        super().__init__(size, join)
+        self.base = base
+
+    def at(self, positions: Int[Tensor, "*places"]) -> Float[Tensor, "*places size"]:
+        pairs = (self.size + 1) // 2
+        even = torch.arange(pairs, device=positions.device, dtype=torch.float64) * (2 / self.size)
+        angles = positions[..., None] * torch.exp(-math.log(self.base) * even)
+        waves = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # sine and cosine take turns
+        return waves[..., : self.size].to(torch.get_default_dtype())

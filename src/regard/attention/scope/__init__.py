@@ -1,0 +1,102 @@
+"""Scopes: which keys a query may see at all.
+
+A scope is a predicate over positions with the signature of FlexAttention's `mask_mod`, so that one object serves the
+reference, the fused kernels and `torch.nn.attention.flex_attention`. Scopes compose: `Causal() & Local(4) | Prefix(2)`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from regard import lookup
+
+Offset = int | Int[Tensor, " batch"]
+"""The position of the first query: one number, or one per batch row."""
+
+
+class Scope(ABC):
+    """allowed(b, h, q, k) is True where query q of head h in row b may see key k."""
+
+    @abstractmethod
+    def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor: ...
+
+    def __and__(self, other: "Scope") -> "Scope":
+        return And(self, other)
+
+    def __or__(self, other: "Scope") -> "Scope":
+        return Or(self, other)
+
+    def __invert__(self) -> "Scope":
+        return Not(self)
+
+    def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
+        """Raise where this scope was made for other sizes. Most fit all."""
+
+    def allowed(
+        self, batch: int, heads: int, queries: int, keys: int, offset: Offset, device: torch.device
+    ) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
+        """The predicate over all positions at once, no larger than it has to be; None where everything is allowed."""
+        self.check(batch, heads, queries, keys)
+        b = torch.arange(batch, device=device)[:, None, None, None]
+        h = torch.arange(heads, device=device)[None, :, None, None]
+        q = torch.arange(queries, device=device)[None, None, :, None]
+        k = torch.arange(keys, device=device)[None, None, None, :]
+        first = offset[:, None, None, None].to(device) if isinstance(offset, Tensor) else offset
+        allowed = self(b, h, q + first, k)
+        return allowed.expand(*allowed.shape[:-1], keys)
+
+    @classmethod
+    def sample(cls, batch: int, keys: int) -> Self:
+        """A scope of this kind that fits a batch of this size and hides something: for tests, drawings and docs."""
+        return cls()
+
+
+@dataclass(frozen=True)
+class And(Scope):
+    """Allowed by both."""
+
+    left: Scope
+    right: Scope
+
+    def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return self.left(b, h, q, k) & self.right(b, h, q, k)
+
+    def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
+        self.left.check(batch, heads, queries, keys)
+        self.right.check(batch, heads, queries, keys)
+
+
+@dataclass(frozen=True)
+class Or(Scope):
+    """Allowed by either."""
+
+    left: Scope
+    right: Scope
+
+    def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return self.left(b, h, q, k) | self.right(b, h, q, k)
+
+    def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
+        self.left.check(batch, heads, queries, keys)
+        self.right.check(batch, heads, queries, keys)
+
+
+@dataclass(frozen=True)
+class Not(Scope):
+    """Allowed where the other is not."""
+
+    inner: Scope
+
+    def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return ~self.inner(b, h, q, k)
+
+    def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
+        self.inner.check(batch, heads, queries, keys)
+
+
+def __getattr__(name: str) -> Any:
+    return lookup.attribute(__name__, name)

@@ -1,0 +1,21 @@
+"""Causal scope: nothing that comes later."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard.attention.scope import Scope
+
+
+@dataclass(frozen=True)
+class Causal(Scope):
+    """The query's own position and everything before it.
+
+        allowed(q, k)  ⇔  k ≤ q
+
+    Vaswani et al. 2017, section 3.2.3, https://arxiv.org/abs/1706.03762
+    Cost: half of the scores are wasted unless a kernel skips them.
+    """
+
+    def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return k <= q

@@ -1,0 +1,21 @@
+"""Others: everything but oneself."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard.attention.scope import Scope
+
+
+@dataclass(frozen=True)
+class Others(Scope):
+    """Every key but the one at the query's own position, which would answer the question with itself.
+
+        allowed(q, k)  ⇔  k ≠ q
+
+    Shin, Lee, Yoon and Jung 2020, "diagonal masking", https://arxiv.org/abs/2004.08097
+    Cost: that of a mask; nothing can be skipped.
+    """
+
+    def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return k != q

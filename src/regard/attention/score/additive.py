@@ -1,0 +1,44 @@
+"""Additive attention, Bahdanau's."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.per_head import PerHead
+from regard.attention.score import fits
+
+
+class Additive(nn.Module):
+    """Ask a small network with one hidden layer whether a query and a key belong together.
+
+        score(q, k) = vᵀ tanh(W q + U k)
+
+    Bahdanau, Cho and Bengio 2015, appendix A.1.2, https://arxiv.org/abs/1409.0473
+    Cost: time O(T S hidden) with a tanh for each, and by the plain formula as much memory; the additive kernel keeps T S.
+    """
+
+    def __init__(self, query: int, key: int, hidden: int | None = None, heads: int = 1):
+        super().__init__()
+        hidden = hidden or key
+        self.query, self.key = query, key
+        self.W = PerHead(query, hidden, heads)
+        self.U = PerHead(key, hidden, heads)
+        self.v = PerHead(hidden, 1, heads)
+
+    def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
+        """U k: does not see the query, so it is computed once per source."""
+        fits("Additive", "key", self.key, key.shape[-1])
+        prepared: Tensor = self.U(key)
+        return prepared
+
+    def project(self, query: Float[Tensor, "batch heads queries query"]) -> Float[Tensor, "batch heads queries hidden"]:
+        """W q."""
+        fits("Additive", "query", self.query, query.shape[-1])
+        projected: Tensor = self.W(query)
+        return projected
+
+    def forward(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        hidden = torch.tanh(self.project(query)[:, :, :, None] + prepared[:, :, None])  # batch heads queries keys hidden
+        return (hidden @ self.v.weight.mT[:, None])[..., 0]

@@ -1,0 +1,44 @@
+"""Concatenation, "concat" in Luong et al."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.per_head import PerHead, spread
+from regard.attention.score import fits
+
+
+class Concat(nn.Module):
+    """Put the query and the key side by side and map the pair through one layer.
+
+        score(q, k) = vᵀ tanh(W [q; k])
+
+    Luong, Pham and Manning 2015, section 3.1, between eq. 7 and 8, https://arxiv.org/abs/1508.04025
+    The same family as Additive, since W [q; k] = W₁ q + W₂ k. Without the tanh (tanh=False) the score falls apart into a
+    part for the query and a part for the key, vᵀ W₁ q + vᵀ W₂ k; the first is the same for every key, so it cancels in the
+    softmax, and the weights do not depend on the query at all.
+    Cost: that of Additive.
+    """
+
+    def __init__(self, query: int, key: int, hidden: int | None = None, heads: int = 1, tanh: bool = True):
+        super().__init__()
+        hidden = hidden or key
+        self.query, self.key, self.tanh = query, key, tanh
+        self.W = PerHead(query + key, hidden, heads)
+        self.v = PerHead(hidden, 1, heads)
+
+    def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
+        """The key's half of W: does not see the query, so it is computed once per source."""
+        fits("Concat", "key", self.key, key.shape[-1])
+        return spread(key, len(self.W.weight)) @ self.W.weight[:, :, self.query :].mT
+
+    def project(self, query: Float[Tensor, "batch heads queries query"]) -> Float[Tensor, "batch heads queries hidden"]:
+        """The query's half of W."""
+        fits("Concat", "query", self.query, query.shape[-1])
+        return query @ self.W.weight[:, :, : self.query].mT
+
+    def forward(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        hidden = self.project(query)[:, :, :, None] + prepared[:, :, None]  # batch heads queries keys hidden
+        return ((torch.tanh(hidden) if self.tanh else hidden) @ self.v.weight.mT[:, None])[..., 0]

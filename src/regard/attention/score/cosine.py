@@ -1,0 +1,45 @@
+"""Cosine similarity, the score of content addressing."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.score import same_size
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """The angle between a query and a key, whatever their lengths.
+
+        score(q, k) = β qᵀ k / (‖q‖ ‖k‖)
+
+    Graves, Wayne and Danihelka 2014, section 3.3.1, eq. 5 and 6, https://arxiv.org/abs/1410.5401
+    Unlike the paper, the key strength β (`scale`) is one number and not emitted with each query. At 1 the softmax of a
+    cosine is nearly flat: weights differ by e² at most.
+    Cost: time O(T S d), memory T S; a fused kernel needs no T S.
+    """
+
+    scale: float = 1.0
+
+    def prepare(self, key: Float[Tensor, "batch heads keys dim"]) -> Float[Tensor, "batch heads keys dim"]:
+        """k / ‖k‖."""
+        return _unit(key)
+
+    def project(self, query: Float[Tensor, "batch heads queries dim"]) -> Float[Tensor, "batch heads queries dim"]:
+        """β q / ‖q‖."""
+        return _unit(query) * self.scale
+
+    def __call__(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        same_size("Cosine", query.shape[-1], prepared.shape[-1])
+        return self.project(query) @ prepared.mT
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    """Vectors of length one; a vector of zeros stays zero. The length is taken in single precision at least."""
+    wide = torch.promote_types(vectors.dtype, torch.float32)
+    length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True, dtype=wide)
+    return (vectors / torch.where(length > 0, length, 1.0)).to(vectors.dtype)

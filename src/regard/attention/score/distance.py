@@ -1,0 +1,41 @@
+"""Distance: the nearer, the better."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.score import same_size
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Compare a query and a key by the distance between them, as a Gaussian kernel does.
+
+        score(q, k) = -‖q - k‖² / (2 σ²)
+
+    Kim, Papamakarios and Mnih 2021, "L2 self-attention", https://arxiv.org/abs/2006.04710
+    Unlike the paper, σ² = √d by default, half its exponent: keys of one length then get the weights of ScaledDot.
+    Cost: time O(T S d), memory T S.
+    """
+
+    sigma: float | None = None
+    highest = 0.0
+
+    def __post_init__(self) -> None:
+        if self.sigma is not None and self.sigma <= 0:
+            raise ValueError(f"Distance needs sigma above 0, got {self.sigma}")
+
+    def prepare(self, key: Float[Tensor, "batch heads keys dim"]) -> Float[Tensor, "batch heads keys dim"]:
+        return key
+
+    def __call__(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        same_size("Distance", query.shape[-1], prepared.shape[-1])
+        variance = query.shape[-1] ** 0.5 if self.sigma is None else self.sigma**2
+        wide = torch.promote_types(query.dtype, torch.float32)  # squares overflow soonest
+        q, k = query.to(wide), prepared.to(wide)
+        lengths = q.square().sum(-1)[..., None] + k.square().sum(-1)[..., None, :]
+        return ((q @ k.mT - lengths / 2).clamp_max(0) / variance).to(query.dtype)

@@ -1,0 +1,31 @@
+"""Dot product, "dot" in Luong et al."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.score import same_size
+
+
+@dataclass(frozen=True)
+class Dot:
+    """Compare a query and a key by their product: large where both are large in the same places.
+
+        score(q, k) = qᵀ k
+
+    Luong, Pham and Manning 2015, section 3.1, between eq. 7 and 8, https://arxiv.org/abs/1508.04025
+    Cost: time O(T S d), memory T S; a fused kernel needs no T S.
+    """
+
+    def prepare(self, key: Float[Tensor, "batch heads keys dim"]) -> Float[Tensor, "batch heads keys dim"]:
+        return key
+
+    def project(self, query: Float[Tensor, "batch heads queries dim"]) -> Float[Tensor, "batch heads queries dim"]:
+        return query
+
+    def __call__(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        same_size("Dot", query.shape[-1], prepared.shape[-1])
+        return query @ prepared.mT

@@ -1,0 +1,40 @@
+"""Location, Luong's score that looks at the query alone."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.per_head import PerHead
+from regard.attention.score import fits
+
+
+class Location(nn.Module):
+    """Say from the query alone how well each position fits, without a look at what is there.
+
+        score(q, k at position i) = (W q)_i
+
+    Luong, Pham and Manning 2015, eq. 8, https://arxiv.org/abs/1508.04025
+    The query may be anything that is known at the step, such as [embedding of the last token; decoder state]: only its
+    size counts. There is one row of W for each position, so no source may be longer than `limit`.
+    Cost: time O(T S d), memory T S.
+    """
+
+    def __init__(self, query: int, limit: int = 128, heads: int = 1):
+        super().__init__()
+        self.query, self.limit = query, limit
+        self.W = PerHead(query, limit, heads)
+
+    def prepare(self, key: Float[Tensor, "batch heads keys key"]) -> Float[Tensor, "batch heads keys 1"]:
+        """Nothing of the key is used but that it is there."""
+        if key.shape[2] > self.limit:
+            raise ValueError(
+                f"Location was made for at most {self.limit} keys, got {key.shape[2]}; build it with limit={key.shape[2]}, "
+                "or use a score that looks at the keys, such as Additive"
+            )
+        return key[..., :1]
+
+    def forward(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys 1"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        fits("Location", "query", self.query, query.shape[-1])
+        scores: Tensor = self.W(query)
+        return scores[..., : prepared.shape[2]]

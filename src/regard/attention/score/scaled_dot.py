@@ -1,0 +1,34 @@
+"""Scaled dot product, the score of the Transformer."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.score import same_size
+
+
+@dataclass(frozen=True)
+class ScaledDot:
+    """The dot product, scaled so that its spread does not grow with the size of the vectors.
+
+        score(q, k) = qᵀ k / √d
+
+    Vaswani et al. 2017, eq. 1, https://arxiv.org/abs/1706.03762
+    `scale` replaces 1/√d where it is given.
+    Cost: time O(T S d), memory T S; a fused kernel needs no T S.
+    """
+
+    scale: float | None = None
+
+    def prepare(self, key: Float[Tensor, "batch heads keys dim"]) -> Float[Tensor, "batch heads keys dim"]:
+        return key
+
+    def project(self, query: Float[Tensor, "batch heads queries dim"]) -> Float[Tensor, "batch heads queries dim"]:
+        return query * (query.shape[-1] ** -0.5 if self.scale is None else self.scale)
+
+    def __call__(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        same_size("ScaledDot", query.shape[-1], prepared.shape[-1])
+        return self.project(query) @ prepared.mT

@@ -1,0 +1,141 @@
+"""Where an attention looked, in a few numbers per query or per key.
+
+Each statistic takes weights and what was allowed. `measure` takes them from weights that are there; `sweep` computes the
+weights of a few queries at a time, so that a fused attention can be asked where it looked without ever holding T x S.
+Statistics are for looking at, so `measure` and `sweep` cut the gradient; the functions themselves are differentiable.
+
+Shares are |a| / Σ |a|: for normalisers whose weights sum to one these are the weights.
+"""
+
+import re
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.attention.per_head import spread
+from regard.attention.types import Request
+
+Weights = Float[Tensor, "batch heads queries keys"]
+Row = Float[Tensor, "batch heads queries"]
+Column = Float[Tensor, "batch heads keys"]
+Allowed = Bool[Tensor, "#batch #heads #queries keys"] | None
+
+BLOCK = 1 << 22
+"""How many weights `sweep` holds at a time."""
+
+
+def entropy(weights: Weights) -> Row:
+    """-Σ p log p in nats: 0 when one key has it all, log S when all have the same. exp(entropy) is effective keys."""
+    return -torch.xlogy(shares(weights), shares(weights)).sum(-1)
+
+
+def largest(weights: Weights) -> Row:
+    """The largest weight: how decided the query is."""
+    return weights.amax(-1)
+
+
+def position(weights: Weights) -> Int[Tensor, "batch heads queries"]:
+    """The key with the largest weight."""
+    return weights.argmax(-1)
+
+
+def mean_position(weights: Weights) -> Row:
+    """Σ p k: where attention stands on average."""
+    return shares(weights) @ _ruler(weights)
+
+
+def spread_of_position(weights: Weights) -> Row:
+    """The standard deviation of the position: how wide attention stands around its mean."""
+    ruler, middle = _ruler(weights), mean_position(weights)[..., None]
+    return (shares(weights) * (ruler - middle).square()).sum(-1).sqrt()
+
+
+def received(weights: Weights) -> Column:
+    """Σ_q a: the mass that each key receives from all queries."""
+    return weights.sum(-2)
+
+
+def uniform(weights: Weights, allowed: Allowed) -> Column:
+    """What each key would receive if every query spread itself evenly over the keys it may see.
+
+        uniform_k = Σ_q allowed(q, k) / (number of keys that q may see)
+
+    Queries / keys when all is allowed, and H_n - H_k for a causal scope: divide `received` by it, or every causal model
+    seems to forget its latest tokens.
+    """
+    batch, heads, queries, keys = weights.shape
+    if allowed is None:
+        return weights.new_full((batch, heads, keys), 1.0) * queries / keys
+    seen = allowed.to(weights.dtype)
+    even = seen / seen.sum(-1, keepdim=True).clamp_min(1)
+    return even.expand(batch, heads, queries, keys).sum(-2)
+
+
+def shares(weights: Weights) -> Weights:
+    """|a| / Σ |a|, and zeros for a query that reads nothing."""
+    total = weights.abs().sum(-1, keepdim=True)
+    return weights.abs() / torch.where(total > 0, total, 1.0)
+
+
+BY_QUERY: dict[str, Callable[[Tensor], Tensor]] = {
+    "entropy": entropy,
+    "max": largest,
+    "argmax": position,
+    "mean_position": mean_position,
+    "spread": spread_of_position,
+}
+BY_KEY = ("received", "uniform")
+
+
+def known(names: tuple[str, ...]) -> None:
+    """Raise where a statistic that is asked for does not exist."""
+    for name in names:
+        if name not in BY_QUERY and name not in BY_KEY and not re.fullmatch(r"top_[1-9]\d*", name):
+            raise ValueError(
+                f"there is no statistic {name!r}; there are {', '.join((*BY_QUERY, *BY_KEY))}, and top_3 for the best three"
+            )
+
+
+def measure(weights: Weights, allowed: Allowed, names: tuple[str, ...]) -> dict[str, Tensor]:
+    """The statistics called `names`. top_3 gives the three largest weights, and their keys as top_3_keys."""
+    weights = weights.detach()
+    found: dict[str, Tensor] = {}
+    for name in names:
+        if name in BY_QUERY:
+            found[name] = BY_QUERY[name](weights)
+        elif name == "received":
+            found[name] = received(weights)
+        elif name == "uniform":
+            found[name] = uniform(weights, allowed)
+        else:
+            best = weights.topk(min(int(name[4:]), weights.shape[-1]), dim=-1)
+            found[name], found[f"{name}_keys"] = best.values, best.indices
+    return found
+
+
+@torch.no_grad()
+def sweep(request: Request) -> dict[str, Tensor]:
+    """The statistics of a request whose weights nobody holds, a few queries at a time."""
+    if not request.statistics:
+        return {}
+    batch, heads, queries, _ = request.query.shape
+    keys = spread(request.keys, heads)
+    rows = max(1, BLOCK // max(1, batch * heads * keys.shape[2]))
+    blocks = []
+    for first in range(0, max(queries, 1), rows):
+        part = request._replace(query=request.query[:, :, first : first + rows], offset=request.offset + first)
+        allowed = part.allowed
+        weights = request.normalise(request.score(part.query, keys), allowed)
+        assert isinstance(weights, Tensor), "a stochastic normaliser has no kernel, so nothing to sweep"
+        blocks.append(measure(weights, allowed, request.statistics))
+    return {name: _join([block[name] for block in blocks], name) for name in blocks[0]}
+
+
+def _join(parts: list[Tensor], name: str) -> Tensor:
+    return torch.stack(parts).sum(0) if name in BY_KEY else torch.cat(parts, dim=2)
+
+
+def _ruler(weights: Tensor) -> Tensor:
+    return torch.arange(weights.shape[-1], device=weights.device, dtype=weights.dtype)

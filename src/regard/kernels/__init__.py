@@ -1,0 +1,47 @@
+"""Fused versions of attend(): each file is one, and says what it covers.
+
+A kernel is a module with `covers(request) -> str | None`, None when it computes the same thing as the three stages and
+otherwise the reason why not, and `run(request) -> Attended`.
+"""
+
+from typing import TYPE_CHECKING, Protocol, cast
+
+from regard import lookup
+
+if TYPE_CHECKING:
+    from regard.attention.types import Attended, Request
+
+
+class Kernel(Protocol):
+    """The face of a kernel's module."""
+
+    def covers(self, request: "Request") -> str | None: ...
+
+    def run(self, request: "Request") -> "Attended": ...
+
+
+LOADED: dict[str, Kernel] = {}
+"""Every kernel by name, in the order in which they are asked."""
+
+
+def choose(request: "Request", impl: str) -> Kernel | None:
+    """The kernel that takes this request, or None for the reference. "fused" never falls back in silence."""
+    if impl == "reference":
+        return None
+    if impl not in ("auto", "fused"):
+        raise ValueError(f"impl needs to be 'auto', 'reference' or 'fused', got {impl!r}")
+    reasons = []
+    for name, kernel in LOADED.items():
+        reason = kernel.covers(request)
+        if reason is None:
+            return kernel
+        reasons.append(f"{name} {reason}")
+    if impl == "fused":
+        raise ValueError(f"no kernel covers this request: {'; '.join(reasons)}. impl='auto' takes the reference instead")
+    return None
+
+
+def load() -> None:
+    """Import every kernel file, once, before anything is traced. What a file needs beyond torch it imports when it runs."""
+    for name in lookup.names("kernels"):
+        LOADED[name] = cast(Kernel, lookup.load("kernels", name))

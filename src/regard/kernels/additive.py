@@ -1,0 +1,173 @@
+"""Additive scores in blocks that stay in the cache: attend(score=Additive or Concat, normalise=any, scope=any).
+
+The plain formula holds a tanh for every (batch, query, key, hidden). Here only a block of them ever exists, and it costs a
+division in place of the tanh:
+
+    tanh(q + k) = 1 - 2 r,    r = 1 / (1 + e^{2q} e^{2k}),    d tanh = 4 r (1 - r)
+
+where the exponentials are taken once per query and once per key. Both stay within e^±80 in single precision, so that
+their product may overflow to infinity (r = 0, which is right) but is never 0 times infinity; a block with a larger q or k
+takes the sigmoid of -2 (q + k), which is the same r.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.attend import compose
+from regard.attention.score.additive import Additive
+from regard.attention.score.concat import Concat
+from regard.attention.types import Attended, Request
+
+BLOCK = 1 << 18
+"""Elements of a block for each thread: 1 MiB in single precision, about what a core's own cache holds."""
+
+Tile = tuple[slice, slice, slice]
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    score = request.score
+    if type(score) is not Additive and type(score) is not Concat:
+        return f"needs Additive or Concat, got {type(score).__name__}"
+    if isinstance(score, Concat) and not score.tanh:
+        return "needs Concat with its tanh, got it without"
+    if request.device != "cpu":
+        return f"needs the CPU, got {request.device}"
+    if torch.compiler.is_exporting():
+        return "cannot be exported"
+    return None
+
+
+def run(request: Request) -> Attended:
+    """The three stages with the scores computed in blocks."""
+    assert isinstance(request.score, Additive | Concat)
+    return compose(request._replace(score=Blocked(request.score)))
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """Additive or Concat, computed in blocks."""
+
+    inner: Additive | Concat
+
+    def prepare(self, key: Tensor) -> Tensor:
+        """The key's side, as ever."""
+        return self.inner.prepare(key)
+
+    def __call__(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        return scores(self.inner.project(query), prepared, self.inner.v.weight[:, 0])
+
+
+def scores(
+    query: Float[Tensor, "batch heads queries hidden"],
+    key: Float[Tensor, "batch key_heads keys hidden"],
+    v: Float[Tensor, "v_heads hidden"],
+) -> Float[Tensor, "batch heads queries keys"]:
+    """vᵀ tanh(q + k) for all pairs."""
+    batch, heads, _, hidden = query.shape
+    wide = torch.promote_types(query.dtype, torch.float32)
+    key = key.expand(batch, heads, *key.shape[2:])
+    v = v.expand(heads, hidden)
+    found: Tensor = _forward(query.to(wide), key.to(wide), v.to(wide))
+    return found.to(query.dtype)
+
+
+@torch.library.custom_op("regard::additive_scores", mutates_args=())
+def _forward(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    found = query.new_empty(*query.shape[:3], key.shape[2])
+    for head in range(query.shape[1]):
+        falling = Falling(query[:, head], key[:, head])
+        for (rows, queries, keys), r in falling.tiles():
+            found[rows, head, queries, keys] = r @ (-2 * v[head])
+    return found.add_(v.sum(-1)[:, None, None])
+
+
+@_forward.register_fake
+def _(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    return query.new_empty(*query.shape[:3], key.shape[2])
+
+
+@torch.library.custom_op("regard::additive_scores_backward", mutates_args=())
+def _backward(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    d_query, d_key, d_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
+    for head in range(query.shape[1]):
+        falling = Falling(query[:, head], key[:, head])
+        for (rows, queries, keys), r in falling.tiles():
+            flowing = gradient[rows, head, queries, keys]
+            d_v[head] += flowing.sum() - 2 * (flowing.reshape(-1) @ r.view(-1, r.shape[-1]))
+            r.addcmul_(r, r, value=-1).mul_(flowing[..., None])  # r (1 - r), times what flows back
+            d_query[rows, head, queries] += r.sum(2)
+            d_key[rows, head, keys] += r.sum(1)
+    return d_query.mul_(4 * v[:, None]), d_key.mul_(4 * v[:, None]), d_v
+
+
+@_backward.register_fake
+def _(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.empty_like(query), torch.empty_like(key), torch.empty_like(v)
+
+
+def _keep(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(*inputs)
+
+
+def _differentiate(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[no-untyped-def]
+    found: tuple[Tensor, Tensor, Tensor] = _backward(gradient, *ctx.saved_tensors)
+    return found
+
+
+torch.library.register_autograd("regard::additive_scores", _differentiate, setup_context=_keep)
+
+
+class Falling:
+    """r = (1 - tanh(q + k)) / 2 of one head, a block at a time in one buffer that each block overwrites."""
+
+    def __init__(self, query: Float[Tensor, "batch queries hidden"], key: Float[Tensor, "batch keys hidden"]):
+        self.query, self.key = query, key
+        self.limit = 0.45 * math.log(torch.finfo(query.dtype).max)
+        self.safe = _below(query, self.limit) and _below(key, self.limit)
+        self.e_query = (2 * query.clamp(-self.limit, self.limit)).exp_()
+        self.e_key = (2 * key.clamp(-self.limit, self.limit)).exp_()
+        self.one = query.new_ones(())
+
+    def tiles(self) -> Iterator[tuple[Tile, Float[Tensor, "rows some_queries some_keys hidden"]]]:
+        """Every block of r, and the rows, queries and keys that it is about."""
+        batch, queries, hidden = self.query.shape
+        sizes = _sizes(batch, queries, self.key.shape[1], hidden)
+        buffer = self.query.new_empty(math.prod(sizes) * hidden)
+        for b in range(0, batch, sizes[0]):
+            for t in range(0, queries, sizes[1]):
+                for s in range(0, self.key.shape[1], sizes[2]):
+                    tile = slice(b, b + sizes[0]), slice(t, t + sizes[1]), slice(s, s + sizes[2])
+                    yield tile, self._fill(buffer, *tile)
+
+    def _fill(self, buffer: Tensor, rows: slice, queries: slice, keys: slice) -> Tensor:
+        left, right = self.e_query[rows, queries, None], self.e_key[rows, None, keys]
+        shape = *left.shape[:2], *right.shape[2:]
+        r = buffer[: math.prod(shape)].view(shape)
+        if self.safe or self._is_safe(rows, queries, keys):
+            return torch.addcmul(self.one, left, right, out=r).reciprocal_()
+        return torch.add(self.query[rows, queries, None], self.key[rows, None, keys], out=r).mul_(-2).sigmoid_()
+
+    def _is_safe(self, rows: slice, queries: slice, keys: slice) -> bool:
+        return _below(self.query[rows, queries], self.limit) and _below(self.key[rows, keys], self.limit)
+
+
+def _below(data: Tensor, limit: float) -> bool:
+    return data.numel() == 0 or bool(data.abs().max() <= limit)
+
+
+def _sizes(batch: int, queries: int, keys: int, hidden: int) -> tuple[int, int, int]:
+    """How many rows, queries and keys make a block: some keys, then as many queries, then rows, as there is room for."""
+    room = max(1, BLOCK * torch.get_num_threads() // hidden)
+    some_keys = max(1, min(keys, 64, room))
+    some_queries = max(1, min(queries, room // some_keys))
+    whole = some_keys >= keys and some_queries >= queries
+    rows = max(1, min(batch, room // (some_keys * some_queries))) if whole else 1
+    return rows, some_queries, some_keys

@@ -1,0 +1,108 @@
+"""Find every stage, mechanism and kernel by its file name: the folder is the registry.
+
+File `score/scaled_dot.py` holds `ScaledDot`, and that is all there is to register. Nothing here imports torch, so that
+listing what exists is quick; a file is imported when somebody asks for what is in it.
+"""
+
+import ast
+import difflib
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+PACKAGE = Path(__file__).parent
+
+FOLDERS = {
+    "score": "attention/score",
+    "normalise": "attention/normalise",
+    "scope": "attention/scope",
+    "positions": "attention/positions",
+    "mechanisms": "attention/mechanisms",
+    "kernels": "kernels",
+}
+"""Each kind of thing that has a name, and the folder whose files are those things."""
+
+FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms")
+"""The kinds that `find` looks through when it is told none: a kernel may carry the name of what it makes fast."""
+
+
+def names(kind: str) -> list[str]:
+    """The names of one kind, in alphabetical order."""
+    return sorted(path.stem for path in (PACKAGE / _folder(kind)).glob("[!_]*.py"))
+
+
+def find(name: str, kind: str | None = None) -> type[Any]:
+    """The class called `name`: find("scaled_dot") is ScaledDot."""
+    module = load(locate(name, kind), name)
+    found = getattr(module, class_name(name), None)
+    if not isinstance(found, type):
+        raise LookupError(f"{module.__name__} needs a class called {class_name(name)}, and has none")
+    return found
+
+
+def locate(name: str, kind: str | None = None) -> str:
+    """The kind that `name` belongs to. An unknown name names the nearest; an ambiguous one lists its kinds."""
+    kinds = FINDABLE if kind is None else (kind,)
+    holders = [each for each in kinds if name in names(each)]
+    if len(holders) == 1:
+        return holders[0]
+    if holders:
+        raise LookupError(f"{name!r} is ambiguous: there is one in {', '.join(holders)}; say which with kind=")
+    known = [each for holder in kinds for each in names(holder)]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+    raise LookupError(f"no {kind or 'stage or mechanism'} is called {name!r}{hint}")
+
+
+def load(kind: str, name: str) -> ModuleType:
+    """The module of one file."""
+    return import_module(".".join(("regard", *_folder(kind).split("/"), name)))
+
+
+def every(kind: str) -> Iterator[type[Any]]:
+    """All classes of one kind: what the contract tests run over."""
+    return (find(name, kind) for name in names(kind))
+
+
+def build(what: Any, kind: str, **sizes: int) -> Any:
+    """A stage from its name, its class, or itself.
+
+    A name or a class is built with those of `sizes` that its constructor has a place for; what is already built is
+    returned as it is.
+    """
+    made = find(what, kind) if isinstance(what, str) else what
+    if not isinstance(made, type):
+        return made
+    wanted = inspect.signature(made).parameters
+    return made(**{size: value for size, value in sizes.items() if size in wanted})
+
+
+def summary(name: str, kind: str) -> str:
+    """The first line of a thing's docstring, read without importing it."""
+    tree = ast.parse((PACKAGE / _folder(kind) / f"{name}.py").read_text(encoding="utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name(name)]
+    text = ast.get_docstring(classes[0] if classes else tree) or ""
+    return text.partition("\n")[0]
+
+
+def attribute(module: str, name: str) -> Any:
+    """What a stage folder answers when asked for a class by name: `from regard.attention.score import ScaledDot`."""
+    kind = module.rpartition(".")[2]
+    for stem in names(kind):
+        if class_name(stem) == name:
+            return find(stem, kind)
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def class_name(stem: str) -> str:
+    """scaled_dot -> ScaledDot."""
+    return "".join(word.capitalize() for word in stem.split("_"))
+
+
+def _folder(kind: str) -> str:
+    if kind not in FOLDERS:
+        raise LookupError(f"there is no kind {kind!r}; the kinds are {', '.join(FOLDERS)}")
+    return FOLDERS[kind]
