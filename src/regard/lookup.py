@@ -50,7 +50,7 @@ def locate(name: str, kind: str | None = None) -> str:
     if len(holders) == 1:
         return holders[0]
     if holders:
-        raise LookupError(f"{name!r} is ambiguous: there is one in {', '.join(holders)}; say which with kind=")
+        raise LookupError(f"{name!r} is ambiguous: there is one in {', '.join(holders)}; say which kind")
     known = [each for holder in kinds for each in names(holder)]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
@@ -77,6 +77,11 @@ def build(what: Any, kind: str, **sizes: int) -> Any:
     if not isinstance(made, type):
         return made
     wanted = inspect.signature(made).parameters
+    missing = [each.name for each in wanted.values() if each.default is each.empty and each.name not in sizes]
+    if missing and not any(each.kind is each.VAR_KEYWORD for each in wanted.values() if each.name in missing):
+        raise LookupError(
+            f"{made.__name__} needs {', '.join(missing)} beside its sizes; give it built: {made.__name__}(...)"
+        )
     return made(**{size: value for size, value in sizes.items() if size in wanted})
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard import kernels
-from regard.attention.check import check
+from regard.attention.check import aligned, check
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope import Offset, Scope
@@ -71,6 +71,7 @@ def read(
     statistics: tuple[str, ...] = (),
 ) -> Attended:
     """`attend` for keys that were prepared beforehand, by the fastest way that covers the request."""
+    aligned(query, memory, offset)
     if offset is None:
         offset = torch.sym_max(memory.keys.shape[2] - query.shape[2], 0)  # type: ignore[no-untyped-call]
     request = Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
@@ -86,7 +87,7 @@ def compose(request: Request) -> Attended:
     normalised = request.normalise(scores, allowed)
     weights, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
     kept = F.dropout(weights, request.dropout) if request.dropout else weights
-    context = kept @ spread(request.values, heads)
+    context = (kept @ spread(request.values, heads)).expand(-1, heads, -1, -1)  # one set of weights may serve all heads
     return Attended(
         context=context,
         weights=weights if request.weights else None,

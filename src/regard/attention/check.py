@@ -5,8 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.attention.scope import Scope
+from regard.attention.scope import Offset, Scope
 from regard.attention.statistics import known
+from regard.attention.types import Memory
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any, scope: Any, statistics: Any) -> None:
@@ -33,6 +34,19 @@ def check(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any,
         )
     stages(score, normalise, scope)
     known(statistics)
+
+
+def aligned(query: Tensor, memory: Memory, offset: Offset | None) -> None:
+    """Raise where a memory or an offset was made for another batch than the query's."""
+    if memory.keys.shape[0] != query.shape[0]:
+        raise ValueError(
+            f"a memory of {memory.keys.shape[0]} rows met queries of {query.shape[0]}; there must be one for each"
+        )
+    if isinstance(offset, Tensor) and (offset.is_floating_point() or offset.shape != query.shape[:1]):
+        raise ValueError(
+            f"offset needs to be a whole number, or one for each of {query.shape[0]} rows, "
+            f"got {offset.dtype} of shape {tuple(offset.shape)}"
+        )
 
 
 def stages(score: Any, normalise: Any, scope: Any) -> None:

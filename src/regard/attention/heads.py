@@ -1,6 +1,6 @@
 """Multi-head attention: several attentions side by side, each on its own projection."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -105,15 +105,15 @@ class MultiHead(Attention):
         return context.sum(1) if self.how == "sum" else context.mean(1)
 
     @classmethod
-    def from_torch(cls, other: nn.MultiheadAttention) -> Self:
+    def from_torch(cls, other: nn.MultiheadAttention) -> "MultiHead":
         """The same attention as PyTorch's module, with a copy of its parameters. Ours always takes the batch first."""
         if other.bias_k is not None or other.add_zero_attn:
             raise ValueError("from_torch needs a module without add_bias_kv and add_zero_attn: no stage here adds keys")
         size, heads = other.embed_dim, other.num_heads
         made = cls(
             size,
-            other.kdim,
-            other.vdim,
+            key=other.kdim,
+            value=other.vdim,
             heads=heads,
             bias=other.in_proj_bias is not None,
             dropout=other.dropout,
@@ -126,8 +126,8 @@ class MultiHead(Attention):
         if other.in_proj_bias is not None:
             copies |= dict(zip(("query.bias", "key.bias", "value.bias"), other.in_proj_bias.chunk(3), strict=True))
         copies |= {f"output.{name}": parameter for name, parameter in other.out_proj.named_parameters()}
-        made.load_state_dict(copies)
-        return made.to(other.out_proj.weight).train(other.training)
+        made.to(other.out_proj.weight).load_state_dict(copies)
+        return made.train(other.training)
 
 
 class SummedHeads(nn.Module):

@@ -65,6 +65,10 @@ class Attention(nn.Module):
         """
         encoded = Encoded(encoded) if isinstance(encoded, Tensor) else encoded
         keep = encoded.keep
+        if encoded.data.ndim != 3:
+            raise ValueError(f"{type(self).__name__} needs a source of (batch, time, dim), got {tuple(encoded.data.shape)}")
+        if keep is not None:
+            Padding(keep).check(encoded.data.shape[0], 1, 1, encoded.data.shape[1])
         data = encoded.data if keep is None else encoded.data.masked_fill(~keep[..., None], 0.0)
         if values is None:
             values = data

@@ -4,7 +4,7 @@ A kernel is a module with `covers(request) -> str | None`, None when it computes
 otherwise the reason why not, and `run(request) -> Attended`.
 """
 
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from regard import lookup
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from regard.attention.types import Attended, Request
 
 
+@runtime_checkable
 class Kernel(Protocol):
     """The face of a kernel's module."""
 

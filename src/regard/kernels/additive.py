@@ -75,54 +75,68 @@ def scores(
     wide = torch.promote_types(query.dtype, torch.float32)
     key = key.expand(batch, heads, *key.shape[2:])
     v = v.expand(heads, hidden)
-    found: Tensor = _forward(query.to(wide), key.to(wide), v.to(wide))
-    return found.to(query.dtype)
+    inputs = query.to(wide), key.to(wide), v.to(wide)
+    if torch.compiler.is_compiling():
+        return traced(*inputs).to(query.dtype)
+    return Scores.apply(*inputs).to(query.dtype)  # type: ignore[no-untyped-call]
 
 
-@torch.library.custom_op("regard::additive_scores", mutates_args=())
-def _forward(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+def forward(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    """All scores, a block at a time."""
     found = query.new_empty(*query.shape[:3], key.shape[2])
     for head in range(query.shape[1]):
-        falling = Falling(query[:, head], key[:, head])
-        for (rows, queries, keys), r in falling.tiles():
+        for (rows, queries, keys), r in Falling(query[:, head], key[:, head]).tiles():
             found[rows, head, queries, keys] = r @ (-2 * v[head])
     return found.add_(v.sum(-1)[:, None, None])
 
 
-@_forward.register_fake
+def backward(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of all three, a block at a time. That of v sums over every pair, so it is summed in double precision."""
+    d_query, d_key, d_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v, dtype=torch.float64)
+    for head in range(query.shape[1]):
+        for (rows, queries, keys), r in Falling(query[:, head], key[:, head]).tiles():
+            flowing = gradient[rows, head, queries, keys]
+            falling = (flowing[..., None, :] @ r).sum((0, 1, 2), dtype=torch.float64)
+            d_v[head] += flowing.sum(dtype=torch.float64) - 2 * falling
+            r.addcmul_(r, r, value=-1).mul_(flowing[..., None])  # r (1 - r), times what flows back
+            d_query[rows, head, queries] += r.sum(2)
+            d_key[rows, head, keys] += r.sum(1)
+    return d_query.mul_(4 * v[:, None]), d_key.mul_(4 * v[:, None]), d_v.to(v.dtype)
+
+
+class Scores(torch.autograd.Function):
+    """The scores for eager PyTorch. They can be differentiated once; impl="reference" can be as often as you like."""
+
+    @staticmethod
+    def forward(ctx, query, key, v):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(query, key, v)
+        return forward(query, key, v)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+        return backward(gradient, *ctx.saved_tensors)
+
+
+# The same as an operator that torch.compile does not look into. Its first call loads the compiler, so eager goes without.
+traced = torch.library.custom_op("regard::additive_scores", forward, mutates_args=())
+traced_backward = torch.library.custom_op("regard::additive_scores_backward", backward, mutates_args=())
+
+
+@traced.register_fake
 def _(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     return query.new_empty(*query.shape[:3], key.shape[2])
 
 
-@torch.library.custom_op("regard::additive_scores_backward", mutates_args=())
-def _backward(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    d_query, d_key, d_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
-    for head in range(query.shape[1]):
-        falling = Falling(query[:, head], key[:, head])
-        for (rows, queries, keys), r in falling.tiles():
-            flowing = gradient[rows, head, queries, keys]
-            d_v[head] += flowing.sum() - 2 * (flowing.reshape(-1) @ r.view(-1, r.shape[-1]))
-            r.addcmul_(r, r, value=-1).mul_(flowing[..., None])  # r (1 - r), times what flows back
-            d_query[rows, head, queries] += r.sum(2)
-            d_key[rows, head, keys] += r.sum(1)
-    return d_query.mul_(4 * v[:, None]), d_key.mul_(4 * v[:, None]), d_v
-
-
-@_backward.register_fake
+@traced_backward.register_fake
 def _(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return torch.empty_like(query), torch.empty_like(key), torch.empty_like(v)
 
 
-def _keep(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    ctx.save_for_backward(*inputs)
-
-
-def _differentiate(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[no-untyped-def]
-    found: tuple[Tensor, Tensor, Tensor] = _backward(gradient, *ctx.saved_tensors)
-    return found
-
-
-torch.library.register_autograd("regard::additive_scores", _differentiate, setup_context=_keep)
+traced.register_autograd(
+    lambda ctx, gradient: traced_backward(gradient, *ctx.saved_tensors),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
 
 
 class Falling:

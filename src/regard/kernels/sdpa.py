@@ -22,8 +22,9 @@ def covers(request: Request) -> str | None:
     """None when this kernel computes the same thing, else the reason it does not."""
     if type(request.score) not in PRODUCTS:
         return f"needs one of {', '.join(each.__name__ for each in PRODUCTS)}, got {type(request.score).__name__}"
-    if not isinstance(request.normalise, Softmax):
-        return f"needs Softmax, got {type(request.normalise).__name__}"
+    normalise: object = request.normalise
+    if type(normalise) is not Softmax:
+        return f"needs Softmax, got {type(normalise).__name__}"
     if request.query.shape[-1] != request.keys.shape[-1]:
         return f"needs queries and keys of one size, got {request.query.shape[-1]} and {request.keys.shape[-1]}"
     if request.weights:

@@ -38,6 +38,8 @@ class Entmax(nn.Module):
         return self.fixed if self.raw is None else 1 + self.raw.sigmoid()[:, None, None]
 
     def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
+        if scores.shape[-1] == 0:  # no keys, no best one
+            return scores
         wide = widen(scores)
         alpha = self.alpha
         seen = torch.ones_like(wide, dtype=torch.bool) if allowed is None else visible(allowed)

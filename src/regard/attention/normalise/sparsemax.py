@@ -21,6 +21,8 @@ class Sparsemax:
     sums_to_one: ClassVar[bool] = True
 
     def __call__(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
+        if scores.shape[-1] == 0:  # no keys, no best one
+            return scores
         hidden = hide(widen(scores), allowed)
         shifted = hidden - hidden.detach().amax(-1, keepdim=True)
         ordered = shifted.sort(dim=-1, descending=True).values

@@ -6,7 +6,7 @@ reference, the fused kernels and `torch.nn.attention.flex_attention`. Scopes com
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
@@ -25,10 +25,10 @@ class Scope(ABC):
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor: ...
 
     def __and__(self, other: "Scope") -> "Scope":
-        return And(self, other)
+        return And(self, _scope(other))
 
     def __or__(self, other: "Scope") -> "Scope":
-        return Or(self, other)
+        return Or(self, _scope(other))
 
     def __invert__(self) -> "Scope":
         return Not(self)
@@ -50,7 +50,7 @@ class Scope(ABC):
         return allowed.expand(*allowed.shape[:-1], keys)
 
     @classmethod
-    def sample(cls, batch: int, keys: int) -> Self:
+    def sample(cls, batch: int, keys: int) -> "Scope":
         """A scope of this kind that fits a batch of this size and hides something: for tests, drawings and docs."""
         return cls()
 
@@ -96,6 +96,15 @@ class Not(Scope):
 
     def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
         self.inner.check(batch, heads, queries, keys)
+
+
+def _scope(other: Any) -> Scope:
+    """Raise where something else than a scope is to be part of one."""
+    if isinstance(other, Tensor):
+        raise TypeError(f"& and | need a Scope such as Causal(), got a {other.dtype} tensor; Padding(mask) makes it one")
+    if not isinstance(other, Scope):
+        raise TypeError(f"& and | need a Scope such as Causal(), got {other!r}")
+    return other
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,6 @@
 """Padding scope: only what is really there."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from jaxtyping import Bool, Int
@@ -31,7 +30,7 @@ class Padding(Scope):
             raise ValueError(f"Padding needs a mask of (batch, keys), got {tuple(self.keep.shape)}")
 
     @classmethod
-    def from_lengths(cls, lengths: Int[Tensor, " batch"], keys: int | None = None) -> Self:
+    def from_lengths(cls, lengths: Int[Tensor, " batch"], keys: int | None = None) -> "Padding":
         """The first `lengths[b]` keys of each row b."""
         longest = int(lengths.max()) if keys is None else keys
         return cls(torch.arange(longest, device=lengths.device)[None] < lengths[:, None])
@@ -46,6 +45,6 @@ class Padding(Scope):
             )
 
     @classmethod
-    def sample(cls, batch: int, keys: int) -> Self:
+    def sample(cls, batch: int, keys: int) -> "Padding":
         """Rows of falling length: all keys, one less, two less, and so on, then again."""
         return cls.from_lengths(keys - torch.arange(batch) % keys, keys)

@@ -25,6 +25,7 @@ class ScaledDot:
         return key
 
     def project(self, query: Float[Tensor, "batch heads queries dim"]) -> Float[Tensor, "batch heads queries dim"]:
+        """q / √d."""
         return query * (query.shape[-1] ** -0.5 if self.scale is None else self.scale)
 
     def __call__(

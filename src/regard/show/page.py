@@ -1,0 +1,100 @@
+"""A page about one thing: what it is, how to build it, what it allows, and which kernels cover it."""
+
+import inspect
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard import kernels, lookup
+from regard.attention import attend
+from regard.attention.scope import Scope
+from regard.show.example import build, told, untrained, work
+from regard.show.table import columns, decimals, indent, paragraphs, squares, title
+
+
+def page(name: str, kind: str | None = None) -> str:
+    """All about one thing: its docstring, how to build it, a drawing where there is one, and the kernels that cover it."""
+    kind = lookup.locate(name, kind)
+    if kind == "kernels":
+        return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(lookup.load(kind, name)) or "")
+    made = lookup.find(name, kind)
+    parts = [title(f"{name} ({kind})"), inspect.getdoc(made) or "", f"Build it\n{indent(constructor(made))}"]
+    if kind == "scope":
+        parts.append(f"What it allows\n{indent(drawing(name))}")
+    if kind == "positions":
+        module = build(name, kind)
+        rows = [[f"position {place}", *decimals(module.at(torch.tensor(place)))] for place in range(8)]
+        parts.append(f"{told(module)} of size 4{untrained(module)}\n{indent(columns(rows))}")
+    else:
+        answers = columns([[each, ":", answer] for each, answer in covered(name, kind).items()], left=3, gap=" ")
+        parts.append(f"Kernels, asked on the CPU for the context alone\n{indent(answers)}")
+    return paragraphs(*parts, f"With numbers: regard show {name} --steps")
+
+
+def constructor(made: type[Any]) -> str:
+    """How to import and build a class. Options that it hands on to its parent are named, with their defaults."""
+    own = inspect.signature(made)
+    call = f"{made.__name__}{own.replace(return_annotation=inspect.Signature.empty)}".replace("jaxtyping.", "")
+    lines = [f"from regard.attention import {made.__name__}", call]
+    if any(each.kind is each.VAR_KEYWORD for each in own.parameters.values()):
+        parent = made.__mro__[1]
+        handed = [each for each in inspect.signature(parent).parameters.values() if each.name not in own.parameters]
+        options = [f"{each.name}={each.default!r}" for each in handed if _takes(made, each)]
+        lines.append(f"options, which are those of {parent.__name__}: {', '.join(options)}")
+    return "\n".join(lines)
+
+
+def covered(name: str, kind: str) -> dict[str, str]:
+    """What each kernel says about one thing. A normaliser or a scope is tried with every score."""
+    example = work(name, kind)
+    requests = {"": example.request}
+    if kind in ("normalise", "scope"):
+        scores = {each: build(each, "score") for each in lookup.names("score")}
+        requests = {each: example.request._replace(score=s, keys=s.prepare(example.key)) for each, s in scores.items()}
+    answers = {}
+    for kernel, module in kernels.LOADED.items():
+        reasons = {each: module.covers(request) for each, request in requests.items()}
+        fine = [each for each, reason in reasons.items() if reason is None]
+        about = [reason for reason in reasons.values() if reason and lookup.class_name(name) in reason]
+        answers[kernel] = f"covers it with {', '.join(fine)}".removesuffix(" with ") if fine else _first(about, reasons)
+    return answers
+
+
+def drawing(name: str) -> str:
+    """What a scope allows among eight positions, as attend() sees it: ■ is allowed, · is hidden."""
+    rows, keys, few = 4, 8, 3
+    scope = lookup.find(name, "scope").sample(rows, keys)
+    whole, last = (_allowed(scope, rows, queries, keys) for queries in (keys, few))
+    heading = f"{told(scope)}, offset 0: queries down, keys across"
+    if not whole.eq(whole[:, :1]).all():
+        return (
+            f"{heading}\n\n{squares(whole[-1])}\n\n"
+            f"{few} queries among {keys} keys are taken to be the last ones, offset {keys - few}\n\n"
+            f"{squares(last[-1], keys - few)}"
+        )
+    if whole.eq(whole[:1]).all():
+        return f"{heading}, the same for every query\n\n{squares(whole[-1])}"
+    return f"{told(scope)}, the same for every query: rows of the batch down, keys across\n\n{squares(whole[:, 0])}"
+
+
+def _takes(made: type[Any], option: inspect.Parameter) -> bool:
+    """Whether an option of the parent may be given to the class, or is already settled by it."""
+    try:
+        with torch.random.fork_rng(devices=[]):
+            made(16, **{option.name: option.default})
+    except TypeError:
+        return False
+    return True
+
+
+def _first(about: list[str], reasons: dict[str, str | None]) -> str:
+    return next(iter(about), None) or next(reason for reason in reasons.values() if reason)
+
+
+def _allowed(scope: Scope, batch: int, queries: int, keys: int) -> Tensor:
+    """(batch, queries, keys): True where a query that finds all keys equal reads."""
+    query, key = torch.zeros(batch, 1, queries, 1), torch.zeros(batch, 1, keys, 1)
+    weights = attend(query, key, key, scope=scope, weights=True).weights
+    assert weights is not None, "they were asked for"
+    return weights[:, 0] > 0

@@ -1,0 +1,51 @@
+import re
+
+import pytest
+import torch
+
+from regard import kernels, lookup
+from regard.attention import attend
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.normalise.sparsemax import Sparsemax
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.score.additive import Additive
+from regard.attention.score.distance import Distance
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Request
+
+DATA = torch.zeros(1, 1, 2, 3)
+
+
+def request(score=ScaledDot(), normalise=Softmax(), weights=False) -> Request:
+    return Request(DATA, DATA, DATA, score, normalise, Everywhere(), 0.0, 0, weights, ())
+
+
+def test_every_kernel_file_is_loaded_when_attention_is():
+    assert list(kernels.LOADED) == lookup.names("kernels")
+
+
+def test_the_first_kernel_that_covers_a_request_takes_it():
+    assert kernels.choose(request(), "auto") is kernels.LOADED["sdpa"]
+    assert kernels.choose(request(), "fused") is kernels.LOADED["sdpa"]
+    assert kernels.choose(request(Additive(3, 3)), "auto") is kernels.LOADED["additive"]
+
+
+def test_the_reference_is_taken_where_it_is_asked_for_and_where_nothing_else_fits():
+    assert kernels.choose(request(), "reference") is None
+    assert kernels.choose(request(normalise=Sparsemax()), "auto") is None
+
+
+def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason():
+    text = (
+        "no kernel covers this request: additive needs Additive or Concat, got Distance; "
+        "sdpa needs one of Dot, ScaledDot, Bilinear, Cosine, got Distance. impl='auto' takes the reference instead"
+    )
+    with pytest.raises(ValueError, match=re.escape(text)):
+        kernels.choose(request(Distance()), "fused")
+    with pytest.raises(ValueError, match=re.escape("sdpa needs Softmax, got Sparsemax. impl='auto' takes the")):
+        attend(DATA, DATA, DATA, normalise=Sparsemax(), impl="fused")
+
+
+def test_an_unknown_implementation_is_refused():
+    with pytest.raises(ValueError, match=re.escape("impl needs to be 'auto', 'reference' or 'fused', got 'fast'")):
+        attend(DATA, DATA, DATA, impl="fast")

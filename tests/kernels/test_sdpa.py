@@ -1,0 +1,188 @@
+import pytest
+import torch
+from torch.nn import functional as F
+
+from regard.attention import attend
+from regard.attention.attend import compose
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.normalise.sparsemax import Sparsemax
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.local import Local
+from regard.attention.scope.others import Others
+from regard.attention.scope.padding import Padding
+from regard.attention.score.additive import Additive
+from regard.attention.score.bilinear import Bilinear
+from regard.attention.score.cosine import Cosine
+from regard.attention.score.dot import Dot
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Request
+from regard.kernels import sdpa
+
+SCORES = {
+    "dot": Dot(),
+    "scaled_dot": ScaledDot(),
+    "scaled_dot by 0.3": ScaledDot(scale=0.3),
+    "cosine": Cosine(scale=4.0),
+    "bilinear": Bilinear(4, 4, heads=2),
+}
+
+
+def request(
+    score=ScaledDot(),
+    normalise=Softmax(),
+    scope=Everywhere(),
+    shape=(2, 2, 5, 7),
+    groups=2,
+    dropout=0.0,
+    offset=2,
+    weights=False,
+    statistics=(),
+) -> Request:
+    batch, heads, queries, keys = shape
+    query, key, value = (
+        torch.randn(batch, heads, queries, 4),
+        torch.randn(batch, groups, keys, 4),
+        torch.randn(batch, groups, keys, 3),
+    )
+    return Request(query, score.prepare(key), value, score, normalise, scope, dropout, offset, weights, statistics)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What PyTorch's function is called with."""
+    seen = []
+    real = F.scaled_dot_product_attention
+
+    def watched(*args, **options):
+        seen.append(options)
+        return real(*args, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", watched)
+    return seen
+
+
+@pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
+@pytest.mark.parametrize("scope", [Everywhere(), Causal(), Local(1) & Others()], ids=str)
+def test_it_equals_the_three_stages(score, scope):
+    asked = request(score, scope=scope)
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_key_heads_may_be_shared(groups):
+    asked = request(shape=(2, 4, 5, 7), groups=groups, scope=Causal())
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+
+
+def test_a_query_that_sees_nothing_gets_zeros_and_passes_no_gradient():
+    asked = request(scope=Padding.from_lengths(torch.tensor([7, 0]), keys=7))
+    asked.query.requires_grad_()
+    context = sdpa.run(asked).context
+    assert context[1].abs().max() == 0
+    context.square().sum().backward()
+    assert asked.query.grad.isfinite().all()
+    assert asked.query.grad[1].abs().max() == 0
+    assert asked.query.grad[0].abs().max() > 0
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 6, 6), (2, 2, 5, 7), (2, 2, 7, 5), (1, 1, 1, 4)], ids=str)
+def test_from_the_first_key_on_the_kernels_own_causal_mask_is_used(calls, shape):
+    asked = request(scope=Causal(), shape=shape, groups=shape[1], offset=0)
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    assert [call.get("is_causal") for call in calls] == [True]
+    assert calls[0].get("attn_mask") is None
+
+
+@pytest.mark.parametrize("offset", [1, 2, torch.tensor([0, 0]), torch.tensor([0, 3])], ids=str)
+def test_from_elsewhere_on_a_mask_is_used(calls, offset):
+    asked = request(scope=Causal(), offset=offset)
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    assert [call.get("is_causal", False) for call in calls] == [False]
+    assert calls[0]["attn_mask"].dtype == torch.bool
+
+
+def test_a_causal_scope_that_is_composed_is_masked(calls):
+    asked = request(scope=Causal() & Local(1), offset=0)
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    assert calls[0]["attn_mask"] is not None
+
+
+def test_an_exported_graph_keeps_a_mask(calls, monkeypatch):
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    asked = request(scope=Causal(), offset=0)
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    assert calls[0]["attn_mask"] is not None
+
+
+def test_no_mask_is_formed_where_everything_is_allowed(calls):
+    sdpa.run(request())
+    assert calls[0]["attn_mask"] is None
+
+
+@pytest.mark.parametrize(("scope", "offset"), [(Everywhere(), 0), (Causal(), 0), (Causal(), 2)], ids=str)
+def test_dropout_falls_on_what_is_read(scope, offset):
+    asked = request(scope=scope, offset=offset, dropout=0.5, shape=(1, 1, 30, 40), groups=1)
+    calm = asked._replace(dropout=0.0)
+    assert not torch.equal(sdpa.run(asked).context, sdpa.run(calm).context)
+    assert torch.equal(sdpa.run(calm).context, sdpa.run(calm).context)
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [Everywhere(), Causal(), Padding.from_lengths(torch.tensor([7, 0]), keys=7)],
+    ids=["everywhere", "causal", "padding"],
+)
+def test_statistics_come_by_a_sweep_and_equal_those_of_the_weights(scope):
+    names = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_2")
+    asked = request(scope=scope, statistics=names, groups=1, offset=0)
+    expected = compose(asked).statistics
+    found = sdpa.run(asked).statistics
+    assert found.keys() == expected.keys()
+    for name in expected:
+        if name.endswith(("argmax", "_keys")) and isinstance(scope, Padding):
+            continue  # a query that sees nothing has no best key
+        torch.testing.assert_close(found[name], expected[name], msg=name)
+
+
+def test_it_covers_products_under_a_softmax():
+    for score in SCORES.values():
+        assert sdpa.covers(request(score)) is None
+    assert sdpa.covers(request(statistics=("entropy",))) is None
+
+
+def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
+    assert sdpa.covers(request(Additive(4, 4))) == "needs one of Dot, ScaledDot, Bilinear, Cosine, got Additive"
+    assert sdpa.covers(request(normalise=Sparsemax())) == "needs Softmax, got Sparsemax"
+    different = request()._replace(query=torch.zeros(2, 2, 5, 6))
+    assert sdpa.covers(different) == "needs queries and keys of one size, got 6 and 4"
+    assert sdpa.covers(request(weights=True)) == "never forms the weights, and they are asked for"
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert sdpa.covers(request()) is None
+    text = "takes statistics a block of queries at a time, which cannot be traced"
+    assert sdpa.covers(request(statistics=("entropy",))) == text
+
+
+def test_a_score_that_extends_a_product_is_not_taken_for_one():
+    class Doubled(ScaledDot):
+        def __call__(self, query, prepared):
+            return 2 * super().__call__(query, prepared)
+
+    assert sdpa.covers(request(Doubled())) == "needs one of Dot, ScaledDot, Bilinear, Cosine, got Doubled"
+
+
+def test_a_normaliser_that_extends_softmax_is_not_taken_for_it():
+    class Squared(Softmax):
+        def __call__(self, scores, allowed=None):
+            return super().__call__(scores, allowed).square()
+
+    assert sdpa.covers(request(normalise=Squared())) == "needs Softmax, got Squared"
+
+
+def test_attend_takes_it_unless_told_otherwise(calls):
+    data = torch.randn(1, 1, 2, 4)
+    attend(data, data, data)
+    assert len(calls) == 1
+    attend(data, data, data, impl="reference")
+    attend(data, data, data, weights=True)
+    assert len(calls) == 1

@@ -1,0 +1,61 @@
+"""The pages: what they say of a thing is what the thing says when it is asked."""
+
+import pytest
+import torch
+
+from regard import lookup, show
+from regard.show.page import constructor, covered, drawing
+
+SHOWN = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in lookup.names(kind)]
+
+
+def test_a_constructor_comes_with_its_defaults_and_what_it_hands_on():
+    assert "\n    Additive(query: int, key: int, hidden: int | None = None, heads: int = 1)\n" in show.page("additive")
+    options = constructor(lookup.find("bahdanau"))
+    assert "options, which are those of Attention: value=None, size=None, normalise='softmax'" in options
+    assert "score=" not in options
+
+
+def test_a_kernel_is_shown_by_its_module():
+    assert show.page("sdpa", "kernels").startswith("sdpa (kernels)\n==============\n\nPyTorch's fused attention")
+
+
+def test_a_page_leaves_the_random_numbers_alone():
+    before = torch.get_rng_state()
+    show.page("transformer")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(("kind", "name"), SHOWN, ids=str)
+def test_every_kernel_has_its_say_about_every_stage(kind, name):
+    answers = covered(name, kind)
+    assert list(answers) == lookup.names("kernels")
+    assert all(answers.values())
+
+
+def test_kernels_say_what_they_cover_and_why_not():
+    assert covered("additive", "score") == {
+        "additive": "covers it",
+        "sdpa": "needs one of Dot, ScaledDot, Bilinear, Cosine, got Additive",
+    }
+    assert covered("sparsemax", "normalise") == {
+        "additive": "covers it with additive, concat",
+        "sdpa": "needs Softmax, got Sparsemax",
+    }
+
+
+def test_a_scope_is_drawn_by_asking_it():
+    drawn = drawing("local")
+    assert drawn.startswith("Local(window=2), offset 0: queries down, keys across\n")
+    assert "\n4 · · ■ ■ ■ ■ ■ ·\n" in drawn
+    assert "3 queries among 8 keys are taken to be the last ones, offset 5\n" in drawn
+
+
+def test_padding_is_drawn_by_rows_of_the_batch():
+    assert drawing("padding").endswith(
+        "  0 1 2 3 4 5 6 7\n0 ■ ■ ■ ■ ■ ■ ■ ■\n1 ■ ■ ■ ■ ■ ■ ■ ·\n2 ■ ■ ■ ■ ■ ■ · ·\n3 ■ ■ ■ ■ ■ · · ·"
+    )
+
+
+def test_a_scope_that_is_the_same_for_every_query_says_so():
+    assert drawing("everywhere").startswith("Everywhere(), offset 0: queries down, keys across, the same for every query\n")

@@ -1,0 +1,176 @@
+"""The command line: what it prints, how it fails, and what it leaves alone."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import regard
+from regard import cli, lookup
+
+EVERY = [(kind, name) for kind in lookup.FOLDERS for name in lookup.names(kind)]
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.app, list(arguments))
+
+
+def python(*arguments, **environment):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, env=os.environ | environment, timeout=60)
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A folder with two benchmarks, and nothing else to find any in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lookup, "PACKAGE", tmp_path / "src" / "regard")
+    (tmp_path / "benchmarks").mkdir()
+    report = "import pathlib, sys\npathlib.Path('given.txt').write_text(repr(sys.argv[1:]))\nsys.exit(7)\n"
+    (tmp_path / "benchmarks" / "counting.py").write_text(
+        f'"""How fast is counting.\n\nMore.\n"""\n{report}', encoding="utf-8"
+    )
+    (tmp_path / "benchmarks" / "empty.py").write_text('"""Nothing at all."""\n', encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("arguments", [[], ["list"], ["show"], ["bench"]], ids=str)
+def test_every_help_has_an_example(arguments):
+    result = run(*arguments, "--help")
+    assert result.exit_code == 0
+    assert "Example:\n" in result.stdout
+    assert " ".join(["regard", *arguments]) in result.stdout.partition("Example:\n")[2]
+
+
+def test_the_version_is_the_package_s():
+    assert run("--version").stdout == f"regard {regard.__version__}\n"
+
+
+def test_list_has_everything_under_its_kind():
+    blocks = dict(block.split("\n", 1) for block in run("list").stdout.rstrip().split("\n\n"))
+    assert list(blocks) == list(lookup.FOLDERS)
+    for kind, block in blocks.items():
+        assert [line.split()[0] for line in block.splitlines()] == lookup.names(kind)
+
+
+def test_list_aligns_what_each_is_for():
+    lines = run("list", "normalise").stdout.splitlines()
+    assert lines[0] == f"entmax      {lookup.summary('entmax', 'normalise')}"
+    assert len({re.match(r"\S+ +", line).end() for line in lines}) == 1
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["list", "score"], ["show", "--help"], ["bench"]], ids=str)
+def test_what_needs_no_numbers_does_not_import_torch(arguments):
+    code = f"import sys\nfrom regard.cli import app\napp({arguments}, standalone_mode=False)\nprint('torch' in sys.modules)"
+    result = python("-c", code)
+    assert result.stdout.decode().splitlines()[-1] == "False", result.stderr.decode()
+
+
+def test_the_module_prints_utf8_without_colours_into_a_pipe():
+    result = python("-m", "regard", "show", "causal", PYTHONIOENCODING="latin-1", FORCE_COLOR="1", COLUMNS="20")
+    assert result.returncode == 0
+    text = result.stdout.decode("utf-8")
+    assert "    1 ■ ■ · · · · · ·\n" in text
+    assert "Vaswani et al. 2017, section 3.2.3, https://arxiv.org/abs/1706.03762\n" in text
+    assert "\x1b" not in text
+
+
+def test_the_module_says_in_one_line_that_a_name_is_unknown():
+    result = python("-m", "regard", "show", "aditive")
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert result.stderr.decode() == "regard: no stage or mechanism is called 'aditive'; did you mean 'additive'?\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["list", "colour"], "there is no kind 'colour'; the kinds are score, normalise, scope"),
+        (["show", "dot", "--kind", "colour"], "there is no kind 'colour'; the kinds are score, normalise, scope"),
+        (["show", "scaled-dot"], "no stage or mechanism is called 'scaled-dot'; did you mean 'scaled_dot'?"),
+        (["show", "dot", "--kind", "scope"], "no scope is called 'dot'; there are blocks, causal"),
+        (["show", "sdpa", "--steps"], "'sdpa' is a kernel, and its steps are those of what it covers"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_one_paragraph_and_exit_code_two(arguments, message):
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"regard: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["show"], ["list", "--colour"], ["paint"]], ids=str)
+def test_a_command_line_that_cannot_be_read_is_exit_code_two(arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+
+
+def test_debug_shows_the_traceback_and_keeps_the_exit_code():
+    result = run("--debug", "show", "nothing_like_it")
+    assert result.exit_code == 2
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "LookupError: no stage or mechanism is called 'nothing_like_it'" in result.stderr
+
+
+@pytest.mark.parametrize("error", [KeyError("lost"), RuntimeError("lost\non two lines")], ids=repr)
+def test_an_unexpected_failure_is_one_line_and_exit_code_one(monkeypatch, error):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr("regard.show.page", fail)
+    result = run("show", "dot")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert re.fullmatch(rf"regard: {type(error).__name__}: .*lost.* \(`regard --debug ...` shows where\)\n", result.stderr)
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY, ids=str)
+def test_everything_that_is_listed_can_be_shown(kind, name):
+    result = run("show", name, "--kind", kind)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(f"{name} ({kind})\n")
+    assert lookup.summary(name, kind) in result.stdout
+
+
+def test_a_kernel_is_found_by_its_name_and_a_stage_of_the_same_name_first():
+    assert run("show", "sdpa").stdout.startswith("sdpa (kernels)\n")
+    assert run("show", "additive").stdout.startswith("additive (score)\n")
+
+
+def test_steps_are_shown_when_asked_for():
+    assert "3. combine: weights @ value -> context" in run("show", "softmax", "--steps").stdout
+
+
+def test_bench_lists_the_scripts_with_what_they_measure(checkout):
+    assert run("bench").stdout == "counting  How fast is counting.\nempty     Nothing at all.\n"
+
+
+def test_bench_passes_options_on_and_the_exit_code_back(checkout):
+    assert run("bench", "counting", "--size", "3", "--help").exit_code == 7
+    assert (checkout / "given.txt").read_text() == "['--size', '3', '--help']"
+
+
+def test_bench_ends_well_when_its_script_does(checkout):
+    assert run("bench", "empty").exit_code == 0
+
+
+def test_bench_finds_the_scripts_of_the_checkout_from_anywhere(checkout, monkeypatch):
+    (checkout / "elsewhere").mkdir()
+    monkeypatch.chdir(checkout / "elsewhere")
+    assert "counting" in run("bench").stdout
+
+
+def test_bench_names_the_nearest_script(checkout):
+    result = run("bench", "counting2")
+    assert (result.exit_code, result.stderr) == (2, "regard: no benchmark is called 'counting2'; did you mean 'counting'?\n")
+
+
+def test_bench_says_where_benchmarks_are_when_there_are_none(checkout, monkeypatch):
+    (checkout / "src").mkdir()
+    monkeypatch.chdir(checkout / "src")
+    monkeypatch.setattr(lookup, "PACKAGE", checkout / "src" / "a" / "b")
+    result = run("bench", "counting")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("regard: there are no benchmarks here: run this in a checkout of regard")
