@@ -7,7 +7,6 @@ listing what exists is quick; a file is imported when somebody asks for what is 
 import ast
 import difflib
 import inspect
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -62,9 +61,9 @@ def load(kind: str, name: str) -> ModuleType:
     return import_module(".".join(("regard", *_folder(kind).split("/"), name)))
 
 
-def every(kind: str) -> Iterator[type[Any]]:
+def every(kind: str) -> list[type[Any]]:
     """All classes of one kind: what the contract tests run over."""
-    return (find(name, kind) for name in names(kind))
+    return [find(name, kind) for name in names(kind)]
 
 
 def build(what: Any, kind: str, **sizes: int) -> Any:
