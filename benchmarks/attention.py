@@ -101,9 +101,9 @@ def compare(case: Case, length: int, budget: float) -> tuple[float, float | None
     theirs: list[float] = []
     start = time.perf_counter()
     while len(ours) < 5 or (time.perf_counter() - start < budget and len(ours) < 200):
-        ours.append(seconds(case.ours, tensors, case.backward))
-        if beside:
-            theirs.append(seconds(case.theirs, tensors, case.backward))
+        sides = [(case.ours, ours), (case.theirs, theirs)][: 1 + beside]
+        for function, times in sides if len(ours) % 2 else reversed(sides):  # neither side always goes first
+            times.append(seconds(function, tensors, case.backward))
     quarter = statistics.quantiles(ours, n=4)
     return statistics.median(ours), statistics.median(theirs) if beside else None, quarter[2] - quarter[0]
 

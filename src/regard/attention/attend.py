@@ -73,10 +73,17 @@ def read(
     """`attend` for keys that were prepared beforehand, by the fastest way that covers the request."""
     aligned(query, memory, offset)
     if offset is None:
-        offset = torch.sym_max(memory.keys.shape[2] - query.shape[2], 0)  # type: ignore[no-untyped-call]
+        offset = last(query.shape[2], memory.keys.shape[2])
     request = Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
     kernel = kernels.choose(request, impl)
     return compose(request) if kernel is None else kernel.run(request)
+
+
+def last(queries: int, keys: int) -> int:
+    """The offset at which the last query stands at the last key; 0 where there are more queries than keys."""
+    if torch.compiler.is_compiling():
+        return torch.sym_max(keys - queries, 0)  # type: ignore[no-untyped-call]
+    return max(keys - queries, 0)
 
 
 def compose(request: Request) -> Attended:

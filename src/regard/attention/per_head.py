@@ -5,6 +5,7 @@ import math
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 
 class PerHead(nn.Module):
@@ -20,11 +21,20 @@ class PerHead(nn.Module):
         nn.init.uniform_(self.weight, -1 / math.sqrt(size), 1 / math.sqrt(size))
 
     def forward(self, data: Float[Tensor, "batch in_heads time size"]) -> Float[Tensor, "batch out_heads time out"]:
-        return spread(data, len(self.weight)) @ self.weight.mT
+        return each_head(data, self.weight)
 
     def extra_repr(self) -> str:
         heads, out, size = self.weight.shape
         return f"{size}, {out}, heads={heads}"
+
+
+def each_head(
+    data: Float[Tensor, "batch in_heads time size"], weight: Float[Tensor, "heads out size"]
+) -> Float[Tensor, "batch out_heads time out"]:
+    """W_h x_h for every head, as one product for each matrix: a plain `@` would copy the matrices for every row."""
+    if len(weight) == 1:
+        return F.linear(data, weight[0])
+    return torch.einsum("bhti,hoi->bhto", spread(data, len(weight)).expand(-1, len(weight), -1, -1), weight)
 
 
 def spread(data: Float[Tensor, "batch groups time size"], heads: int) -> Float[Tensor, "batch heads time size"]:

@@ -115,11 +115,13 @@ def measure(weights: Weights, allowed: Allowed, names: tuple[str, ...]) -> dict[
     return found
 
 
-@torch.no_grad()
 def sweep(request: Request) -> dict[str, Tensor]:
     """The statistics of a request whose weights nobody holds, a few queries at a time."""
-    if not request.statistics:
-        return {}
+    return _sweep(request) if request.statistics else {}
+
+
+@torch.no_grad()
+def _sweep(request: Request) -> dict[str, Tensor]:
     batch, heads, queries, _ = request.query.shape
     keys = spread(request.keys, heads)
     rows = max(1, BLOCK // max(1, batch * heads * keys.shape[2]))

@@ -13,6 +13,7 @@ takes the sigmoid of -2 (q + k), which is the same r.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -85,8 +86,9 @@ def forward(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     """All scores, a block at a time."""
     found = query.new_empty(*query.shape[:3], key.shape[2])
     for head in range(query.shape[1]):
+        falls = -2 * v[head]
         for (rows, queries, keys), r in Falling(query[:, head], key[:, head]).tiles():
-            found[rows, head, queries, keys] = r @ (-2 * v[head])
+            found[rows, head, queries, keys] = r @ falls
     return found.add_(v.sum(-1)[:, None, None])
 
 
@@ -145,36 +147,42 @@ class Falling:
     def __init__(self, query: Float[Tensor, "batch queries hidden"], key: Float[Tensor, "batch keys hidden"]):
         self.query, self.key = query, key
         self.limit = 0.45 * math.log(torch.finfo(query.dtype).max)
-        self.safe = _below(query, self.limit) and _below(key, self.limit)
-        self.e_query = (2 * query.clamp(-self.limit, self.limit)).exp_()
-        self.e_key = (2 * key.clamp(-self.limit, self.limit)).exp_()
+        self.safe = _within(query, self.limit) and _within(key, self.limit)
+        clamped = (each if self.safe else each.clamp(-self.limit, self.limit) for each in (query, key))
+        self.e_query, self.e_key = ((2 * each).exp_() for each in clamped)
         self.one = query.new_ones(())
 
     def tiles(self) -> Iterator[tuple[Tile, Float[Tensor, "rows some_queries some_keys hidden"]]]:
         """Every block of r, and the rows, queries and keys that it is about."""
-        batch, queries, hidden = self.query.shape
-        sizes = _sizes(batch, queries, self.key.shape[1], hidden)
-        buffer = self.query.new_empty(math.prod(sizes) * hidden)
-        for b in range(0, batch, sizes[0]):
-            for t in range(0, queries, sizes[1]):
-                for s in range(0, self.key.shape[1], sizes[2]):
-                    tile = slice(b, b + sizes[0]), slice(t, t + sizes[1]), slice(s, s + sizes[2])
-                    yield tile, self._fill(buffer, *tile)
+        (batch, queries, hidden), keys = self.query.shape, self.key.shape[1]
+        rows, some_queries, some_keys = _sizes(batch, queries, keys, hidden)
+        buffer = self.query.new_empty(rows * some_queries * some_keys * hidden)
+        for b, left_rows, right_rows in _chunks(rows, 0, batch, self.e_query, self.e_key):
+            for t, left in _chunks(some_queries, 1, queries, left_rows[:, :, None]):
+                for s, right in _chunks(some_keys, 2, keys, right_rows[:, None]):
+                    tile = slice(b, b + rows), slice(t, t + some_queries), slice(s, s + some_keys)
+                    shape = *left.shape[:2], *right.shape[2:]
+                    yield tile, self._fill(buffer[: math.prod(shape)].view(shape), left, right, tile)
 
-    def _fill(self, buffer: Tensor, rows: slice, queries: slice, keys: slice) -> Tensor:
-        left, right = self.e_query[rows, queries, None], self.e_key[rows, None, keys]
-        shape = *left.shape[:2], *right.shape[2:]
-        r = buffer[: math.prod(shape)].view(shape)
-        if self.safe or self._is_safe(rows, queries, keys):
+    def _fill(self, r: Tensor, left: Tensor, right: Tensor, tile: Tile) -> Tensor:
+        rows, queries, keys = tile
+        if self.safe or (_within(self.query[rows, queries], self.limit) and _within(self.key[rows, keys], self.limit)):
             return torch.addcmul(self.one, left, right, out=r).reciprocal_()
         return torch.add(self.query[rows, queries, None], self.key[rows, None, keys], out=r).mul_(-2).sigmoid_()
 
-    def _is_safe(self, rows: slice, queries: slice, keys: slice) -> bool:
-        return _below(self.query[rows, queries], self.limit) and _below(self.key[rows, keys], self.limit)
+
+def _chunks(size: int, dim: int, length: int, *tensors: Tensor) -> Iterator[tuple[Any, ...]]:
+    """Where each chunk begins, and the chunk of each tensor: views that cost less to make than slices."""
+    if length == 0:
+        return iter(())
+    return zip(range(0, length, size), *(torch.split(tensor, size, dim) for tensor in tensors), strict=True)
 
 
-def _below(data: Tensor, limit: float) -> bool:
-    return data.numel() == 0 or bool(data.abs().max() <= limit)
+def _within(data: Tensor, limit: float) -> bool:
+    if data.numel() == 0:
+        return True
+    low, high = data.aminmax()
+    return bool(low >= -limit) and bool(high <= limit)
 
 
 def _sizes(batch: int, queries: int, keys: int, hidden: int) -> tuple[int, int, int]:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.per_head import PerHead, spread
+from regard.attention.per_head import PerHead, each_head
 from regard.attention.score import fits
 
 
@@ -30,12 +30,12 @@ class Concat(nn.Module):
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
         """The key's half of W: does not see the query, so it is computed once per source."""
         fits("Concat", "key", self.key, key.shape[-1])
-        return spread(key, len(self.W.weight)) @ self.W.weight[:, :, self.query :].mT
+        return each_head(key, self.W.weight[:, :, self.query :])
 
     def project(self, query: Float[Tensor, "batch heads queries query"]) -> Float[Tensor, "batch heads queries hidden"]:
         """The query's half of W."""
         fits("Concat", "query", self.query, query.shape[-1])
-        return query @ self.W.weight[:, :, : self.query].mT
+        return each_head(query, self.W.weight[:, :, : self.query])
 
     def forward(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -26,10 +27,16 @@ class ScaledDot:
 
     def project(self, query: Float[Tensor, "batch heads queries dim"]) -> Float[Tensor, "batch heads queries dim"]:
         """q / √d."""
-        return query * (query.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        return query * self.factor(query)
 
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
         same_size("ScaledDot", query.shape[-1], prepared.shape[-1])
-        return self.project(query) @ prepared.mT
+        if query.dtype in (torch.float16, torch.bfloat16):  # products of half precision overflow before they are scaled
+            return self.project(query) @ prepared.mT
+        return (query @ prepared.mT).mul_(self.factor(query))
+
+    def factor(self, query: Float[Tensor, "batch heads queries dim"]) -> float:
+        """1/√d, or what was given instead."""
+        return query.shape[-1] ** -0.5 if self.scale is None else self.scale
