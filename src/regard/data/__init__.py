@@ -1,0 +1,1 @@
+"""Data: raw records -> tokens or features -> batches."""

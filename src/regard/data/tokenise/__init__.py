@@ -1,0 +1,45 @@
+"""Tokenisers: text <-> token numbers, five kinds by name, a file each.
+
+    words         what stands between spaces when the text came tokenised, else words, symbols and Chinese characters
+    characters    code points
+    bytes         UTF-8
+    bpe           bytes that often stand together
+    unigram       the likeliest cut into pieces
+
+The last three write every text of Unicode and give it back unchanged; characters does so for those it knows, and words for
+those it knows with every run of space narrowed to one. Half a surrogate pair is no character and is read as U+FFFD.
+"""
+
+import difflib
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from regard.data.tokenise import settings
+from regard.data.tokenise.pieces import Piece
+from regard.data.tokenise.types import Tokeniser
+
+__all__ = ["KINDS", "Piece", "Tokeniser", "load", "train"]
+
+KINDS = ("words", "characters", "bytes", "bpe", "unigram")
+
+
+def train(kind: str, texts: Sequence[str], size: int, least: int = 1) -> Tokeniser:
+    """A tokeniser of one kind for these texts: at most `size` numbers, no word or character seen less than `least` times."""
+    trained: Tokeniser = _find(kind).train(texts, size, least)
+    return trained
+
+
+def load(directory: Path, name: str) -> Tokeniser:
+    """Read what a tokeniser's `save` wrote."""
+    loaded: Tokeniser = _find(settings.read(directory, name)["tokens"]).load(directory, name)
+    return loaded
+
+
+def _find(kind: str) -> Any:
+    if kind not in KINDS:
+        near = difflib.get_close_matches(kind, KINDS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"
+        raise ValueError(f"no tokeniser is called {kind!r}; {hint}")
+    return getattr(import_module(f"regard.data.tokenise.{kind}"), kind.capitalize())

@@ -1,0 +1,43 @@
+"""Listed: tokens that a vocabulary lists; what it does not list is UNK."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.data.tokenise import settings
+from regard.data.vocabulary import BOS, EOS, PAD, Vocabulary
+
+SILENT = frozenset((PAD, BOS, EOS))
+"""The special tokens that leave nothing in a text."""
+
+
+class Listed:
+    """What words and characters share."""
+
+    vocabulary: Vocabulary
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return len(self.vocabulary)
+
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a text, known or not."""
+        raise NotImplementedError
+
+    def encode(self, text: str) -> list[int]:
+        return self.vocabulary.numbers(self.tokens(text))
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def write(self, directory: Path, name: str, kind: str, **more: Any) -> list[Path]:
+        """Write the vocabulary beside the settings."""
+        path = directory / f"{name}.vocabulary.json"
+        self.vocabulary.save(path)
+        return [settings.write(directory, name, kind, **more), path]
+
+    @staticmethod
+    def read(directory: Path, name: str) -> Vocabulary:
+        """Read that vocabulary."""
+        return Vocabulary.load(directory / f"{name}.vocabulary.json")

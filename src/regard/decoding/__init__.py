@@ -1,0 +1,10 @@
+"""Decoding: search for a target that the decoder finds likely, knowing only `start` and `step`."""
+
+from regard.decoding.align import align
+from regard.decoding.beam import beam
+from regard.decoding.found import Found
+from regard.decoding.greedy import greedy
+from regard.decoding.rate import Rated, rate
+from regard.decoding.sample import sample
+
+__all__ = ["Found", "Rated", "align", "beam", "greedy", "rate", "sample"]

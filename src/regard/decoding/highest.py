@@ -1,0 +1,24 @@
+"""The best few of each row, the same ones every time."""
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+def highest(
+    scores: Float[Tensor, "rows candidates"], count: int
+) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
+    """The `count` highest scores of each row and where they stand, best first; of equal scores the leftmost.
+
+    `topk` alone leaves open which of several equal scores it takes and in which order. Where a tie straddles the last
+    place, the row is sorted in full; else only what was taken is put in order. Among scores of -infinity, which nobody
+    takes up, any may be given.
+    """
+    values, places = scores.topk(min(count, scores.shape[-1]))
+    last = values[:, -1:]
+    tied = ((scores == last).sum(-1) > (values == last).sum(-1)) & (last[:, 0] > float("-inf"))
+    if tied.any():
+        ordered, where = scores[tied].sort(dim=-1, descending=True, stable=True)
+        values[tied], places[tied] = ordered[:, : values.shape[1]], where[:, : values.shape[1]]
+    places, order = places.sort(dim=-1)
+    values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
+    return values, places.gather(-1, order)

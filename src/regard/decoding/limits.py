@@ -1,0 +1,32 @@
+"""How many sentences there are to decode, and how long each may become."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.decoding.leaves import leaves
+from regard.models.types import Tree
+
+
+def first_tensor(memory: Tree) -> Tensor:
+    """Any tensor of the memory: its rows are the sentences, its device is where the decoder works."""
+    for tensor in leaves(memory, Tensor):
+        return tensor
+    raise ValueError(f"decoding needs a memory with a tensor in it, got {memory!r}; decoder.remember(encoded) makes one")
+
+
+def device(memory: Tree) -> torch.device:
+    """Where the memory lives."""
+    return first_tensor(memory).device
+
+
+def limits(length: int | Sequence[int], memory: Tree) -> list[int]:
+    """The most tokens that each sentence may get, EOS included: one number for all, or one for each."""
+    sentences = first_tensor(memory).shape[0]
+    each = [length] * sentences if isinstance(length, int) else [int(one) for one in length]
+    if len(each) != sentences:
+        raise ValueError(f"length needs one number, or one for each of the {sentences} sentences, got {len(each)}")
+    if any(one < 0 for one in each):
+        raise ValueError(f"length needs to be 0 or more tokens, got {min(each)}")
+    return each

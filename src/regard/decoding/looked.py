@@ -1,0 +1,76 @@
+"""Where a decoder looked: the weights of its attentions, row by row, and which keys of them are real."""
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import pad
+
+from regard.attention.types import Attended, Memory
+from regard.decoding.leaves import leaves
+from regard.models.types import Tree
+
+
+def by_row(attended: Mapping[str, Attended]) -> dict[str, Float[Tensor, "rows heads keys"]]:
+    """The weights of one step, one row for each hypothesis, by the attention's name.
+
+    An attention whose memory serves several hypotheses has them on its axis of queries, (sources, heads, beams, keys); one
+    with a memory for each has (rows, heads, 1, keys). Both become rows, which are sources x beams.
+    """
+    return {name: each.weights.transpose(1, 2).flatten(0, 1) for name, each in attended.items() if each.weights is not None}
+
+
+def crosses(name: str) -> bool:
+    """Whether this attention looks at the source; one whose name ends in `self` looks at the target so far."""
+    return name.rpartition(".")[2] != "self"
+
+
+def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
+    """The attention that is asked for, or the first that looks at the source."""
+    if name is None:
+        name = next(filter(crosses, seen), None)
+        if name is None:
+            raise ValueError("coverage_penalty needs an attention over the source, and this decoder has none; set it to 0")
+    if name not in seen:
+        raise ValueError(f"no attention of this decoder is called {name!r}; there are {', '.join(seen) or 'none'}")
+    return name
+
+
+def kept(memory: Tree, name: str, keys: int) -> Bool[Tensor, "sources keys"] | None:
+    """Which keys of an attention over the source are real; None: all of them.
+
+    The memory of that name where the tree has one, else the first with as many keys.
+    """
+    for named in leaves(memory, dict):
+        if isinstance(named.get(name), Memory):
+            return named[name].keep
+    return next((each.keep for each in leaves(memory, Memory) if each.values.shape[2] == keys), None)
+
+
+def along(
+    steps: list[Mapping[str, Float[Tensor, "_ _ _"]]], path: list[int], memory: Tree, sentence: int
+) -> dict[str, Float[Tensor, "_ _ _"]]:
+    """The weights on the way to one hypothesis, (heads, steps, keys): row path[t] of step t.
+
+    What looks at the target sees one key more at each step: the earlier rows are filled up with zeros.
+    """
+    if not path:
+        return {}
+    return {
+        name: _shown(name, [step[name][row] for step, row in zip(steps, path, strict=False)], memory, sentence)
+        for name in steps[0]
+    }
+
+
+def _shown(name: str, rows: list[Tensor], memory: Tree, sentence: int) -> Tensor:
+    keys = rows[-1].shape[-1]
+    stacked = torch.stack([pad(row, (0, keys - row.shape[-1])) for row in rows], dim=1).cpu()
+    keep = kept(memory, name, keys) if crosses(name) else None
+    return stacked if keep is None else stacked[..., : _extent(keep[sentence])]
+
+
+def _extent(keep: Bool[Tensor, " keys"]) -> int:
+    """How far the real keys reach."""
+    real = keep.nonzero()
+    return int(real[-1]) + 1 if len(real) else 0

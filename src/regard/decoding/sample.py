@@ -1,0 +1,87 @@
+"""Sampling: a token as often as the model finds it likely, less often, or more."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.decoding.found import Found
+from regard.decoding.greedy import most_likely
+from regard.decoding.highest import highest
+from regard.decoding.likelihood import IMPOSSIBLE
+from regard.decoding.walk import walk
+from regard.models.types import Decoder, Tree
+
+COLDEST = 1e-30
+"""Temperatures below differ from it only in what float32 cannot hold."""
+
+
+def sample(
+    decoder: Decoder,
+    memory: Tree,
+    *,
+    length: int | Sequence[int],
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+    generator: torch.Generator | None = None,
+    weights: bool = False,
+    unknown: bool = True,
+) -> list[Found]:
+    """One target for each sentence, drawn token by token; temperature 0 is greedy search.
+
+        y_t ~ P(y | X, y_1 ... y_t-1)^(1 / temperature), among the tokens that top-k and top-p leave, scaled to sum to one
+
+    Top-k: the k most likely tokens (Fan et al. 2018, section 5.4, https://arxiv.org/abs/1805.04833). Top-p: of these, the
+    fewest that together hold the share p (Holtzman et al. 2020, section 3.1, https://arxiv.org/abs/1904.09751); never fewer
+    than one. The temperature is applied first. The log-probabilities of what is found are the model's own, untouched by
+    all three. The same generator state gives the same targets for the same batch.
+    """
+    draw = Draw(temperature, top_k, top_p, generator)
+    choose = most_likely if temperature == 0 else draw
+    return walk(decoder, memory, choose, length=length, weights=weights, unknown=unknown)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Draws one token for each row."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    generator: torch.Generator | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"temperature needs to be 0 or more and finite, got {self.temperature}; 0 is greedy search")
+        if self.top_k is not None and self.top_k < 1:
+            raise ValueError(f"top_k needs to be 1 or more, got {self.top_k}; None keeps every token")
+        if not 0 <= self.top_p <= 1:
+            raise ValueError(f"top_p needs to be from 0 to 1, got {self.top_p}; 1 keeps every token")
+
+    def __call__(self, logs: Float[Tensor, "rows vocabulary"]) -> Int[Tensor, " rows"]:
+        shares = self.shares(logs)
+        where = shares.device if self.generator is None else self.generator.device
+        drawn = torch.multinomial(shares.to(where), 1, generator=self.generator)
+        return drawn[:, 0].to(logs.device)
+
+    def shares(self, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+        """How often each token is drawn."""
+        heated = (logs - logs.amax(-1, keepdim=True)) / max(self.temperature, COLDEST)
+        if self.top_k is not None:
+            heated = _only(heated, highest(heated, self.top_k)[1])
+        if self.top_p < 1:
+            shares, places = highest(heated.softmax(-1), heated.shape[-1])
+            before = shares.cumsum(-1) - shares  # what is held by the more likely ones
+            held = before < self.top_p
+            held[:, 0] = True
+            heated = heated.masked_fill(~torch.zeros_like(held).scatter(-1, places, held), IMPOSSIBLE)
+        return heated.softmax(-1)
+
+
+def _only(logs: Float[Tensor, "rows vocabulary"], places: Int[Tensor, "rows best"]) -> Float[Tensor, "rows vocabulary"]:
+    """The same with everything else impossible."""
+    return torch.full_like(logs, IMPOSSIBLE).scatter(-1, places, logs.gather(-1, places))

@@ -1,0 +1,1 @@
+"""Models: an encoder turns a source into vectors, a decoder reads them and writes a target."""

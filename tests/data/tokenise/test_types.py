@@ -1,0 +1,15 @@
+import pytest
+
+from regard.data.tokenise import KINDS, Tokeniser
+
+from .samples import trained
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_the_face_of_a_tokeniser(kind):
+    assert isinstance(trained(kind), Tokeniser)
+    assert trained(kind).kind == kind
+
+
+def test_something_else_has_not():
+    assert not isinstance("text", Tokeniser)

@@ -1,0 +1,38 @@
+import pytest
+import torch
+
+from regard.attention.types import Memory
+from regard.decoding.limits import device, first_tensor, limits
+
+
+def test_one_number_holds_for_every_sentence():
+    assert limits(5, torch.zeros(3, 1)) == [5, 5, 5]
+
+
+def test_each_sentence_may_have_its_own():
+    assert limits([1, 0, 7], {"a": (), "b": [None, torch.zeros(3, 1)]}) == [1, 0, 7]
+
+
+def test_a_batch_of_nothing_has_no_limits():
+    assert limits(5, torch.zeros(0, 1)) == []
+
+
+def test_a_number_too_few_is_an_error():
+    with pytest.raises(ValueError, match="one number, or one for each of the 3 sentences, got 2"):
+        limits([1, 2], torch.zeros(3, 1))
+
+
+def test_a_negative_number_is_an_error():
+    with pytest.raises(ValueError, match="length needs to be 0 or more tokens, got -2"):
+        limits([1, -2], torch.zeros(2, 1))
+
+
+def test_a_memory_without_tensors_is_an_error():
+    with pytest.raises(ValueError, match="decoding needs a memory with a tensor in it"):
+        limits(1, {"a": (None, [])})
+
+
+def test_the_first_tensor_says_where_the_memory_lives():
+    data = torch.zeros(2, 1, 3, 4)
+    assert first_tensor((None, Memory(data, data))) is data
+    assert device(Memory(data, data)) == torch.device("cpu")
