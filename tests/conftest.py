@@ -1,0 +1,14 @@
+"""Every test starts from the same seed, on one thread, and draws the same examples each time."""
+
+import pytest
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)  # each worker of pytest-xdist has one core
+settings.register_profile("regard", derandomize=True, deadline=None, database=None)
+settings.load_profile("regard")
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
