@@ -1,0 +1,96 @@
+"""How decoders ask an attention: several beams at once, step after step, and where it looked on the whole."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.attention.module import Attention
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.statistics import measure
+from regard.attention.types import Attended, Memory, Sampled, State
+from regard.models.types import repeat
+
+
+def ask(
+    attention: Attention,
+    query: Float[Tensor, "rows queries query"],
+    memory: Memory,
+    state: State = (),
+    *,
+    position: int | Int[Tensor, " rows"] = 0,
+    weights: bool = False,
+    statistics: tuple[str, ...] = (),
+) -> Attended:
+    """Ask an attention for rows = sources x beams, with one memory for all beams of a source.
+
+    The beams become queries side by side. That takes a scope which is blind to positions, since all beams stand at the same
+    one; any other is asked beam by beam. Only an attention with a state of its own gets a memory for each row. `position` is
+    that of the first query. Statistics are about whole rows: with beams there are none.
+    """
+    sources, rows = memory.values.shape[0], query.shape[0]
+    if sources == 0 or rows % sources:
+        raise ValueError(f"{rows} rows met a memory of {sources} sources; there must be as many rows for each source")
+    beams = rows // sources
+    blind = isinstance(attention.scope, Everywhere)
+    offset = 0 if blind else position
+    if beams == 1:
+        return attention(query, memory, state, offset=offset, weights=weights, statistics=statistics)
+    if not stateless(state):
+        return attention(query, repeat(memory, beams), state, offset=offset, weights=weights)
+    sides = torch.unflatten(query, 0, (sources, beams))
+    if blind:
+        return unfold(attention(sides.flatten(1, 2), memory, offset=0, weights=weights), beams)
+    places = torch.as_tensor(offset, device=query.device).expand(rows).view(sources, beams)
+    each = [attention(sides[:, beam], memory, offset=places[:, beam], weights=weights) for beam in range(beams)]
+    return unfold(join(each), beams)
+
+
+def stateless(state: State) -> bool:
+    """Whether a mechanism carries nothing between steps."""
+    return isinstance(state, tuple) and not state
+
+
+def unfold(attended: Attended, beams: int) -> Attended:
+    """Rows of sources x beams from beams side by side in the axis of queries."""
+
+    def rows(tensor: Tensor) -> Tensor:
+        return torch.unflatten(tensor, 2, (beams, -1)).movedim(2, 1).flatten(0, 1)
+
+    context = torch.unflatten(attended.context, 1, (beams, -1)).flatten(0, 1)
+    weights = None if attended.weights is None else rows(attended.weights)
+    sampled = None if attended.sampled is None else Sampled(*map(rows, attended.sampled))
+    return Attended(context, weights, sampled=sampled)
+
+
+def join(steps: list[Attended]) -> Attended:
+    """Several steps as one, along the axis of queries; a step that saw fewer keys gave those to come no weight."""
+    context = torch.cat([step.context for step in steps], dim=1)
+    weights = [step.weights for step in steps if step.weights is not None]
+    sampled = [step.sampled for step in steps if step.sampled is not None]
+    longest = max((each.shape[3] for each in weights), default=0)
+    return Attended(
+        context,
+        torch.cat([F.pad(each, (0, longest - each.shape[3])) for each in weights], dim=2) if weights else None,
+        state=steps[-1].state,
+        sampled=Sampled(*(torch.cat(each, dim=2) for each in zip(*sampled, strict=True))) if sampled else None,
+    )
+
+
+def report(
+    attention: Attention,
+    attended: Attended,
+    keep: Bool[Tensor, "batch keys"] | None,
+    *,
+    weights: bool,
+    statistics: tuple[str, ...],
+) -> Attended:
+    """What was asked for, from the weights of all steps: measured once, and dropped unless they are wanted themselves."""
+    found = attended.weights
+    if found is None or not statistics:
+        return attended if weights else attended._replace(weights=None)
+    batch, heads, queries, keys = found.shape
+    allowed = attention.scope.allowed(batch, heads, queries, keys, 0, found.device)
+    if keep is not None:
+        allowed = keep[:, None, None] if allowed is None else allowed & keep[:, None, None]
+    return attended._replace(weights=found if weights else None, statistics=measure(found, allowed, statistics))

@@ -1,0 +1,237 @@
+"""The recurrent decoder, with attention before the step (Bahdanau), after it (Luong), or none."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.module import Attention
+from regard.attention.types import Attended, Encoded, Memory
+from regard.models.asking import ask, join, report, stateless
+from regard.models.attentions import Make, attention
+from regard.models.cells import STATES, Repeated, Stack, layer, run, stacked
+from regard.models.decoders import Output, Remembered, spread
+from regard.models.decoders.self_decoding import write_alone
+from regard.models.dropout import Drop
+from regard.models.embedding import Embedding
+from regard.models.encoders import summary as summarise
+from regard.models.types import Step
+
+NAME = "decoder.cross"
+
+Data = Float[Tensor, "rows time _"]
+
+
+class Carried(NamedTuple):
+    """What goes from step to step, one row for each beam of each source."""
+
+    hidden: tuple[Float[Tensor, "rows layers size"], ...]
+    fed: Any
+    """The attentional vector of the step before; () without input feeding."""
+    attention: Any
+    position: Int[Tensor, " rows"]
+    masks: tuple[Any, ...]
+    """One mask of dropout for all steps: on the embedding, into each layer but the first, on the read-out."""
+
+
+class Recurrent(nn.Module):
+    """Write with recurrent cells that look at the source once for each token.
+
+        bahdanau:  c_t = attend(h_{t-1}),  h_t = cell([y_t; c_t], h_{t-1}),        r_t = tanh(W [h_t; c_t; y_t])
+        luong:     h_t = cell([y_t; r_{t-1}], h_{t-1}),  c_t = attend(h_t),        r_t = tanh(W [h_t; c_t])
+        none:      h_t = cell([y_t; s], h_{t-1}),                                  r_t = tanh(W [h_t; s; y_t])
+
+    with y_t the embedding of the token before, s the source in one vector, and logits from r_t.
+    Bahdanau, Cho and Bengio 2015, appendix A.2.2, https://arxiv.org/abs/1409.0473 (a tanh in place of its maxout);
+    Luong, Pham and Manning 2015, eq. 5 and section 3.3, https://arxiv.org/abs/1508.04025; Cho et al. 2014, section 2.2,
+    https://arxiv.org/abs/1406.1078. Luong's r_{t-1} is input feeding and may be switched off; all cells then run as one
+    fused call, and the attention is asked once. `summary` says what a decoder without attention gets of s: the "initial"
+    state, s at "every_step", or "both". `bridge` learns the initial states from s; without it they are the encoder's own.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        source: int,
+        size: int,
+        *,
+        embedding: int | None = None,
+        layers: int = 1,
+        cell: str = "lstm",
+        attention: Make = partial(attention, "additive"),
+        order: str = "luong",
+        input_feeding: bool = True,
+        summary: str = "both",
+        bridge: bool = True,
+        tie: bool = True,
+        drop_embedding: float = 0.0,
+        drop_residual: float = 0.0,
+        variational: bool = False,
+    ):
+        super().__init__()
+        check(order, summary)
+        embedding = embedding or size
+        self.cross = attention(size, source)
+        self.before = order == "bahdanau"
+        self.feeds = self.cross is not None and (self.before or input_feeding)
+        self.starts = self.cross is not None or summary != "every_step"
+        self.sees = self.cross is None and summary != "initial"
+        context = self.cross.size if self.cross is not None else source * self.sees
+        fed = (context if self.before else size) * self.feeds + source * self.sees
+        self.embedding = Embedding(vocabulary, embedding, dropout=drop_embedding, variational=variational)
+        self.layers = nn.ModuleList(layer(cell, size if number else embedding + fed, size) for number in range(layers))
+        self.bridge = nn.Linear(source, STATES[cell] * layers * size) if bridge and self.starts else None
+        token = 0 if self.cross is not None and not self.before else embedding  # the token before, unless as Luong does it
+        self.readout = nn.Linear(size + context + token, size)
+        self.output = Output(size, vocabulary, embedding, tie)
+        self.drop = Drop(drop_residual, variational)
+        self.size, self.states = size, STATES[cell]
+
+    def remember(self, encoded: Encoded) -> Remembered:
+        """The attention's memory, the initial states and the summary, as far as each is used."""
+        vector = summarise(encoded)
+        if not self.starts:
+            initial = (vector.new_zeros(len(vector), len(self.layers), self.size),) * self.states
+        elif self.bridge is None:
+            initial = self.fitting(encoded.final)
+        else:
+            states = torch.tanh(self.bridge(vector)).view(len(vector), self.states, len(self.layers), self.size)
+            initial = states.unbind(1)
+        memories = {} if self.cross is None else {NAME: self.cross.remember(encoded)}
+        return Remembered(memories, initial, vector if self.sees else ())
+
+    def fitting(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The encoder's last states, or an error where these cells cannot start from them."""
+        needed = [(len(self.layers), self.size)] * self.states
+        given = [tuple(each.shape[1:]) for each in final]
+        if given != needed:
+            raise ValueError(f"the cells start from states of (layers, size) {needed}, got {given}; build with bridge=True")
+        return final
+
+    def start(self, memory: Remembered) -> Carried:
+        """The state before the first token."""
+        first = memory.initial[0]
+        masks = [
+            self.embedding.drop.draw(first, self.embedding.size),
+            *(self.drop.draw(first, self.size) for _ in self.layers),
+        ]
+        return Carried(
+            memory.initial,
+            first.new_zeros(len(first), self.size) if self.feeds and not self.before else (),
+            () if self.cross is None else self.cross.start(memory.memories[NAME]),
+            torch.zeros(len(first), dtype=torch.long, device=first.device),
+            tuple(masks),
+        )
+
+    def step(self, token: Int[Tensor, " rows"], memory: Remembered, state: Carried, *, weights: bool = False) -> Step:
+        """One token for each row, and what follows from it."""
+        step = self.write(token[:, None], memory, state, weights=weights)
+        return step._replace(output=step.output[:, 0])
+
+    def forward(
+        self,
+        target: Int[Tensor, "batch time"],
+        memory: Remembered,
+        *,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+        own: float = 0.0,
+        draws: Float[Tensor, "batch time"] | None = None,
+    ) -> Step:
+        """All positions at once; with `own` above 0, each token is the decoder's own with that probability."""
+        if own:
+            return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
+        return self.write(target, memory, self.start(memory), weights=weights, statistics=statistics)
+
+    def write(
+        self,
+        tokens: Int[Tensor, "rows time"],
+        memory: Remembered,
+        state: Carried,
+        *,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+    ) -> Step:
+        """Go on from a state by any number of tokens: what can be done for all of them at once is."""
+        embedded = self.embedding(tokens, mask=state.masks[0])
+        if self.sees:
+            vector = spread(memory.summary, len(tokens))[:, None].expand(-1, tokens.shape[1], -1)
+            embedded = torch.cat((embedded, vector), dim=-1)
+        found, state, attended = self.find(embedded, memory, state, weights=weights, statistics=statistics)
+        state = state._replace(position=state.position + tokens.shape[1])
+        output = self.output(self.drop(found, state.masks[-1]), self.embedding.table.weight)
+        return Step(output, state, attended)
+
+    def find(
+        self, embedded: Data, memory: Remembered, state: Carried, *, weights: bool, statistics: tuple[str, ...]
+    ) -> tuple[Data, Carried, dict[str, Attended]]:
+        """The read-out of every position, by the shortest way that this decoder allows."""
+        if self.cross is None:
+            data, state = self.at_once(embedded, state)
+            return self.read(data, embedded), state, {}
+        kept = memory.memories[NAME]
+        if not self.feeds and stateless(state.attention):
+            data, after = self.at_once(embedded, state)
+            attended = ask(self.cross, data, kept, position=state.position, weights=weights, statistics=statistics)
+            return self.read(data, attended.context), after, {NAME: attended}
+        way = self.bahdanau if self.before else self.luong
+        found, after, attended = way(self.cross, embedded, kept, state, weights or bool(statistics))
+        attended = report(self.cross, attended, kept.keep, weights=weights, statistics=statistics)
+        return found, after, {NAME: attended}
+
+    def at_once(self, embedded: Data, state: Carried) -> tuple[Data, Carried]:
+        """Nothing that is found returns into the cells, so each layer is one fused call."""
+        data, lasts = embedded, []
+        for number, rnn in enumerate(self.layers):
+            data = self.drop(data, state.masks[number]) if number else data
+            begin = tuple(each[None, :, number].contiguous() for each in state.hidden)
+            data, last = run(rnn, data, begin if len(begin) > 1 else begin[0])
+            lasts.append(tuple(each[0] for each in last) if len(begin) > 1 else (last[0],))
+        return data, state._replace(hidden=stacked(lasts))
+
+    def bahdanau(
+        self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
+    ) -> tuple[Data, Carried, Attended]:
+        """Look with the state before the step; what is found enters the step."""
+        stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
+        looks, tops, carried = list[Attended](), [], state.attention
+        for place in range(embedded.shape[1]):
+            position = state.position + place
+            looks.append(ask(cross, stack.top[:, None], memory, carried, position=position, weights=weights))
+            carried = looks[-1].state
+            tops.append(stack.advance(place, looks[-1].context[:, 0]))
+        attended = join(looks)
+        found = self.read(torch.stack(tops, dim=1), attended.context, embedded)
+        return found, state._replace(hidden=stack.hidden, attention=carried), attended
+
+    def luong(
+        self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
+    ) -> tuple[Data, Carried, Attended]:
+        """Look with the state after the step; the read-out enters the next step, if it feeds."""
+        rows, time, _ = embedded.shape
+        stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
+        W = self.readout.weight
+        reads = Repeated(self.readout.bias.expand(time, rows, -1), W[:, : self.size], W[:, self.size :])
+        looks, found, carried, fed = list[Attended](), [], state.attention, state.fed
+        for place in range(time):
+            top = stack.advance(place, *((fed,) if self.feeds else ()))
+            looks.append(ask(cross, top[:, None], memory, carried, position=state.position + place, weights=weights))
+            carried = looks[-1].state
+            fed = torch.tanh(reads(place, top, looks[-1].context[:, 0]))
+            found.append(fed)
+        state = state._replace(hidden=stack.hidden, attention=carried, fed=fed if self.feeds else ())
+        return torch.stack(found, dim=1), state, join(looks)
+
+    def read(self, *parts: Data) -> Data:
+        """tanh(W [h; c; y]), for all positions at once."""
+        return torch.tanh(self.readout(torch.cat(parts, dim=-1)))
+
+
+def check(order: str, summary: str) -> None:
+    """Raise for an order or a summary that does not exist."""
+    if order not in ("bahdanau", "luong"):
+        raise ValueError(f"order needs to be 'bahdanau' or 'luong', got {order!r}")
+    if summary not in ("initial", "every_step", "both"):
+        raise ValueError(f"summary needs to be 'initial', 'every_step' or 'both', got {summary!r}")

@@ -1,0 +1,91 @@
+"""The recurrent encoder."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from regard.attention.positions import Positions
+from regard.attention.types import Encoded
+from regard.data.batch import Padded
+from regard.models.cells import layer, run, stacked
+from regard.models.dropout import Drop
+from regard.models.embedding import Embedding
+
+Data = Float[Tensor, "batch time _"]
+
+
+class Recurrent(nn.Module):
+    """Read the source from left to right, or from both ends, and keep what was known at each token.
+
+        h_t = [forward(x_1 .. x_t); backward(x_T .. x_t)]
+
+    Bahdanau, Cho and Bengio 2015, section 3.2, https://arxiv.org/abs/1409.0473
+    `size` is that of h_t: with both directions each has half of it. Padding is never read (the sequences are packed).
+    `reverse` reads the source from its end, as Sutskever et al. 2014 do (section 3.3, https://arxiv.org/abs/1409.3215); what
+    comes out stands in the order of the source all the same.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        size: int,
+        *,
+        embedding: int | None = None,
+        layers: int = 1,
+        cell: str = "lstm",
+        bidirectional: bool = True,
+        reverse: bool = False,
+        positions: Positions | None = None,
+        drop_embedding: float = 0.0,
+        drop_residual: float = 0.0,
+        variational: bool = False,
+    ):
+        super().__init__()
+        if bidirectional and size % 2:
+            raise ValueError(f"a bidirectional encoder needs an even size, half for each direction, got {size}")
+        self.embedding = Embedding(
+            vocabulary, embedding or size, positions=positions, dropout=drop_embedding, variational=variational
+        )
+        self.size, self.reverse = size, reverse
+        part = size // 2 if bidirectional else size
+        self.layers = nn.ModuleList(
+            layer(cell, size if number else self.embedding.size, part, bidirectional) for number in range(layers)
+        )
+        self.drop = Drop(drop_residual, variational)
+
+    def forward(self, source: Padded) -> Encoded:
+        tokens, keep = source
+        lengths = keep.sum(1)
+        order = backwards(keep, lengths) if self.reverse else None
+        if order is not None:
+            tokens = tokens.gather(1, order)
+        data = self.embedding(tokens)
+        real = lengths.clamp_min(1).cpu()
+        finals = []
+        for number, rnn in enumerate(self.layers):
+            if number:
+                data = self.drop(data)
+            data, final = over(rnn, data, real)
+            finals.append(final)
+        if order is not None:
+            data = data.gather(1, order[..., None].expand_as(data))
+        return Encoded(data.masked_fill(~keep[..., None], 0.0), keep, stacked(finals))
+
+
+def over(rnn: nn.Module, data: Data, lengths: Int[Tensor, " batch"]) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
+    """One layer over rows of these lengths, and its last states with both directions side by side."""
+    batch, time, _ = data.shape
+    if int(lengths.min()) == time:
+        found, last = run(rnn, data)
+    else:
+        found, last = run(rnn, pack_padded_sequence(data, lengths, batch_first=True, enforce_sorted=False))
+        found, _ = pad_packed_sequence(found, batch_first=True, total_length=time)
+    states = last if isinstance(last, tuple) else (last,)
+    return found, tuple(state.transpose(0, 1).reshape(batch, -1) for state in states)
+
+
+def backwards(keep: Bool[Tensor, "batch time"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, "batch time"]:
+    """Where each position goes when rows are read from their end; padding stays where it is."""
+    places = torch.arange(keep.shape[1], device=keep.device)[None]
+    return torch.where(keep, lengths[:, None] - 1 - places, places)

@@ -1,0 +1,106 @@
+import pytest
+import torch
+
+from regard.attention import Attention, MultiHead
+from regard.attention.mechanisms.bahdanau import Bahdanau
+from regard.attention.mechanisms.luong import Luong
+from regard.attention.mechanisms.transformer import Transformer
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.normalise.sparsemax import Sparsemax
+from regard.attention.normalise.top_k import TopK
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.local import Local
+from regard.lookup import names
+from regard.models.attentions import attention, both, mechanism, parts
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "normalise"),
+    [
+        ("additive", "Additive", Softmax()),
+        ("additive+sparsemax", "Additive", Sparsemax()),
+        ("sparsemax+additive", "Additive", Sparsemax()),
+        ("scaled_dot+top_k", "ScaledDot", TopK()),
+        ("sparsemax", "ScaledDot", Sparsemax()),
+        ("location", "Location", Softmax()),
+    ],
+)
+def test_what_is_not_named_is_scaled_dot_softmax_everywhere(name, score, normalise):
+    made = attention(name, 4, 4)
+    assert type(made) is Attention
+    assert (type(made.score).__name__, made.normalise, made.scope) == (score, normalise, Everywhere())
+
+
+@pytest.mark.parametrize("score", names("score"))
+@pytest.mark.parametrize("key", [4, 6])
+def test_every_score_takes_queries_and_keys_of_any_size(score, key):
+    made = attention(score, 4, key)
+    context = made(torch.randn(2, 3, 4), made.remember(torch.randn(2, 5, key))).context
+    assert context.shape == (2, 3, made.size)
+
+
+def test_a_product_of_different_sizes_is_projected_to_the_query_unless_told_otherwise():
+    assert attention("dot", 4, 6).key.weight.shape == (4, 6)
+    assert attention("dot", 4, 6, size=3).key.weight.shape == (3, 6)
+    assert isinstance(attention("dot", 4, 4).key, torch.nn.Identity)
+    assert isinstance(attention("bilinear", 4, 6).key, torch.nn.Identity)
+    assert attention("dot", 4, 6).size == 4
+    assert attention("bilinear", 4, 6).size == 6
+
+
+def test_none_is_none():
+    assert attention("none", 4, 4) is None
+
+
+@pytest.mark.parametrize(("name", "kind"), [("bahdanau", Bahdanau), ("luong", Luong), ("transformer", Transformer)])
+def test_a_mechanism_is_found_by_its_name_and_takes_a_normaliser(name, kind):
+    made = attention(f"{name}+sparsemax", 8, 8, dropout=0.25)
+    assert type(made) is kind
+    assert (made.normalise, made.dropout, made.scope) == (Sparsemax(), 0.25, Everywhere())
+
+
+def test_only_the_transformer_has_heads():
+    made = attention("transformer", 8, 6, heads=2)
+    assert isinstance(made, MultiHead)
+    assert (made.heads, made.size, made.key.weight.shape) == (2, 8, (8, 6))
+    assert attention("transformer", 8, 6, heads=4, size=12).head == 3
+    assert not isinstance(attention("luong", 8, 6, heads=2), MultiHead)
+
+
+def test_a_scope_is_named_or_given_or_both():
+    assert attention("dot+local", 4, 4).scope == Local()
+    assert attention("transformer", 4, 4, scope="causal").scope == Causal()
+    assert both("causal", "local") == Causal() & Local()
+    assert attention("additive+local", 4, 4, scope="causal").scope == Causal() & Local()
+
+
+def test_the_location_score_reaches_far():
+    made = attention("location", 4, 4)
+    assert made.remember(torch.randn(1, 300, 4)).keys.shape[2] == 300
+
+
+def test_parts_are_sorted_by_kind():
+    assert parts("sparsemax+additive+local") == {"normalise": "sparsemax", "score": "additive", "scope": "local"}
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "text"),
+    [
+        ("aditive", LookupError, "no stage or mechanism is called 'aditive'; did you mean 'additive'"),
+        ("additive+", LookupError, "no stage or mechanism is called ''"),
+        ("additive+dot", ValueError, "names two of the kind score, additive and dot; name one"),
+        ("bahdanau+dot", ValueError, "combines the mechanism bahdanau with the score dot; a mechanism brings its own score"),
+        ("sinusoidal", ValueError, "'sinusoidal' is one of the positions; an attention is joined from score"),
+    ],
+)
+def test_a_name_that_makes_no_sense_is_refused(name, error, text):
+    with pytest.raises(error, match=text):
+        attention(name, 4, 4)
+
+
+def test_heads_must_divide_the_size():
+    with pytest.raises(ValueError, match="needs a size that its heads divide, got size 8 and 3 heads; choose a number"):
+        attention("transformer", 8, 8, heads=3)
+    with pytest.raises(ValueError, match="got size 8 and 0 heads"):
+        mechanism("transformer", 8, 8, 0, {"size": None})

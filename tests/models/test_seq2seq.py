@@ -1,0 +1,204 @@
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from regard.attention import Attention
+from regard.config import AttentionPart, Dropout
+from regard.data.batch import Padded
+from regard.models.types import Decoder, Encoder, repeat, select
+
+from .small import ATTENTIONS, KINDS, batch, made
+
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+every_attention = pytest.mark.parametrize("attention", ATTENTIONS)
+close = {"atol": 1e-5, "rtol": 1e-5}
+
+
+@every_attention
+@every_kind
+def test_everything_learns_together_and_neither_padding_nor_neighbours_change_anything(kind, attention):
+    model = made(attention, **kind)
+    source, target = batch()
+    longer = Padded(F.pad(source.data, (0, 3), value=5), F.pad(source.keep, (0, 3)))
+    step = model(longer, F.pad(target, (0, 2), value=7))
+    assert step.output.shape == (3, 5, 13)
+    assert set(step.attended) <= set(model.attentions())
+    F.cross_entropy(step.output[:, :2].flatten(0, 1), target[:, 1:].flatten()).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+    alone = Padded(source.data[1:2, :2], source.keep[1:2, :2])
+    assert_close(step.output[1:2, :3], model(alone, target[1:2]).output, **close)
+
+
+@every_attention
+@every_kind
+def test_all_at_once_equals_step_by_step_with_one_memory_for_all_beams(kind, attention):
+    model = made(attention, **kind).eval()
+    source, target = batch()
+    memory = model.encode(source)
+    beams = torch.stack((target, target.flip(0)), dim=1).flatten(0, 1)
+    taught = model.decoder(beams, repeat(memory, 2), weights=True)
+    state = repeat(model.decoder.start(memory), 2)
+    for place in range(3):
+        step = model.decoder.step(beams[:, place], memory, state, weights=True)
+        state = step.state
+        assert_close(step.output, taught.output[:, place], **close)
+        for name, attended in taught.attended.items():
+            found = step.attended[name].weights
+            assert_close(found, attended.weights[:, :, place : place + 1, : found.shape[3]], **close)
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "transformer"])
+def test_encoders_and_decoders_keep_their_promises(kind):
+    model = made(encoder=kind, decoder=kind)
+    assert isinstance(model.encoder, Encoder)
+    assert isinstance(model.decoder, Decoder)
+
+
+def names(model):
+    return sorted(model.attentions())
+
+
+def test_attentions_are_called_by_their_module_paths():
+    assert names(made("additive")) == ["decoder.cross"]
+    assert names(made("none")) == []
+    model = made("transformer", encoder="transformer", decoder="transformer", layers=2)
+    both = [f"{side}.{layer}.self" for side in ("decoder", "encoder") for layer in (0, 1)]
+    assert names(model) == sorted([*both, "decoder.0.cross", "decoder.1.cross"])
+    source, target = batch()
+    assert sorted(model(source, target).attended) == [name for name in names(model) if name.startswith("decoder")]
+    assert all(model.get_submodule(name) is found for name, found in model.attentions().items())
+    assert isinstance(model.attentions()["decoder.0.cross"], Attention)
+
+
+def test_options_of_the_decoder_pass_through():
+    source, target = batch()
+    step = made("additive")(source, target, weights=True, statistics=("entropy",))
+    assert step.attended["decoder.cross"].weights.shape == (3, 1, 3, 4)
+    assert step.attended["decoder.cross"].statistics["entropy"].shape == (3, 1, 3)
+
+
+def test_a_tied_output_is_the_table_of_embeddings():
+    tied, loose = made(tie=True), made(tie=False)
+    assert tied.decoder.output.weight is None
+    assert loose.decoder.output.weight.shape == (13, 8)
+    data = torch.randn(2, 8)
+    table = tied.decoder.embedding.table.weight
+    assert_close(tied.decoder.output(data, table), data @ table.mT)
+
+
+@pytest.mark.parametrize("decoder", ["recurrent", "transformer"])
+def test_tying_an_embedding_of_another_size_takes_a_projection(decoder):
+    model = made(decoder=decoder, embedding=6)
+    assert model.decoder.output.fit.weight.shape == (6, 8)
+    assert isinstance(made(decoder=decoder, embedding=6, tie=False).decoder.output.fit, nn.Identity)
+    assert model(*batch()).output.shape == (3, 3, 13)
+
+
+@pytest.mark.parametrize("encoder", ["recurrent", "transformer"])
+@pytest.mark.parametrize("decoder", ["recurrent", "transformer"])
+def test_with_a_joint_vocabulary_the_encoder_shares_the_table_too(encoder, decoder):
+    model = made(encoder=encoder, decoder=decoder, target=11, joint=True)
+    assert model.encoder.embedding.table is model.decoder.embedding.table
+    apart = made(encoder=encoder, decoder=decoder, target=11)
+    assert apart.encoder.embedding.table is not apart.decoder.embedding.table
+    loose = made(encoder=encoder, decoder=decoder, target=11, joint=True, tie=False)
+    assert loose.encoder.embedding.table is not loose.decoder.embedding.table
+    count = sum(each.numel() for each in apart.parameters()) - sum(each.numel() for each in model.parameters())
+    assert count == 11 * 8
+
+
+def test_a_joint_vocabulary_has_one_size():
+    with pytest.raises(ValueError, match="a joint vocabulary has one size, got 11 and 13; build with joint=False"):
+        made(joint=True)
+
+
+def test_only_a_recurrent_encoder_reads_backwards():
+    assert made(reverse_source=True).encoder.reverse
+    with pytest.raises(ValueError, match="reverse_source needs the recurrent encoder"):
+        made(reverse_source=True, encoder="transformer")
+
+
+def test_the_config_reaches_every_part():
+    dropout = Dropout(embedding=0.2, residual=0.3, attention=0.4, variational=True)
+    part = AttentionPart("transformer", heads=4, size=16)
+    model = made(part, dropout, embedding=6, layers=2, cell="gru", bidirectional=False, order="bahdanau")
+    for side in (model.encoder, model.decoder):
+        assert (len(side.layers), side.embedding.table.weight.shape[1]) == (2, 6)
+        assert all(isinstance(each, nn.GRU) for each in side.layers)
+        assert (side.embedding.drop.probability, side.drop.probability, side.drop.variational) == (0.2, 0.3, True)
+    assert (model.decoder.cross.heads, model.decoder.cross.head, model.decoder.cross.dropout) == (4, 4, 0.4)
+    assert model.decoder.before
+    assert model.decoder.bridge is None
+    options = {"norm": "post", "positions": "learned", "join": "concat", "feedforward": 20, "layers": 3}
+    model = made("additive+sparsemax", dropout, encoder="transformer", decoder="transformer", **options)
+    for side in (model.encoder, model.decoder):
+        first = side.get_submodule("0")
+        assert (first.feedforward[0].out_features, first.self.heads, first.self.dropout) == (20, 2, 0.4)
+        assert (side.embedding.positions.join, type(side.embedding.positions).__name__) == ("concat", "Learned")
+        assert isinstance(side.norm, nn.Identity)
+        assert side.widen.weight.shape == (8, 16)
+        assert not first.around_self.first
+    assert str(model.attentions()["decoder.2.cross"].normalise) == "Sparsemax()"
+    assert model(*batch()).output.shape == (3, 3, 13)
+
+
+def test_finished_sentences_leave_the_memory_and_the_state():
+    source, target = batch()
+    for kind in ({"decoder": "recurrent"}, {"decoder": "transformer"}, {"attention": "none"}):
+        model = made(**kind).eval()
+        memory = model.encode(source)
+        state = model.decoder.step(target[:, 0], memory, model.decoder.start(memory)).state
+        whole = model.decoder.step(target[:, 1], memory, state).output
+        rows = torch.tensor([2, 0])
+        fewer = model.decoder.step(target[rows, 1], select(memory, rows), select(state, rows)).output
+        assert_close(fewer, whole[rows], **close)
+
+
+@pytest.mark.parametrize(
+    "kind", [{}, {"input_feeding": False}, {"order": "bahdanau", "cell": "gru"}, {"decoder": "transformer"}]
+)
+def test_half_precision_trains_by_autocast(kind):
+    model = made("additive", **kind)
+    source, target = batch()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model(source, target).output
+        F.cross_entropy(output.flatten(0, 1).float(), target.flatten()).backward()
+    assert_close(output.float(), model(source, target).output, atol=0.05, rtol=0.05)
+    assert all(each.grad.isfinite().all() and each.grad.dtype == each.dtype for each in model.parameters())
+
+
+@pytest.mark.unhooked  # two hundred steps, of which the shape hook would take most
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attention": "additive", "input_feeding": True},
+        {"attention": "transformer", "encoder": "transformer", "decoder": "transformer"},
+    ],
+    ids=["recurrent additive", "transformer"],
+)
+def test_it_learns_to_reverse_strings_of_five_symbols(options):
+    model = made(source=9, target=9, size=32, heads=4, feedforward=64, **options)
+    optimiser = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(200):
+        data = torch.randint(4, 9, (32, 5))
+        source = Padded(F.pad(data, (0, 1), value=2), torch.ones(32, 6, dtype=torch.bool))
+        target = F.pad(data.flip(1), (0, 1), value=2)
+        logits = model(source, F.pad(target[:, :-1], (1, 0), value=1)).output
+        loss = F.cross_entropy(logits.flatten(0, 1), target.flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert loss < 0.2  # by chance: log 5 for five of six positions, 1.34
+
+
+def test_a_transformer_starts_by_xavier_and_recurrent_cells_small():
+    model = made("transformer", encoder="recurrent", decoder="transformer", size=64, heads=4, feedforward=128)
+    first = model.decoder.get_submodule("0")
+    for module, bound in ((first.self.query, (6 / 128) ** 0.5), (first.feedforward[0], (6 / 192) ** 0.5)):
+        assert 0.9 * bound < module.weight.abs().max() <= bound
+        assert module.bias.abs().sum() == 0
+    assert model.encoder.layers[0].weight_hh_l0.abs().max() <= 32**-0.5
