@@ -21,6 +21,7 @@ FOLDERS = {
     "positions": "attention/positions",
     "mechanisms": "attention/mechanisms",
     "kernels": "kernels",
+    "tasks": "tasks",
 }
 """Each kind of thing that has a name, and the folder whose files are those things."""
 

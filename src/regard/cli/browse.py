@@ -1,78 +1,18 @@
-"""The command `regard`: what there is, what each thing does, and how fast it is.
-
-Only parsing and printing happens here, and nothing heavy is imported before a command needs it: `regard --help` and
-`regard list` answer without torch.
-"""
+"""What there is, what each thing does, and how fast it is: list, show, bench."""
 
 import ast
 import difflib
-import io
 import subprocess
 import sys
-import traceback
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
-from regard import __version__, lookup
+from regard import lookup
+from regard.cli import Command, app
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-
-DEBUG = "On an error, show the traceback too."
 KINDS = f"One of {', '.join(lookup.FOLDERS)}."
-
-
-class Command(TyperCommand):
-    """A command whose failures are one paragraph on stderr: 2 where the user can mend it, 1 where something broke."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, BrokenPipeError):
-            raise
-        except Exception as error:
-            if ctx.find_root().params.get("debug"):
-                traceback.print_exc()
-            mistake = type(error) is LookupError  # a KeyError is one as well, but no user's
-            typer.echo(f"regard: {error}" if mistake else f"regard: {_unexpected(error)}", err=True)
-            raise typer.Exit(2 if mistake else 1) from error
-
-
-def main() -> None:
-    """The entry point. Output is UTF-8 whatever the terminal says: formulas and Chinese need it."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
-    app(prog_name="regard")
-
-
-def _version(asked: bool) -> bool:
-    if asked:
-        typer.echo(f"regard {__version__}")
-        raise typer.Exit
-    return asked
-
-
-@app.callback()
-def regard(
-    debug: Annotated[bool, typer.Option("--debug", help=DEBUG)] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
-) -> None:
-    """Attention in three visible stages: score, normalise, combine.
-
-    \b
-    Example:
-        regard list
-        regard show additive --steps
-    """
 
 
 @app.command("list", cls=Command, short_help="What there is, one line each.")
@@ -172,8 +112,3 @@ def _aligned(rows: list[tuple[str, str]], width: int = 0, indent: str = "") -> s
 def _first_line(script: Path) -> str:
     text = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
     return text.partition("\n")[0]
-
-
-def _unexpected(error: Exception) -> str:
-    line = " ".join(str(error).split())
-    return f"{type(error).__name__}: {line} (`regard --debug ...` shows where)"

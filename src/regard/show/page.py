@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard import config as configuration
 from regard import kernels, lookup
 from regard.attention import attend
 from regard.attention.scope import Scope
@@ -18,6 +19,8 @@ def page(name: str, kind: str | None = None) -> str:
     kind = lookup.locate(name, kind)
     if kind == "kernels":
         return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(lookup.load(kind, name)) or "")
+    if kind == "tasks":
+        return settings(name)
     made = lookup.find(name, kind)
     parts = [title(f"{name} ({kind})"), inspect.getdoc(made) or "", f"Build it\n{indent(constructor(made))}"]
     if kind == "scope":
@@ -30,6 +33,14 @@ def page(name: str, kind: str | None = None) -> str:
         answers = columns([[each, ":", answer] for each, answer in covered(name, kind).items()], left=3, gap=" ")
         parts.append(f"Kernels, asked on the CPU for the context alone\n{indent(answers)}")
     return paragraphs(*parts, f"With numbers: regard show {name} --steps")
+
+
+def settings(name: str) -> str:
+    """A task and everything that it can be told, with its defaults."""
+    module = lookup.load("tasks", name)
+    heading = "Settings, and what they are when nobody says otherwise"
+    usual = indent(configuration.write(module.Config()).strip())
+    return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{usual}")
 
 
 def constructor(made: type[Any]) -> str:

@@ -32,6 +32,8 @@ from regard.show.table import columns, decimals, indent, paragraphs, title
 def steps(name: str, kind: str | None = None) -> str:
     """The three stages with numbers on "Tom chases Jerry"."""
     kind = lookup.locate(name, kind)
+    if kind == "tasks":
+        raise LookupError(f"{name!r} is a task, which has no stages; show the steps of a score, such as scaled_dot")
     if kind == "kernels":
         raise LookupError(
             f"{name!r} is a kernel, and its steps are those of what it covers; show the steps of a score, such as scaled_dot"

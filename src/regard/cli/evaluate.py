@@ -1,0 +1,66 @@
+"""Measure a trained model: regard evaluate."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli import Command, app
+from regard.cli.train import ANY, settings
+from regard.config import ConfigError
+
+if TYPE_CHECKING:
+    from regard.tasks import Figures
+    from regard.training.metrics import Bucket
+
+
+@app.command(cls=Command, short_help="Measure a trained model on a test set.", context_settings=ANY)
+def evaluate(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once; 1 is greedy.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as one JSON object.")] = False,
+    device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+) -> None:
+    """Measure a trained model on --data.test=FILE, which has the columns of the training data.
+
+    \b
+    Example:
+        regard evaluate run/ --data.test=test.tsv
+    """
+    given = dict(each.split("=", 1) for each in settings(context.args))
+    unknown = given.keys() - {"data.test", "data.source", "data.target"}
+    if unknown or "data.test" not in given:
+        raise ConfigError("evaluate takes --data.test=FILE, and --data.source and --data.target for its columns")
+    from regard.data.table import read
+    from regard.trained import load
+
+    model = load(directory, device)
+    data = model.config.data
+    columns = given.get("data.source", data.source), given.get("data.target", data.target)
+    figures = model.evaluate(list(read(given["data.test"], *columns)), beam=beam)
+    typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
+
+
+def told(figures: "Figures") -> str:
+    """A score with its interval on each line; scores by length below their name."""
+    lines = []
+    for name, found in figures.items():
+        if isinstance(found, list):
+            lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.count} sentences" for each in found)]
+        else:
+            lines.append(f"{name:<12} {found.value:6.2f}   95 % [{found.low:.2f}, {found.high:.2f}]   {found.signature}")
+    return "\n".join(lines)
+
+
+def plain(figures: "Figures") -> dict[str, Any]:
+    """The same as a table."""
+    return {
+        name: [each._asdict() for each in found] if isinstance(found, list) else found._asdict()
+        for name, found in figures.items()
+    }
+
+
+def _lengths(bucket: "Bucket") -> str:
+    return f"{bucket.first}+" if bucket.last is None else f"{bucket.first}-{bucket.last}"

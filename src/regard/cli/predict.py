@@ -1,0 +1,105 @@
+"""Ask a trained model: regard predict."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli import Command, app
+
+if TYPE_CHECKING:
+    from regard.trained import Prediction, Trained
+
+WINDOW = 1024
+"""Lines that are sorted by length and answered together; a person who types is answered line by line."""
+
+
+@app.command(cls=Command, short_help="Ask a trained model.")
+def predict(
+    directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
+    text: Annotated[
+        str | None, typer.Argument(help="What to ask; without it, --file or standard input.", metavar="INPUT")
+    ] = None,
+    file: Annotated[str | None, typer.Option(help="A file with one input on each line.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the answers here.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once; 1 is greedy.")] = None,
+    nbest: Annotated[int, typer.Option(min=1, help="How many answers to each input.")] = 1,
+    align: Annotated[bool, typer.Option("--align", help="Show what each piece of the answer looked at.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for each input.")] = False,
+    device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+) -> None:
+    """Answer one input, or every line of a file or of standard input.
+
+    With --nbest the score stands before each answer, and an empty line between inputs.
+
+    \b
+    Example:
+        echo "Tom chases Jerry" | regard predict run/ --beam 5 --nbest 3 --align
+        regard predict run/ --file source.txt --out answers.txt
+    """
+    from regard.trained import load
+
+    model = load(directory, device)
+    if out is None:
+        _answer(model, _inputs(text, file), sys.stdout, beam, nbest, align, as_json)
+        return
+    partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there
+    with partial.open("w", encoding="utf-8") as stream:
+        _answer(model, _inputs(text, file), stream, beam, nbest, align, as_json)
+    partial.replace(out)
+
+
+def _answer(
+    model: "Trained", inputs: Iterable[str], stream: IO[str], beam: int | None, nbest: int, align: bool, as_json: bool
+) -> None:
+    for window in _windows(inputs, 1 if sys.stdin.isatty() else WINDOW):
+        asked = [text for text in window if text.strip()]
+        found = iter(model.predict(asked, beam=beam, best=nbest, align=align))
+        for text in window:
+            answers = next(found) if text.strip() else []
+            stream.write(_json(text, answers) if as_json else _plain(answers, nbest, align))
+        stream.flush()
+
+
+def _inputs(text: str | None, file: str | None) -> Iterator[str]:
+    from regard.data.lines import DataError, lines
+
+    if text is not None and file is not None:
+        raise DataError("give an INPUT or --file, not both")
+    if text is not None:
+        return iter([text])
+    return (line.text for line in lines(file or "-"))
+
+
+def _windows(inputs: Iterable[str], size: int) -> Iterator[list[str]]:
+    rest = iter(inputs)
+    while window := list(islice(rest, size)):
+        yield window
+
+
+def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
+    if not answers:
+        return "\n"
+    lines = []
+    for answer in answers:
+        lines.append(f"{answer.score:.4f}\t{answer.text}" if nbest > 1 else answer.text)
+        if align and answer.weights is None:
+            lines.append("(this model has no attention over its source, so there is nothing to show)")
+        elif align and answer.weights is not None:
+            from regard.show.heat import heat
+
+            lines += ["", heat(answer.weights, answer.target, answer.source), ""]
+    return "\n".join(lines) + ("\n\n" if nbest > 1 else "\n")
+
+
+def _json(text: str, answers: "list[Prediction]") -> str:
+    table = [
+        {"text": each.text, "score": each.score}
+        | ({} if each.links is None else {"source": each.source, "target": each.target, "links": each.links})
+        for each in answers
+    ]
+    return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

@@ -1,0 +1,92 @@
+"""Train a model into a directory: regard train."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard import config as configuration
+from regard import lookup
+from regard.cli import Command, app
+from regard.config import ConfigError
+
+ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""For commands that take settings by their dotted path: they stand in the context's args."""
+
+
+@app.command(cls=Command, short_help="Train a model into a directory.", context_settings=ANY)
+def train(
+    context: typer.Context,
+    task: Annotated[str, typer.Argument(help="A name from `regard list tasks`.", metavar="TASK")],
+    config: Annotated[Path | None, typer.Argument(help="Settings in TOML.", metavar="[CONFIG.toml]")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run directory; one that is there is gone on with.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Train a model into a directory, or go on where an earlier run was stopped.
+
+    Any setting is an option by its dotted path: --data.train=FILE --model.attention=NAME --train.max_steps=N. Without data
+    the task trains on samples that it draws itself.
+
+    \b
+    Example:
+        regard train translate --out run/
+        regard train translate --data.train=train.tsv --data.valid=valid.tsv --model.attention=additive --out run/
+    """
+    path, options = _split(config, context.args)
+    settings = read(task, path, options)
+    if out is None:
+        raise ConfigError("train needs a directory for what it learns: --out DIR")
+    from regard import tasks
+    from regard.training.loop import train as run
+
+    experiment, report = tasks.experiment(task, settings)
+    if not quiet:
+        typer.echo(f"{task}: {report}", err=True)
+    typer.echo(summary(out, run(experiment, out, quiet=quiet)))
+
+
+def _split(config: Path | None, arguments: list[str]) -> tuple[Path | None, list[str]]:
+    """A first setting without a TOML file lands in the place of the file."""
+    if config is not None and str(config).startswith("--"):
+        return None, [str(config), *arguments]
+    return config, arguments
+
+
+def read(task: str, path: Path | None, options: list[str]) -> Any:
+    """The task's config from a file and dotted options."""
+    lookup.locate(task, "tasks")
+    overrides = settings(options)
+    from regard import tasks
+
+    sources = [] if path is None else [_without_task(task, path)]
+    return configuration.read(tasks.find(task).Config, *sources, overrides=overrides)
+
+
+def settings(options: list[str]) -> list[str]:
+    """["a.b=c"] from --a.b=c and --a.b c."""
+    found, rest = [], iter(options)
+    for option in rest:
+        if not option.startswith("--"):
+            raise ConfigError(f"{option!r} is no setting; settings look like --train.rate=0.001")
+        name, equals, value = option[2:].partition("=")
+        if not equals:
+            value = next(rest, "")
+            if not value or value.startswith("--"):
+                raise ConfigError(f"--{name} needs a value: --{name}=VALUE")
+        found.append(f"{name}={value}")
+    return found
+
+
+def _without_task(task: str, path: Path) -> dict[str, Any]:
+    """A config file may name its task, and then it must be this one."""
+    table = configuration.parse(path)
+    named = table.pop("task", task)
+    if named != task:
+        raise ConfigError(f"{path} is for the task {named!r}, not for {task!r}")
+    return table
+
+
+def summary(out: Path, metrics: dict[str, Any]) -> str:
+    """One line on what a training came to."""
+    figures = " · ".join(f"{name} {value:.4g}" for name, value in (metrics.get("valid") or {}).items())
+    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}"

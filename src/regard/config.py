@@ -1,0 +1,261 @@
+"""Configuration: frozen dataclasses with defaults that work, shared by every task.
+
+A task's config is built from these parts. Text from outside (TOML, the command line) is checked where it comes in, by
+`read`; inside the package a config is plain Python, made and compared like any other value.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+Config = TypeVar("Config")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the records come from and how they become tokens."""
+
+    train: str | None = None
+    valid: str | None = None
+    test: str | None = None
+    source: str = "1"
+    """The column of the source: its name, or its number from 1."""
+    target: str = "2"
+    tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
+    target_tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] | None = None
+    """None: as the source."""
+    vocabulary: int = 8000
+    joint: bool = False
+    """One vocabulary for both sides."""
+    least: int = 1
+    """A word or character seen less often than this is unknown."""
+    lowercase: bool = False
+    longest_source: int = 256
+    longest_target: int = 256
+    over_long: Literal["cut", "drop"] = "drop"
+    batch_tokens: int = 4096
+    """How many tokens, padding included, a batch may hold on its longer side."""
+    bleu: Literal["auto", "none", "13a", "zh", "char", "intl"] = "auto"
+    """How BLEU cuts text into tokens: none where it is cut already; auto is zh for Chinese, else 13a."""
+    samples: int = 4000
+    """How many records a task draws itself where no file is given."""
+
+
+@dataclass(frozen=True)
+class AttentionPart:
+    """Which attention, by one name or several joined by +: additive, scaled_dot+sparsemax, transformer, none."""
+
+    name: str = "additive"
+    heads: int = 4
+    size: int | None = None
+    """Project queries, keys and values to this size first; None: only as the mechanism asks."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The network. What is None follows from the rest."""
+
+    encoder: Literal["recurrent", "transformer"] = "recurrent"
+    decoder: Literal["recurrent", "transformer"] = "recurrent"
+    attention: AttentionPart = field(default_factory=AttentionPart)
+    size: int = 256
+    embedding: int | None = None
+    layers: int = 1
+    cell: Literal["tanh", "lstm", "gru"] = "lstm"
+    bidirectional: bool = True
+    order: Literal["bahdanau", "luong"] = "luong"
+    input_feeding: bool = True
+    summary: Literal["initial", "every_step", "both"] = "both"
+    """How a decoder without attention gets its one vector."""
+    reverse_source: bool = False
+    heads: int = 4
+    feedforward: int | None = None
+    norm: Literal["pre", "post"] = "pre"
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    join: Literal["add", "concat"] = "add"
+    tie: bool = True
+    """The decoder's output layer shares the embedding of its input; with a joint vocabulary the encoder does too."""
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """What is dropped while training."""
+
+    embedding: float = 0.1
+    residual: float = 0.1
+    attention: float = 0.0
+    variational: bool = False
+    """One mask for all steps of a recurrent network."""
+
+
+@dataclass(frozen=True)
+class Train:
+    """The loop."""
+
+    max_steps: int = 2000
+    max_minutes: float | None = None
+    seed: int = 0
+    device: str = "auto"
+    precision: Literal["fp32", "bf16"] = "fp32"
+    optimiser: Literal["adam", "adamw", "sgd"] = "adam"
+    rate: float = 1e-3
+    schedule: Literal["constant", "noam", "cosine", "inverse_sqrt", "plateau"] = "constant"
+    warmup: int = 0
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    accumulate: int = 1
+    smoothing: float = 0.0
+    """Label smoothing."""
+    confidence: float = 0.0
+    """Weight of the confidence penalty."""
+    self_decoding: Literal["none", "constant", "linear", "exponential", "inverse_sigmoid"] = "none"
+    self_decoding_most: float = 1.0
+    """The share of steps at which the model is fed its own output, at the end of the schedule."""
+    self_decoding_steps: int = 1000
+    ema: float | None = None
+    average: int = 0
+    """How many of the last checkpoints are averaged into the final model; 0: the best on valid."""
+    patience: int = 0
+    """Stop after so many evaluations without a better one; 0: never."""
+    evaluate_every: int = 500
+    checkpoint_every: int = 500
+    keep: int = 2
+    log_every: int = 50
+    bad_batches: int = 20
+    """Give up after so many batches whose loss or gradient is not finite."""
+    deterministic: bool = False
+    tensorboard: bool = False
+
+
+@dataclass(frozen=True)
+class Search:
+    """How an output is looked for."""
+
+    beam: int = 1
+    length: int = 200
+    """The most tokens of an output."""
+    length_penalty: float = 1.0
+    coverage_penalty: float = 0.0
+    batch: int = 64
+
+
+def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
+    """A config from its defaults, TOML files, tables and overrides such as "train.rate=0.01", later ones winning."""
+    table = plain(kind())
+    for source in sources:
+        merge(table, parse(source) if isinstance(source, Path) else source)
+    for override in overrides:
+        path, equals, text = override.partition("=")
+        if not equals or not path:
+            raise ConfigError(f"{override!r} needs the form part.key=value")
+        merge(table, nested(path.split("."), text))
+    return check(kind, table)
+
+
+class ConfigError(ValueError):
+    """What came in as configuration is not one; the text says what and where."""
+
+
+def parse(path: Path) -> dict[str, Any]:
+    """The table in a TOML file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}") from error
+    return parse_text(text, path)
+
+
+def parse_text(text: str, path: Path) -> dict[str, Any]:
+    """The table in the text of a TOML file."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}") from error
+
+
+def nested(path: Sequence[str], value: Any) -> dict[str, Any]:
+    """{"a": {"b": value}} from a.b."""
+    for key in reversed(path):
+        value = {key: value}
+    return dict(value)
+
+
+def merge(table: dict[str, Any], other: Mapping[str, Any]) -> None:
+    """Lay `other` over `table`. A bare name beside a table of the same thing is the table's name."""
+    for key, value in other.items():
+        mine = table.get(key)
+        if isinstance(mine, dict) and isinstance(value, Mapping):
+            merge(mine, value)
+        elif isinstance(mine, dict) and isinstance(value, str):
+            mine["name"] = value
+        elif isinstance(mine, str) and isinstance(value, Mapping):
+            table[key] = {"name": mine} | dict(value)
+        else:
+            table[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
+    """The config that a table describes. Unknown keys and wrong values are refused, each with its path."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+    prepared = shorthand(kind, table)
+    unknown(kind, prepared)
+    try:
+        return TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict()).validate_python(prepared)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{where}: {first['msg']}, got {first['input']!r}") from error
+
+
+def shorthand(kind: Any, table: Any) -> Any:
+    """A bare string where a part with a name belongs becomes that part: attention = "additive"."""
+    if not is_dataclass(kind):
+        return table
+    names = [each.name for each in fields(kind)]
+    if isinstance(table, str) and names and names[0] == "name":
+        return {"name": table}
+    if not isinstance(table, Mapping):
+        return table
+    kinds = {each.name: each.type for each in fields(kind)}
+    return {key: shorthand(kinds.get(key), value) for key, value in table.items()}
+
+
+def unknown(kind: Any, table: Any, path: str = "") -> None:
+    """Raise for a key that no part has, naming the nearest one that exists."""
+    if not is_dataclass(kind) or not isinstance(table, Mapping):
+        return
+    kinds = {each.name: each.type for each in fields(kind)}
+    for key, value in table.items():
+        if key not in kinds:
+            near = difflib.get_close_matches(key, kinds, n=1) or difflib.get_close_matches(key, everything(kind), n=1)
+            hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(kinds)}"
+            raise ConfigError(f"there is no setting {path}{key}; {hint}")
+        unknown(kinds[key], value, f"{path}{key}.")
+
+
+def everything(kind: Any) -> list[str]:
+    """Every dotted path of a config, for help and for guessing what was meant."""
+    found = []
+    for each in fields(kind):
+        inner = next((part for part in (each.type, *get_args(each.type)) if is_dataclass(part)), None)
+        found += [f"{each.name}.{path}" for path in everything(inner)] if inner else [each.name]
+    return found
+
+
+def write(config: Any) -> str:
+    """A config as TOML; what is None is left out."""
+    import tomli_w
+
+    return tomli_w.dumps(plain(config))
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """A config as a table."""
+    values = {each.name: getattr(config, each.name) for each in fields(config)}
+    return {name: plain(value) if is_dataclass(value) else value for name, value in values.items() if value is not None}

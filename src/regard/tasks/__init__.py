@@ -1,0 +1,123 @@
+"""Tasks: what is learned, one file each.
+
+A task's file says what a record looks like to the model (`prepare`), what the model's text means to a person (`finish`),
+what to train on when no file is given (`draw`) and how good an output is (`measure`), and holds its `Config`. Here is what
+they share: a text in, a text out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, cast, runtime_checkable
+
+import torch
+from torch import nn
+
+from regard import lookup
+from regard.config import Data, Dropout, Model, Search, Train
+from regard.data import table
+from regard.data.batch import Batch
+from regard.data.loader import Loader
+from regard.data.table import Record
+from regard.data.text import Example, Report, TextCodec
+from regard.models import seq2seq
+from regard.models.seq2seq import Seq2Seq
+from regard.training.experiment import Experiment, Loss, Progress
+from regard.training.losses import perplexity, teach
+from regard.training.metrics import Bucket, Measured
+from regard.training.self_decoding import own
+
+Figures = dict[str, Measured | list[Bucket]]
+"""What a task measures, by name: scores with their intervals, and scores by length."""
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """Everything that a text task can be told; each task has its own defaults."""
+
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    dropout: Dropout = field(default_factory=Dropout)
+    train: Train = field(default_factory=Train)
+    search: Search = field(default_factory=Search)
+
+
+@runtime_checkable
+class Task(Protocol):
+    """The face of a task's module."""
+
+    Config: type[TextConfig]
+
+    def prepare(self, record: Record) -> Record: ...
+
+    def finish(self, text: str) -> str: ...
+
+    def draw(self, samples: int, seed: int) -> tuple[list[Record], list[Record]]: ...
+
+    def measure(
+        self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig
+    ) -> Figures: ...
+
+
+def find(name: str) -> Task:
+    """The task called `name`."""
+    return cast(Task, lookup.load(lookup.locate(name, "tasks"), name))
+
+
+def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
+    """All that the training loop needs to know, and what became of the records."""
+    task = find(name)
+    training, validation = records(task, config)
+    codec = TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
+    examples, report = codec.encode_all(training)
+    valid, held = codec.encode_all(validation, over_long="cut")  # every record is judged
+    if not examples or not valid:
+        raise table.DataError(
+            f"too little is left: {report} to train on, {held} to validate with; longer limits (data.longest_source, "
+            "data.longest_target) or data.over_long=cut keep more"
+        )
+    return Experiment(
+        model=build(config, codec),
+        codec=codec,
+        train=Loader(examples, config.data.batch_tokens, config.train.seed),
+        valid=valid,
+        loss=lambda model, batch, progress: loss(config, model, batch, progress),
+        evaluate=lambda model: evaluate(config, model, valid),
+        config=config,
+        task=name,
+    ), report
+
+
+def records(task: Task, config: TextConfig) -> tuple[list[Record], list[Record]]:
+    """What to train on and what to validate with: the files that are named, or what the task draws itself."""
+    data = config.data
+    if data.train is None:
+        training, validation = task.draw(data.samples, seed=0)  # every run of a task learns from the same samples
+    elif data.valid is None:
+        raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
+    else:
+        training, validation = (list(table.read(path, data.source, data.target)) for path in (data.train, data.valid))
+    return [task.prepare(each) for each in training], [task.prepare(each) for each in validation]
+
+
+def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
+    """The model that a config describes, for the vocabularies of a codec."""
+    sizes = codec.source.size, codec.target.size
+    return seq2seq.build(config.model, config.dropout, *sizes, joint=config.data.joint)
+
+
+def loss(config: TextConfig, model: nn.Module, batch: Batch, progress: Progress) -> Loss:
+    """Cross-entropy of the target, taught or fed back as the config says."""
+    train = config.train
+    fed = own(train, progress.step)
+    return teach(model, batch, smoothing=train.smoothing, confidence=train.confidence, own=fed)
+
+
+def evaluate(config: TextConfig, model: nn.Module, valid: Sequence[Example]) -> dict[str, float]:
+    """Loss a token and perplexity on the validation set, without smoothing."""
+    total, tokens = 0.0, 0
+    device = next(model.parameters()).device
+    for _, batch in Loader(valid, config.data.batch_tokens, shuffle=False).in_order():
+        with torch.no_grad():
+            found = teach(model, batch.to(device))
+        total, tokens = total + float(found.total), tokens + int(found.tokens)
+    return {"loss": total / max(tokens, 1), "perplexity": perplexity(total, tokens)}

@@ -1,0 +1,59 @@
+"""Inflect: a lemma and its features in, the inflected form out."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from regard.config import Data, Dropout, Model, Train
+from regard.data import invented, synthetic
+from regard.data.table import Record
+from regard.tasks import Figures, TextConfig
+from regard.training.metrics import ErrorRate, ExactMatch
+from regard.training.metrics import measure as measured
+
+BETWEEN = "|"
+"""A source is written lemma|features, features between semicolons: Katze|N;DAT;PL."""
+OTHER = r"\W"
+SPACE = "␣"
+"""A space inside a form, while spaces separate its letters."""
+
+
+@dataclass(frozen=True)
+class Config(TextConfig):
+    """Each letter and each feature is a token."""
+
+    data: Data = field(default_factory=lambda: Data(longest_source=96, longest_target=96, batch_tokens=1024))
+    model: Model = field(default_factory=lambda: Model(size=128))
+    dropout: Dropout = field(default_factory=lambda: Dropout(embedding=0.2, residual=0.2))
+    train: Train = field(default_factory=lambda: Train(max_steps=600, rate=3e-3, smoothing=0.1, evaluate_every=100))
+
+
+def prepare(record: Record) -> Record:
+    """Letters and features with spaces between them; a feature begins with _, so that it is no letter."""
+    lemma, _, features = record.source.partition(BETWEEN)
+    tags = [f"_{re.sub(OTHER, '_', feature)}" for feature in features.split(";") if feature]
+    target = None if record.target is None else spaced(record.target)
+    return record._replace(source=" ".join((spaced(lemma), *tags)), target=target)
+
+
+def finish(text: str) -> str:
+    """The letters together again."""
+    return text.replace(" ", "").replace(SPACE, " ")
+
+
+def spaced(word: str) -> str:
+    """A word with a space between its letters."""
+    return " ".join(word.replace(" ", SPACE))
+
+
+def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
+    """Invented lemmas in an invented, mostly regular inflection."""
+    return synthetic.split(invented.inflection(samples, seed), valid=max(1, samples // 10))
+
+
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
+    """The share of forms that are right as a whole, and the error rate of their letters."""
+    return {
+        "exact": measured(ExactMatch(), outputs, references),
+        "cer": measured(ErrorRate("characters"), outputs, references),
+    }

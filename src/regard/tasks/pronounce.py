@@ -1,0 +1,46 @@
+"""Pronounce: a written word in, its phones out (grapheme-to-phoneme)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from regard.config import Data, Dropout, Model, Train
+from regard.data import invented, synthetic
+from regard.data.table import Record
+from regard.tasks import Figures, TextConfig
+from regard.training.metrics import ErrorRate, ExactMatch
+from regard.training.metrics import measure as measured
+
+
+@dataclass(frozen=True)
+class Config(TextConfig):
+    """Letters in; phones, which a table writes with spaces between them, out."""
+
+    data: Data = field(
+        default_factory=lambda: Data(tokens="characters", target_tokens="words", longest_source=64, batch_tokens=1024)
+    )
+    model: Model = field(default_factory=lambda: Model(size=128))
+    dropout: Dropout = field(default_factory=lambda: Dropout(embedding=0.2, residual=0.2))
+    train: Train = field(default_factory=lambda: Train(max_steps=600, rate=3e-3, smoothing=0.1, evaluate_every=100))
+
+
+def prepare(record: Record) -> Record:
+    """As it stands."""
+    return record
+
+
+def finish(text: str) -> str:
+    """Phones with spaces between them."""
+    return text
+
+
+def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
+    """Invented words of an invented, regular spelling."""
+    return synthetic.split(invented.spelling(samples, seed), valid=max(1, samples // 10))
+
+
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
+    """The share of words that are right as a whole, and the phone error rate. WER is 100 - exact."""
+    return {
+        "exact": measured(ExactMatch(), outputs, references),
+        "per": measured(ErrorRate("phonemes"), outputs, references),
+    }

@@ -1,0 +1,40 @@
+"""Reverse: a string of letters in, the same backwards out. The toy on which a mechanism shows that it works."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from regard.config import Data, Model, Train
+from regard.data import synthetic
+from regard.data.table import Record
+from regard.tasks import Figures, TextConfig
+from regard.training.metrics import ExactMatch
+from regard.training.metrics import measure as measured
+
+
+@dataclass(frozen=True)
+class Config(TextConfig):
+    """Every letter is a token."""
+
+    data: Data = field(default_factory=lambda: Data(batch_tokens=1024))
+    model: Model = field(default_factory=lambda: Model(size=128))
+    train: Train = field(default_factory=lambda: Train(max_steps=600, rate=3e-3, evaluate_every=100))
+
+
+def prepare(record: Record) -> Record:
+    """As it stands."""
+    return record
+
+
+def finish(text: str) -> str:
+    """As it comes."""
+    return text
+
+
+def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
+    """Random strings of letters."""
+    return synthetic.split(synthetic.reversal(samples, seed), valid=max(1, samples // 10))
+
+
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
+    """The share of strings that are right as a whole."""
+    return {"exact": measured(ExactMatch(), outputs, references)}

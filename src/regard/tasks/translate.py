@@ -1,0 +1,47 @@
+"""Translate: a sentence in, the same in another language out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from regard.config import Data, Model, Train
+from regard.data import synthetic
+from regard.data.table import Record
+from regard.tasks import Figures, TextConfig
+from regard.training.metrics import Bleu, Chrf, ExactMatch, by_length
+from regard.training.metrics import measure as measured
+
+
+@dataclass(frozen=True)
+class Config(TextConfig):
+    """Words as they stand (a Chinese character is one), and a small recurrent network with additive attention."""
+
+    data: Data = field(default_factory=lambda: Data(batch_tokens=1024))
+    model: Model = field(default_factory=lambda: Model(size=128))
+    train: Train = field(default_factory=lambda: Train(max_steps=500, rate=3e-3, smoothing=0.1, evaluate_every=100))
+
+
+def prepare(record: Record) -> Record:
+    """As it stands."""
+    return record
+
+
+def finish(text: str) -> str:
+    """As it comes."""
+    return text
+
+
+def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
+    """Sentences of a small English-Chinese grammar."""
+    return synthetic.split(synthetic.grammar(samples, seed), valid=max(1, samples // 10))
+
+
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
+    """BLEU, chrF and exact match, and BLEU by the length of the source in words."""
+    chinese = any("\u4e00" <= letter <= "\u9fff" for reference in references for letter in reference)
+    metric = Bleu(config.data.bleu if config.data.bleu != "auto" else "zh" if chinese else "13a")
+    return {
+        "bleu": measured(metric, outputs, references),
+        "chrf": measured(Chrf(), outputs, references),
+        "exact": measured(ExactMatch(), outputs, references),
+        "bleu_by_length": by_length(metric, outputs, references, [len(source.split()) for source in sources]),
+    }

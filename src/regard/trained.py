@@ -1,0 +1,129 @@
+"""A trained model: a run directory, opened and ready to be asked."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard import config as configuration
+from regard import tasks
+from regard.config import Search
+from regard.data.loader import Loader
+from regard.data.table import Record
+from regard.data.text import Example, TextCodec
+from regard.decoding.align import align
+from regard.decoding.beam import beam as beam_search
+from regard.decoding.found import Found
+from regard.decoding.greedy import greedy
+from regard.models.seq2seq import Seq2Seq
+from regard.tasks import Figures, Task, TextConfig
+from regard.training.device import choose
+from regard.training.directory import CONFIG, MODEL, verify
+from regard.training.errors import DamagedError
+from regard.training.weights import restore
+
+
+class Prediction(NamedTuple):
+    """One answer: its text, what the model thinks of it, and, where asked for, what each piece of it looked at.
+
+    `weights` are those of the last attention over the source, averaged over its heads; `links` are (source piece, target
+    piece) pairs.
+    """
+
+    text: str
+    score: float
+    source: list[str]
+    target: list[str]
+    weights: Float[Tensor, "target source"] | None = None
+    links: list[tuple[int, int]] | None = None
+
+
+class Trained:
+    """A model with its codec and its config."""
+
+    def __init__(self, name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq):
+        self.name, self.config, self.codec = name, config, codec
+        self.task: Task = tasks.find(name)
+        self.model = model.eval()
+
+    def predict(
+        self, texts: Sequence[str], *, beam: int | None = None, best: int = 1, align: bool = False
+    ) -> list[list[Prediction]]:
+        """The `best` answers to each text, best first."""
+        records = [self.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
+        examples = self.codec.encode_all(records, over_long="cut").examples
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for index, found in self._search(examples, beam or self.config.search.beam, best, align):
+            answers[index] = [self._told(examples[index], each) for each in found]
+        return answers
+
+    def evaluate(self, records: Sequence[Record], *, beam: int | None = None) -> Figures:
+        """The task's measures on records with targets, as a file has them."""
+        return self.measure([self.task.prepare(record) for record in records], beam=beam)
+
+    def measure(self, prepared: Sequence[Record], *, beam: int | None = None) -> Figures:
+        """The same for records that the task has prepared already."""
+        examples = self.codec.encode_all(prepared, over_long="cut").examples
+        outputs = [""] * len(examples)
+        for index, found in self._search(examples, beam or self.config.search.beam, best=1, weights=False):
+            outputs[index] = self.task.finish(self.codec.decode(found[0].tokens))
+        references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
+        return self.task.measure(outputs, references, [record.source for record in prepared], self.config)
+
+    def _search(self, examples: list[Example], beams: int, best: int, weights: bool) -> Iterator[tuple[int, list[Found]]]:
+        search: Search = self.config.search
+        device = next(self.model.parameters()).device
+        for indices, batch in Loader(examples, self._budget(examples), shuffle=False).in_order() if examples else ():
+            lengths = [min(search.length, 3 * int(length) + 10) for length in batch.source.keep.sum(1)]
+            with torch.no_grad():
+                memory = self.model.encode(batch.source.to(device))
+            decoder = self.model.decoder
+            if beams == 1 and best == 1:
+                found = [[each] for each in greedy(decoder, memory, length=lengths, weights=weights)]
+            else:
+                found = beam_search(
+                    decoder,
+                    memory,
+                    beams=max(beams, best),
+                    length=lengths,
+                    best=best,
+                    length_penalty=search.length_penalty,
+                    coverage_penalty=search.coverage_penalty,
+                    weights=weights,
+                )
+            yield from zip(indices, found, strict=True)
+
+    def _budget(self, examples: list[Example]) -> int:
+        """Tokens a batch: as many sentences of middling length as the config says."""
+        lengths = sorted(len(example.source) for example in examples)
+        return self.config.search.batch * max(1, lengths[len(lengths) // 2])
+
+    def _told(self, example: Example, found: Found) -> Prediction:
+        text = self.task.finish(self.codec.decode(found.tokens))
+        source = [piece.text for piece in self.codec.source_pieces(example.record)]
+        target = self.codec.target_pieces(found.tokens)
+        if not found.weights:
+            return Prediction(text, found.normalised, source, target)
+        weights = next(reversed(found.weights.values()))
+        return Prediction(text, found.normalised, source, target, weights.float().mean(0).cpu(), align(weights))
+
+
+def load(directory: Path | str, device: str = "auto") -> Trained:
+    """Open a run directory. Every file is checked against the manifest; nothing in it is run."""
+    from safetensors.torch import load as load_tensors
+
+    path = Path(directory)
+    contents = verify(path)
+    for needed in (CONFIG, MODEL):
+        if needed not in contents:
+            raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
+    table = configuration.parse_text(contents[CONFIG].decode(), path / CONFIG)
+    name = str(table.pop("task", ""))
+    config = configuration.check(tasks.find(name).Config, table)
+    codec = TextCodec.load(path)
+    model = tasks.build(config, codec)
+    restore(model, load_tensors(contents[MODEL]), str(path / MODEL))
+    return Trained(name, config, codec, model.to(choose(device)))

@@ -1,0 +1,20 @@
+import json
+
+from .conftest import regard
+
+
+def test_figures_come_with_intervals_and_signatures(run_directory, tmp_path):
+    path = tmp_path / "test.tsv"
+    path.write_text("Tom chases Jerry\t汤姆追逐杰瑞\nMary likes Tom\t玛丽喜欢汤姆\n", encoding="utf-8")
+    done = regard("evaluate", run_directory, f"--data.test={path}")
+    assert done.returncode == 0, done.stderr
+    assert "95 % [" in done.stdout
+    assert "tok:zh" in done.stdout
+    done = regard("evaluate", run_directory, f"--data.test={path}", "--json")
+    assert {"bleu", "chrf", "exact", "bleu_by_length"} == set(json.loads(done.stdout))
+
+
+def test_a_test_set_is_needed(run_directory):
+    done = regard("evaluate", run_directory)
+    assert done.returncode == 2
+    assert "evaluate takes --data.test=FILE" in done.stderr

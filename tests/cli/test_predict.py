@@ -1,0 +1,64 @@
+import json
+import shutil
+
+from .conftest import regard
+
+
+def test_a_line_comes_in_and_its_answer_goes_out(run_directory):
+    done = regard("predict", run_directory, given="Tom chases Jerry\n\na cat sees a dog\n")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.split("\n")
+    assert lines[1] == ""
+    assert all((lines[0], lines[2]))
+
+
+def test_several_answers_come_with_their_scores_best_first(run_directory):
+    done = regard("predict", run_directory, "Tom chases Jerry", "--beam", "5", "--nbest", "3")
+    scores = [float(line.split("\t")[0]) for line in done.stdout.splitlines() if line]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_an_alignment_is_drawn_below_its_answer(run_directory):
+    done = regard("predict", run_directory, "Tom chases Jerry", "--align")
+    lines = done.stdout.splitlines()
+    assert lines[2].split() == ["Tom", "chases", "Jerry", "<eos>"]
+    assert lines[-1].startswith("<eos>") or lines[-2].startswith("<eos>")
+
+
+def test_json_has_everything(run_directory):
+    done = regard("predict", run_directory, "Tom chases Jerry", "--align", "--json")
+    [answer] = json.loads(done.stdout)["answers"]
+    assert answer["source"] == ["Tom", "chases", "Jerry", "<eos>"]
+    assert len(answer["links"]) == len(answer["target"])
+
+
+def test_a_file_of_answers_appears_only_when_it_is_whole(run_directory, tmp_path):
+    (tmp_path / "问.txt").write_text("Tom chases Jerry\n" * 3, encoding="utf-8")
+    done = regard("predict", run_directory, "--file", tmp_path / "问.txt", "--out", tmp_path / "答.txt")
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "答.txt").read_text(encoding="utf-8").splitlines()) == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["问.txt", "答.txt"])
+
+
+def test_a_source_of_only_unknown_characters_is_answered_too(run_directory):
+    done = regard("predict", run_directory, "ꙮꙮꙮ ☃")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_damaged_directory_is_refused_by_name(run_directory, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(run_directory, copy)
+    data = bytearray((copy / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(data)
+    done = regard("predict", copy, "Tom")
+    assert done.returncode == 2
+    assert "model.safetensors" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_directory_that_is_none_is_refused(tmp_path):
+    done = regard("predict", tmp_path / "nothing", "Tom")
+    assert done.returncode == 2
+    assert "nothing" in done.stderr

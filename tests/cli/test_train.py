@@ -1,0 +1,83 @@
+import json
+import re
+
+import pytest
+
+from regard.cli.train import settings
+from regard.config import ConfigError
+
+from .conftest import SMALL, regard
+
+
+def test_a_run_directory_holds_what_it_should(run_directory):
+    names = {path.name for path in run_directory.iterdir()}
+    assert {
+        "config.toml",
+        "model.safetensors",
+        "manifest.json",
+        "metrics.json",
+        "log.jsonl",
+        "checkpoints",
+        "codec.json",
+    } <= names
+    assert (run_directory / "config.toml").read_text(encoding="utf-8").startswith('task = "translate"\n')
+    log = [json.loads(line) for line in (run_directory / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert any("attention" in line for line in log)
+
+
+def test_a_run_goes_on_from_where_it_was(tmp_path):
+    for steps in (3, 6):
+        done = regard("train", "reverse", *SMALL, f"--train.max_steps={steps}", "--out", tmp_path / "run")
+        assert done.returncode == 0, done.stderr
+        assert f"all {steps} steps are done" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["translate"], "train needs a directory for what it learns: --out DIR"),
+        (["transalte", "--out", "x"], "no tasks is called 'transalte'; did you mean 'translate'?"),
+        (["translate", "--train.rat=1", "--out", "x"], "there is no setting train.rat; did you mean train.rate?"),
+        (["translate", "--model.cell=gated", "--out", "x"], "model.cell: Input should be"),
+        (["translate", "--model.attention=aditive", "--out", "x"], "did you mean 'additive'?"),
+        (["translate", "--data.train=nowhere.tsv", "--data.valid=nowhere.tsv", "--out", "x"], "nowhere.tsv"),
+        (["translate", "--data.train", "--out", "x"], "--data.train needs a value"),
+        (["translate", "nowhere.toml", "--out", "x"], "nowhere.toml cannot be read"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else " ".join(each),
+)
+def test_a_mistake_is_one_paragraph_and_nothing_is_left_behind(tmp_path, monkeypatch, arguments, told):
+    monkeypatch.chdir(tmp_path)
+    done = regard("train", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "x" / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "pairs.tsv"),
+        (b"one column\n", "pairs.tsv:1"),
+        (b"a\tb\n\nc\td\n", "pairs.tsv:2"),
+        (b"a\tb\n\xff\xfe\tc\n", "pairs.tsv:2"),
+        (b"a\tb\n" + b"x" * 1_100_000 + b"\ty\n", "pairs.tsv:2"),
+    ],
+    ids=["empty file", "one column", "empty line", "broken UTF-8", "a line of a megabyte"],
+)
+def test_bad_data_is_named_with_its_place(tmp_path, content, told):
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(content)
+    done = regard("train", "translate", f"--data.train={path}", f"--data.valid={path}", "--out", tmp_path / "run")
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_settings_are_read_in_both_spellings():
+    assert settings(["--a.b=c=d", "--e.f", "g"]) == ["a.b=c=d", "e.f=g"]
+    with pytest.raises(ConfigError, match=re.escape("'x' is no setting; settings look like --train.rate=0.001")):
+        settings(["x"])
+    with pytest.raises(ConfigError, match=re.escape("--a.b needs a value: --a.b=VALUE")):
+        settings(["--a.b"])

@@ -1,0 +1,85 @@
+import dataclasses
+
+import pytest
+import torch
+
+from regard import lookup, tasks
+from regard.config import Data, Model, Train
+from regard.data.table import DataError, Record
+from regard.tasks import Task, TextConfig
+from regard.training.experiment import Progress
+
+SMALL = {"model": Model(size=16), "train": Train(max_steps=2)}
+
+
+def small(name: str, **data) -> TextConfig:
+    usual = tasks.find(name).Config()
+    return dataclasses.replace(usual, data=dataclasses.replace(usual.data, samples=60, **data), **SMALL)
+
+
+@pytest.mark.parametrize("name", lookup.names("tasks"))
+def test_every_task_has_the_face_of_one(name):
+    task = tasks.find(name)
+    assert isinstance(task, Task)
+    assert isinstance(task.Config(), TextConfig)
+
+
+@pytest.mark.parametrize("name", lookup.names("tasks"))
+def test_every_task_trains_on_what_it_draws_itself(name):
+    experiment, report = tasks.experiment(name, small(name))
+    assert report.kept == report.read > 0
+    loss = experiment.loss(experiment.model, experiment.train.batch(0), Progress(0, 2))
+    loss.total.backward()
+    assert all(parameter.grad is not None for parameter in experiment.model.parameters())
+    figures = experiment.evaluate(experiment.model)
+    assert figures["perplexity"] == pytest.approx(torch.tensor(figures["loss"]).exp().item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", lookup.names("tasks"))
+def test_what_is_prepared_and_finished_again_is_the_target_as_it_was(name):
+    task = tasks.find(name)
+    training, validation = task.draw(60, seed=0)
+    assert not {record.source for record in training} & {record.source for record in validation}
+    for record in training:
+        assert task.finish(task.prepare(record).target) == record.target
+
+
+@pytest.mark.parametrize("name", lookup.names("tasks"))
+def test_a_perfect_output_gets_the_best_figures(name):
+    task = tasks.find(name)
+    records, _ = task.draw(40, seed=0)
+    targets, sources = [record.target for record in records], [record.source for record in records]
+    figures = task.measure(targets, targets, sources, task.Config())
+    assert figures["exact"].value == 100
+    assert figures.get("bleu", figures["exact"]).value == pytest.approx(100)
+
+
+def test_files_are_read_by_the_columns_that_are_named(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{n}\tword{n} here\tda Wort{n}\n" for n in range(30)), encoding="utf-8")
+    config = small("translate", train=str(path), valid=str(path), source="2", target="3")
+    experiment, report = tasks.experiment("translate", config)
+    assert report.kept == 30
+    assert experiment.valid[0].record == Record("word0 here", "da Wort0", f"{path}:1")
+
+
+def test_data_to_train_on_needs_data_to_validate_with(tmp_path):
+    with pytest.raises(DataError, match=r"data\.train is given and data\.valid is not"):
+        tasks.experiment("translate", small("translate", train=str(tmp_path / "a.tsv")))
+
+
+def test_nothing_left_to_train_on_is_an_error_that_says_what_to_do(tmp_path):
+    path = tmp_path / "long.tsv"
+    path.write_text("a b c d e f\tg h i j k l\n" * 3, encoding="utf-8")
+    with pytest.raises(DataError, match=r"too little is left: 0 of 3 records.*data\.over_long=cut keep more"):
+        tasks.experiment("translate", small("translate", train=str(path), valid=str(path), longest_source=3))
+
+
+def test_the_two_sides_may_be_cut_into_tokens_differently():
+    experiment, _ = tasks.experiment("pronounce", small("pronounce"))
+    assert (experiment.codec.source.kind, experiment.codec.target.kind) == ("characters", "words")
+
+
+def test_a_target_may_be_missing_only_where_nothing_is_learned():
+    assert Data().target == "2"
+    assert tasks.find("inflect").prepare(Record("Katze|N;PL", None, "input:1")).source == "K a t z e _N _PL"

@@ -1,0 +1,84 @@
+import dataclasses
+
+import pytest
+import torch
+
+import regard
+from regard import tasks
+from regard.config import Data, Model, Train
+from regard.data.table import Record
+from regard.tasks.translate import Config
+from regard.training.errors import DamagedError, RefusedError
+from regard.training.loop import train
+
+
+@pytest.fixture(scope="module", params=["additive", "none"])
+def trained(request, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("run")
+    model = dataclasses.replace(Model(size=24), attention=dataclasses.replace(Model().attention, name=request.param))
+    config = Config(data=Data(batch_tokens=512, samples=120), model=model, train=Train(max_steps=8, evaluate_every=4))
+    experiment, _ = tasks.experiment("translate", config)
+    train(experiment, directory, quiet=True)
+    return request.param, experiment, directory
+
+
+def test_what_is_loaded_is_what_was_trained(trained):
+    _, experiment, directory = trained
+    loaded = regard.load(directory)
+    assert loaded.config == experiment.config
+    assert loaded.name == "translate"
+    for name, weight in loaded.model.state_dict().items():
+        assert torch.equal(weight, experiment.model.state_dict()[name].cpu()), name
+
+
+def test_answers_come_in_the_order_of_the_questions_whatever_their_length(trained):
+    loaded = regard.load(trained[2])
+    texts = ["Tom chases Jerry", "the big dog in the park likes a small cat every day", "Tom", "Mary likes Tom"]
+    together = [answers[0].text for answers in loaded.predict(texts)]
+    assert together == [loaded.predict([text])[0][0].text for text in texts]
+
+
+def test_several_answers_are_different_and_best_first(trained):
+    [answers] = regard.load(trained[2]).predict(["Tom chases Jerry"], beam=4, best=3)
+    assert len({answer.text for answer in answers}) == len(answers) == 3
+    assert [answer.score for answer in answers] == sorted((answer.score for answer in answers), reverse=True)
+
+
+def test_an_alignment_has_a_row_for_each_piece_of_the_answer(trained):
+    name, _, directory = trained
+    [[answer]] = regard.load(directory).predict(["Tom chases Jerry"], align=True)
+    if name == "none":
+        assert answer.weights is None
+        return
+    assert answer.weights.shape == (len(answer.target), len(answer.source))
+    assert answer.source == ["Tom", "chases", "Jerry", "<eos>"]
+    torch.testing.assert_close(answer.weights.sum(-1), torch.ones(len(answer.target)))
+    assert all(place == row for row, (_, place) in enumerate(answer.links))
+
+
+def test_nothing_asked_is_nothing_answered(trained):
+    assert regard.load(trained[2]).predict([]) == []
+
+
+def test_figures_are_those_of_the_task(trained):
+    records = [Record("Tom chases Jerry", "汤姆追逐杰瑞", "a:1"), Record("Mary likes Tom", "玛丽喜欢汤姆", "a:2")]
+    figures = regard.load(trained[2]).evaluate(records)
+    assert set(figures) == {"bleu", "chrf", "exact", "bleu_by_length"}
+
+
+def test_a_directory_without_a_model_is_refused(tmp_path):
+    with pytest.raises(DamagedError, match=r"manifest\.json"):
+        regard.load(tmp_path)
+
+
+def test_weights_of_another_model_are_refused(trained):
+    _, experiment, directory = trained
+    from safetensors.torch import save_file
+
+    from regard.trained import restore
+
+    other = {name: tensor[:1].clone() for name, tensor in experiment.model.state_dict().items() if tensor.ndim}
+    save_file(other, directory / "other.safetensors")
+    with pytest.raises(RefusedError, match="is of another model"):
+        restore(experiment.model, other, "other.safetensors")
+    (directory / "other.safetensors").unlink()
