@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 PYTEST := $(BIN)/python -m pytest -n 2
+DEMO := .demo
 HOOK := --jaxtyping-packages=regard,beartype.beartype
 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
@@ -10,8 +11,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test check bench soak clean
 
-demo: $(READY)  ## the three stages on a worked example
-	$(BIN)/regard show scaled_dot --steps
+demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a sentence, show what was looked at
+	rm -rf $(DEMO)
+	$(BIN)/regard train translate --train.max_steps=400 --out $(DEMO)
+	@echo && echo "Tom chases Jerry" && echo
+	@echo "Tom chases Jerry" | $(BIN)/regard predict $(DEMO) --beam 5 --align
 
 test: $(READY)  ## everything that must hold; shapes are checked in the first run, compiling and exporting exclude that check
 	$(PYTEST) $(HOOK) -m "not unhooked and not soak"

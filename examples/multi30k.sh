@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Multi30k, German to English, lower-cased Moses tokens, greedy: why attention exists, in three models.
+#
+#   REGARD_DATA=folder/with/multi30k examples/multi30k.sh none|additive|transformer OUT [more settings]
+#
+# Settings were chosen on val; test_2016_flickr is only measured. Figures are in docs/results.md.
+set -euo pipefail
+model=$1 out=$2
+shift 2
+tok=${REGARD_DATA:?name the folder that holds multi30k}/multi30k/tok
+pair() { echo "$tok/$1.lc.norm.tok.de.gz::$tok/$1.lc.norm.tok.en.gz"; }
+common=(--data.train="$(pair train)" --data.valid="$(pair val)" --data.tokens=bpe --data.bleu=none
+  --train.smoothing=0.1 --train.evaluate_every=250 --train.checkpoint_every=1000)
+recurrent=(--model.size=512 --model.embedding=256 --dropout.embedding=0.4 --dropout.residual=0.4
+  --data.vocabulary=8000 --data.batch_tokens=4096 --train.rate=1e-3 --train.patience=10 --train.max_steps=6000)
+case $model in
+  none) settings=("${recurrent[@]}" --model.attention=none --model.layers=2 --model.reverse_source=true) ;;
+  additive) settings=("${recurrent[@]}" --model.attention=additive) ;;
+  transformer) settings=(--model.encoder=transformer --model.decoder=transformer --model.attention=transformer
+    --model.size=256 --model.layers=4 --model.heads=4 --model.attention.heads=4 --model.feedforward=1024
+    --dropout.embedding=0.3 --dropout.residual=0.3 --dropout.attention=0.1 --data.joint=true --data.vocabulary=8000
+    --data.batch_tokens=6144 --train.rate=1e-3 --train.schedule=inverse_sqrt --train.warmup=1500
+    --train.max_steps=9000 --train.average=5 --train.keep=5 --train.checkpoint_every=250) ;;
+  *) echo "which model? none, additive or transformer" >&2; exit 2 ;;
+esac
+python -m regard train translate "${common[@]}" "${settings[@]}" --out "$out" "$@"
+for part in val test_2016_flickr; do
+  echo "== $part, greedy"
+  python -m regard evaluate "$out" --data.test="$(pair "$part")" --beam 1
+done
