@@ -1,0 +1,32 @@
+"""Make the next batch while the model works on this one."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+
+from regard.data.batch import Batch
+from regard.training.experiment import Batches
+
+
+class Ahead:
+    """Batches by number, each made one call before it is asked for. Since a batch is a pure function of its number, this
+    changes when it is made and nothing else."""
+
+    def __init__(self, batches: Batches):
+        self.batches = batches
+        self.worker = ThreadPoolExecutor(1, thread_name_prefix="regard-batches")
+        self.coming: tuple[int, Future[Batch]] | None = None
+
+    def batch(self, number: int) -> Batch:
+        """The batch of this number; the one after it is begun."""
+        if self.coming is not None and self.coming[0] == number:
+            batch = self.coming[1].result()
+        else:
+            batch = self.batches.batch(number)
+        self.coming = number + 1, self.worker.submit(self.batches.batch, number + 1)
+        return batch
+
+    def __enter__(self) -> "Ahead":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.worker.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,17 @@
+"""The device to train on."""
+
+import torch
+
+
+def choose(name: str) -> torch.device:
+    """The device called `name`; "auto" is the first GPU where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"train.device needs to be auto, cpu, cuda or cuda:1, got {name!r}") from error
+    there = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= there:
+        raise ValueError(f"train.device is {name!r}, and this machine has {there} GPUs; auto takes what there is")
+    return device

@@ -1,0 +1,25 @@
+"""What can end a training before its time. Each text stands alone: what, where, and what to do."""
+
+
+class TrainingError(RuntimeError):
+    """A training that cannot go on."""
+
+
+class RefusedError(TrainingError):
+    """A training that must not begin: the directory holds something else, is in use or cannot be written."""
+
+
+class FailedError(TrainingError):
+    """A training that began and cannot go on; its last checkpoint is whole."""
+
+
+class DamagedError(TrainingError):
+    """A file that is not what was written."""
+
+
+class DamagedWarning(UserWarning):
+    """Something damaged was found, set aside, and done without."""
+
+
+class Interrupted(SystemExit):
+    """A training that was told to stop by a signal, and has saved itself. Its code is 128 + the signal."""

@@ -1,0 +1,87 @@
+"""The record that a task hands to the training loop: all that the loop ever knows of a task."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from torch import Tensor, nn
+
+from regard.config import Train
+from regard.data.batch import Batch
+
+
+class Progress(NamedTuple):
+    """Where a training stands: updates done, and to be done in all. A loss that changes with time asks this."""
+
+    step: int
+    steps: int
+
+
+class Loss(NamedTuple):
+    """What one batch costs. Sums over tokens, never means: batches then add up, however they were cut.
+
+    `parts` are sums too, for the log alone.
+    """
+
+    total: Tensor
+    tokens: int | Tensor
+    parts: Mapping[str, float | Tensor] = MappingProxyType({})
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """Batches without end, any of them by number: a pure function, so that a training's place is one integer."""
+
+    def batch(self, step: int) -> Batch: ...
+
+
+@runtime_checkable
+class Saved(Protocol):
+    """What stands beside the weights in a run directory: a codec."""
+
+    def save(self, directory: Path) -> Any: ...
+
+
+@runtime_checkable
+class HasTrain(Protocol):
+    """A task's config: a frozen dataclass with a part for the loop."""
+
+    @property
+    def train(self) -> Train: ...
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A model, its data and what to make of them.
+
+    `evaluate` gets the model in evaluation mode without gradients and returns figures, one of them called `better`; less of
+    that is better, unless `upwards`.
+    """
+
+    model: nn.Module
+    codec: Saved
+    train: Batches
+    loss: Callable[[nn.Module, Batch, Progress], Loss]
+    evaluate: Callable[[nn.Module], Mapping[str, float]]
+    config: HasTrain
+    valid: Any = None
+    task: str = ""
+    better: str = "loss"
+    upwards: bool = False
+
+    @property
+    def size(self) -> int | None:
+        """The width of the model, where its config says one; the noam schedule asks for it."""
+        return getattr(getattr(self.config, "model", None), "size", None)
+
+    def judged(self, figures: Mapping[str, float]) -> float:
+        """The figure that decides, turned so that less is better; NaN counts as the worst."""
+        if self.better not in figures:
+            raise ValueError(
+                f"evaluate needs to return {self.better!r}, which decides what is better, got {', '.join(figures)}"
+            )
+        value = float(figures[self.better])
+        return math.inf if math.isnan(value) else -value if self.upwards else value

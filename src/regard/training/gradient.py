@@ -1,0 +1,103 @@
+"""The gradient of one update, in as many parts as the memory asks for."""
+
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from regard.data.batch import Batch, Padded
+from regard.training.errors import FailedError
+from regard.training.experiment import Loss
+
+SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
+
+
+def gradient(
+    batches: Sequence[Batch], parts: int, backward: Callable[[Batch], Loss], begin: Callable[[], None]
+) -> tuple[Loss, int]:
+    """Add up the gradients of several batches, each cut into `parts`; the loss, and the parts it took.
+
+    Losses are sums, so parts and batches add up to the same gradient however they are cut. When the memory does not
+    suffice, the step begins again with twice the parts; when a single row is too much, there is nothing left to cut.
+    """
+    while True:
+        begin()
+        try:
+            return _sum([backward(piece) for batch in batches for piece in split(batch, parts)]), parts
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            rows = max(len(batch.source.data) for batch in batches)
+            if parts >= rows:
+                raise FailedError(advice(error, "with a single sequence")) from error
+        parts *= 2  # outside the handler: what the failed attempt held is free by now
+        release()
+
+
+def split(batch: Batch, parts: int) -> list[Batch]:
+    """A batch as up to `parts` smaller ones, by rows, each without the columns that none of its rows needs."""
+    rows = len(batch.source.data)
+    parts = max(1, min(parts, rows))
+    if parts == 1:
+        return [batch]
+    edges = [rows * number // parts for number in range(parts + 1)]
+    return [_rows(batch, first, last) for first, last in pairwise(edges)]
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory, of the device or of the machine, did not suffice."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in SIGNS)
+
+
+def advice(error: BaseException, where: str) -> str:
+    """What to do when memory does not suffice and nothing is left to cut."""
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return (
+        f"out of memory {where} ({reason}). Lower data.longest_source and data.longest_target or "
+        "model.size, or use train.precision=bf16; the last checkpoint is whole"
+    )
+
+
+def release() -> None:
+    """Give back what the device has cached, and what only cycles still hold."""
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _rows(batch: Batch, first: int, last: int) -> Batch:
+    target = None if batch.target is None else _trim(batch.target, first, last)
+    return Batch(_trim(batch.source, first, last), target, batch.records[first:last])
+
+
+def _trim(padded: Padded, first: int, last: int) -> Padded:
+    keep = padded.keep[first:last]
+    needed = int(keep.any(0).nonzero().max()) + 1 if keep.any() else 1
+    return Padded(padded.data[first:last, :needed], keep[:, :needed])
+
+
+def _sum(losses: Sequence[Loss]) -> Loss:
+    parts: dict[str, float | Tensor] = {}
+    for loss in losses:
+        for name, value in loss.parts.items():
+            parts[name] = parts.get(name, 0.0) + value
+    first, *rest = losses
+    total, tokens = first.total, first.tokens
+    for loss in rest:
+        total, tokens = total + loss.total, tokens + loss.tokens
+    return Loss(total, tokens, parts)
+
+
+def per_token(loss: Loss, norm: Tensor) -> tuple[float, int, float, Mapping[str, float]]:
+    """Loss, tokens, length of the gradient and parts as plain numbers, fetched from the device in one go."""
+    names = list(loss.parts)
+    values = [loss.total, loss.tokens, norm, *(loss.parts[name] for name in names)]
+    on = loss.total.device
+    fetched = torch.stack([torch.as_tensor(value, dtype=torch.float32, device=on).detach() for value in values]).tolist()
+    total, tokens, length, *parts = fetched
+    count = max(tokens, 1.0)
+    return total / count, int(tokens), length, {name: value / count for name, value in zip(names, parts, strict=True)}

@@ -1,0 +1,80 @@
+"""The log of a training: one JSON object a line, and TensorBoard beside it when asked for."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from regard.training import atomic
+from regard.training.errors import RefusedError
+
+NAME = "log.jsonl"
+
+
+class Log:
+    """Opened at a step: what a killed run wrote beyond it is taken back, since it will be written again."""
+
+    def __init__(self, directory: Path, step: int, tensorboard: bool = False):
+        self.path = directory / NAME
+        self.board = board(directory / "tensorboard", step) if tensorboard else None
+        lines = self.path.read_bytes().splitlines() if self.path.exists() else []
+        kept = [line for line in lines if _step(line) <= step]
+        atomic.write(self.path, b"".join(line + b"\n" for line in kept))
+
+    def __enter__(self) -> "Log":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.board is not None:
+            self.board.close()
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Add a line. Numbers that are not finite become null, which every reader of JSON understands."""
+        line = json.dumps(finite(record), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        with atomic.room(self.path, len(line)), open(self.path, "ab") as file:
+            file.write(line)
+        if self.board is not None:
+            for name, value in numbers(record):
+                self.board.add_scalar(name, value, record["step"])
+
+
+def finite(value: Any) -> Any:
+    """The same with None for every number that is not finite, so that it can be written as JSON."""
+    if isinstance(value, Mapping):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def numbers(record: Mapping[str, Any], path: str = "") -> list[tuple[str, float]]:
+    """Every number in a record by its path, as TensorBoard wants them: a/b."""
+    found: list[tuple[str, float]] = []
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            found += numbers(value, f"{path}{name}/")
+        elif isinstance(value, (int, float)) and name != "step":
+            found.append((f"{path}{name}", float(value)))
+    return found
+
+
+def board(directory: Path, step: int) -> Any:
+    """A TensorBoard writer, which is an extra."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise RefusedError(
+            "train.tensorboard needs the tensorboard package, which is not installed: pip install 'regard[track]', "
+            "or leave the setting out; log.jsonl has the same numbers"
+        ) from error
+    return SummaryWriter(str(directory), purge_step=step + 1)
+
+
+def _step(line: bytes) -> int | float:
+    """The step that a line is about; a line torn by a kill is about none that has been."""
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return math.inf

@@ -1,0 +1,255 @@
+"""Metrics: how good outputs are, how sure that is, and how it depends on the length of the source.
+
+Every metric here is a function of sums over sentences (n-grams matched, edits made, ...). So each gives a row of numbers
+per sentence and a score of their sum, and bootstrap, buckets and corpora all come from adding rows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.training import losses
+
+Rows = NDArray[np.float64]
+References = Sequence[str] | Sequence[Sequence[str]]
+"""One right answer for each output, or several."""
+
+BLOCK = 1 << 22
+"""How many draws the bootstrap holds at a time."""
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Numbers per sentence, a score of their sum, and the words that make it comparable."""
+
+    def rows(self, outputs: Sequence[str], references: References) -> Rows: ...
+
+    def score(self, total: Rows) -> float: ...
+
+    def signature(self, answers: int = 1) -> str: ...
+
+
+class Measured(NamedTuple):
+    """A score with its 95 % confidence interval, and how it was computed."""
+
+    value: float
+    low: float
+    high: float
+    signature: str
+
+
+class Bucket(NamedTuple):
+    """The score of sources of some lengths: first <= length <= last."""
+
+    first: int
+    last: int | None
+    sentences: int
+    value: float
+
+
+def measure(metric: Metric, outputs: Sequence[str], references: References, seed: int = 0) -> Measured:
+    """The score of outputs, with its interval."""
+    rows = checked(metric, outputs, references)
+    low, high = bootstrap(rows, metric.score, seed=seed)
+    counts = {len(answers) for answers in several(references)}
+    answers = counts.pop() if len(counts) == 1 else -1  # sacreBLEU's sign for a number that varies
+    return Measured(metric.score(rows.sum(0)), low, high, metric.signature(answers))
+
+
+def bootstrap(
+    rows: Rows, score: Callable[[Rows], float], resamples: int = 1000, seed: int = 0, level: float = 0.95
+) -> tuple[float, float]:
+    """The interval in which the score lies when the sentences are drawn again, with replacement.
+
+    Koehn 2004, section 3, https://aclanthology.org/W04-3250; percentiles of `resamples` draws from a seeded generator.
+    """
+    sentences = len(rows)
+    draw = np.random.default_rng(seed)
+    scores: list[float] = []
+    while len(scores) < resamples:
+        size = min(resamples - len(scores), max(1, BLOCK // sentences))
+        times = draw.multinomial(sentences, np.full(sentences, 1 / sentences), size=size)
+        scores += [score(total) for total in times.astype(np.float64) @ rows]
+    edge = 100 * (1 - level) / 2
+    low, high = np.percentile(scores, [edge, 100 - edge])
+    return float(low), float(high)
+
+
+def by_length(
+    metric: Metric,
+    outputs: Sequence[str],
+    references: References,
+    lengths: Sequence[int],
+    edges: Sequence[int] = (10, 20, 30, 40, 50, 60),
+) -> list[Bucket]:
+    """The score in buckets of source length, up to each edge and beyond the last; those without a sentence are left out.
+
+    Bahdanau et al. 2015, figure 2: the curve that shows why attention exists. https://arxiv.org/abs/1409.0473
+    """
+    rows = checked(metric, outputs, references)
+    if len(lengths) != len(rows):
+        raise ValueError(f"by_length needs a length for each output, got {len(lengths)} lengths and {len(rows)} outputs")
+    found = []
+    for first, last in zip((0, *(edge + 1 for edge in edges)), (*edges, None), strict=True):
+        inside = [row for row, length in enumerate(lengths) if first <= length and (last is None or length <= last)]
+        if inside:
+            found.append(Bucket(first, last, len(inside), metric.score(rows[inside].sum(0))))
+    return found
+
+
+def checked(metric: Metric, outputs: Sequence[str], references: References) -> Rows:
+    """The rows of a metric, once outputs and references are seen to belong together."""
+    if not outputs or len(outputs) != len(references):
+        raise ValueError(
+            f"{type(metric).__name__} needs one reference for each of one or more outputs, "
+            f"got {len(references)} references and {len(outputs)} outputs"
+        )
+    return metric.rows(outputs, references)
+
+
+@dataclass(frozen=True)
+class Bleu:
+    """BLEU of sacreBLEU: n-grams of up to four tokens that output and reference share, with a penalty for brevity.
+
+    Papineni et al. 2002, https://aclanthology.org/P02-1040; Post 2018, https://aclanthology.org/W18-6319
+    `tokenise` is none for text that is tokenised already, 13a for most languages, zh for Chinese.
+    """
+
+    tokenise: Literal["none", "13a", "zh", "char", "intl"] = "13a"
+    lowercase: bool = False
+
+    def rows(self, outputs: Sequence[str], references: References) -> Rows:
+        """Lengths of output and reference, n-grams matched, n-grams written."""
+        return _statistics(self._make(), outputs, references)
+
+    def score(self, total: Rows) -> float:
+        """From 0 to 100."""
+        return float(self._make()._compute_score_from_stats([int(each) for each in total]).score)
+
+    def signature(self, answers: int = 1) -> str:
+        """As sacreBLEU writes it."""
+        return _signature(self._make(), answers)
+
+    def _make(self) -> Any:
+        from sacrebleu.metrics.bleu import BLEU
+
+        return BLEU(tokenize=self.tokenise, lowercase=self.lowercase, force=True)
+
+
+@dataclass(frozen=True)
+class Chrf:
+    """chrF of sacreBLEU: n-grams of up to six characters, recall counted twice; chrF++ with words=2.
+
+    Popović 2015, https://aclanthology.org/W15-3049
+    """
+
+    words: int = 0
+
+    def rows(self, outputs: Sequence[str], references: References) -> Rows:
+        """N-grams written, in the reference, and matched, for each n."""
+        return _statistics(self._make(), outputs, references)
+
+    def score(self, total: Rows) -> float:
+        """From 0 to 100."""
+        return float(self._make()._compute_score_from_stats([int(each) for each in total]).score)
+
+    def signature(self, answers: int = 1) -> str:
+        """As sacreBLEU writes it."""
+        return _signature(self._make(), answers)
+
+    def _make(self) -> Any:
+        from sacrebleu.metrics.chrf import CHRF
+
+        return CHRF(word_order=self.words)
+
+
+@dataclass(frozen=True)
+class ExactMatch:
+    """The share of outputs that are a reference, letter for letter; spaces at the ends do not count."""
+
+    def rows(self, outputs: Sequence[str], references: References) -> Rows:
+        """1 for a hit, and 1 for the sentence."""
+        pairs = zip(outputs, several(references), strict=True)
+        return np.array(
+            [[output.strip() in {each.strip() for each in right}, 1] for output, right in pairs], dtype=np.float64
+        )
+
+    def score(self, total: Rows) -> float:
+        """From 0 to 100."""
+        return float(100 * total[0] / total[1])
+
+    def signature(self, answers: int = 1) -> str:
+        """Nothing to choose."""
+        return "exact match, ends stripped"
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """Edits (substitutions, deletions, insertions) per unit of the reference: word, character or phoneme error rate.
+
+        100 (S + D + I) / N          may exceed 100
+
+    Phonemes are what stands between spaces, as words are. Of several references the one with the fewest edits counts.
+    """
+
+    unit: Literal["words", "characters", "phonemes"] = "words"
+
+    def rows(self, outputs: Sequence[str], references: References) -> Rows:
+        """Edits, and units of the reference."""
+        import jiwer
+
+        process = jiwer.process_characters if self.unit == "characters" else jiwer.process_words
+        right = several(references)
+        pairs = [(each, output) for output, answers in zip(outputs, right, strict=True) for each in answers]
+        done = process([reference for reference, _ in pairs], [output for _, output in pairs])
+        edits = (sum(map(_edits, chunks)) for chunks in done.alignments)
+        counts = iter(list(zip(edits, map(len, done.references), strict=True)))
+        best = [min((next(counts) for _ in answers), key=lambda pair: (pair[0], -pair[1])) for answers in right]
+        return np.array(best, dtype=np.float64)
+
+    def score(self, total: Rows) -> float:
+        """In per cent; without any reference unit, 0 when nothing was written and 100 otherwise."""
+        edits, units = total
+        return float(100 * edits / units) if units else 100.0 * bool(edits)
+
+    def signature(self, answers: int = 1) -> str:
+        """The unit."""
+        return f"edits per {self.unit.removesuffix('s')} of the reference, jiwer"
+
+
+def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Measured:
+    """exp(Σ nll / Σ tokens) over sentences, with its interval; less is better, 1 is certainty."""
+    rows = np.array([nll, tokens], dtype=np.float64).T
+
+    def score(total: Rows) -> float:
+        return losses.perplexity(float(total[0]), int(total[1]))
+
+    return Measured(
+        score(rows.sum(0)), *bootstrap(rows, score, seed=seed), "exp of nats per token, end of sentence included"
+    )
+
+
+def several(references: References) -> list[list[str]]:
+    """The right answers of each output, as a list even where there is one."""
+    return [[each] if isinstance(each, str) else list(each) for each in references]
+
+
+def _statistics(metric: Any, outputs: Sequence[str], references: References) -> Rows:
+    right = several(references)
+    most = max(map(len, right))
+    streams = [[answers[place] if place < len(answers) else None for answers in right] for place in range(most)]
+    return np.array(metric._extract_corpus_statistics(list(outputs), streams), dtype=np.float64)
+
+
+def _signature(metric: Any, answers: int) -> str:
+    metric.num_refs = answers
+    return str(metric.get_signature())
+
+
+def _edits(chunk: Any) -> int:
+    if chunk.type == "equal":
+        return 0
+    return int(max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx))

@@ -1,0 +1,89 @@
+"""Optimisers, and the one pass over the gradients that turns their sum into a clipped mean."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer
+
+from regard.config import Train
+
+LARGEST = 1e18
+"""A gradient longer than this is not usable: its square, which Adam keeps, would leave float32."""
+
+
+def optimiser(model: nn.Module, train: Train) -> Optimizer:
+    """The optimiser that a config names. Vectors (biases, gains) are not decayed.
+
+    Adam: Kingma and Ba 2015, https://arxiv.org/abs/1412.6980, with the numbers of Vaswani et al. 2017, section 5.3
+    (0.9, 0.98, 1e-9), under the schedules made for them, noam and inverse_sqrt, and its own (0.9, 0.999, 1e-8) else.
+    AdamW: Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101. SGD: plain.
+    """
+    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [each for each in learned if each.ndim > 1], "weight_decay": train.weight_decay},
+        {"params": [each for each in learned if each.ndim <= 1], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if not groups:
+        raise ValueError("the optimiser needs a model with parameters that learn, and this one has none")
+    if train.optimiser == "sgd":
+        return SGD(groups, lr=train.rate)
+    kind = Adam if train.optimiser == "adam" else AdamW
+    transformer = train.schedule in ("noam", "inverse_sqrt")
+    betas, eps = ((0.9, 0.98), 1e-9) if transformer else ((0.9, 0.999), 1e-8)
+    fused = all(parameter.is_cuda for parameter in learned)
+    return kind(groups, lr=train.rate, betas=betas, eps=eps, fused=fused or None)
+
+
+def set_rate(optimiser: Optimizer, rate: float) -> None:
+    """Use this rate from now on."""
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+
+
+@torch.no_grad()
+def clip(parameters: Iterable[nn.Parameter], tokens: int | Shaped[Tensor, ""], most: float) -> Float[Tensor, ""]:
+    """Turn gradients of a sum over tokens into those of the mean, cut to length `most` (0: never); the uncut length.
+
+        g ← g / tokens,   g ← g min(1, most / |g|)          Pascanu et al. 2013, section 3.2
+
+    https://arxiv.org/abs/1211.5063
+    """
+    gradients = [each.grad for each in parameters if each.grad is not None]
+    if not gradients:
+        return torch.zeros(())
+    tokens = torch.as_tensor(tokens, dtype=torch.float32, device=gradients[0].device).clamp_min(1)
+    norm = torch.nn.utils.get_total_norm(gradients) / tokens
+    factor = (most / norm).clamp(max=1.0) / tokens if most > 0 else 1 / tokens
+    torch._foreach_mul_(gradients, factor)
+    return norm
+
+
+def names(model: nn.Module, optimiser: Optimizer) -> list[str]:
+    """The name of each parameter, in the order in which the optimiser counts them."""
+    known = {id(parameter): name for name, parameter in model.named_parameters()}
+    return [known[id(parameter)] for group in optimiser.param_groups for parameter in group["params"]]
+
+
+def state(model: nn.Module, optimiser: Optimizer) -> dict[str, Tensor]:
+    """What the optimiser remembers of each parameter, flat: "<parameter>.<what>"."""
+    held = optimiser.state_dict()["state"]
+    return {
+        f"{name}.{what}": value.detach().cpu().contiguous()
+        for number, name in enumerate(names(model, optimiser))
+        for what, value in held.get(number, {}).items()
+        if isinstance(value, Tensor)
+    }
+
+
+def restore(model: nn.Module, optimiser: Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Give the optimiser its memory back."""
+    numbers = {name: number for number, name in enumerate(names(model, optimiser))}
+    held: dict[int, dict[str, Tensor]] = {}
+    for path, value in tensors.items():
+        name, _, what = path.rpartition(".")
+        held.setdefault(numbers[name], {})[what] = value.clone()
+    optimiser.load_state_dict({"state": held, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -1,0 +1,45 @@
+"""Self-decoding: how often a model in training is fed its own output instead of the target.
+
+Bengio et al. 2015, section 2.4, https://arxiv.org/abs/1506.03099, there called scheduled sampling. The paper's ε is the
+share of true tokens; here `own` is 1 - ε, scaled so that each schedule goes from 0 to exactly `most` in `steps` steps:
+
+    constant          own = most
+    linear            ε = 1 - i / steps
+    exponential       ε = k^i                   k^steps = 1 %
+    inverse_sigmoid   ε = k / (k + exp(i / k))  half-way at steps / 2
+"""
+
+import math
+
+from regard.config import Train
+
+
+def own(train: Train, step: int) -> float:
+    """The share of the model's own tokens at a step."""
+    if train.self_decoding == "none":
+        return 0.0
+    if not 0 <= train.self_decoding_most <= 1:
+        raise ValueError(f"train.self_decoding_most needs to be from 0 to 1, got {train.self_decoding_most}")
+    steps = max(1, train.self_decoding_steps)
+    if train.self_decoding == "constant" or step >= steps:
+        return train.self_decoding_most
+    first, now, last = (true_share(train.self_decoding, i, steps) for i in (0, step, steps))
+    return train.self_decoding_most * (first - now) / (first - last)
+
+
+def true_share(kind: str, i: int, steps: int) -> float:
+    """The paper's ε at step i."""
+    if kind == "linear":
+        return 1 - i / steps
+    if kind == "exponential":
+        return float(0.01 ** (i / steps))
+    k = half_way(steps / 2)
+    return k / (k + math.exp(i / k))
+
+
+def half_way(i: float) -> float:
+    """The k for which ε is a half at step i: k log k = i, by Newton's method."""
+    k = max(i, 1.5)
+    for _ in range(50):
+        k -= (k * math.log(k) - i) / (math.log(k) + 1)
+    return k

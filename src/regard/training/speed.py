@@ -1,0 +1,53 @@
+"""How fast a training goes, how it goes, and how long it will take."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+
+class Speed:
+    """Counts tokens and losses between two looks, and time over all runs of a training together."""
+
+    def __init__(self, seconds: float = 0.0):
+        self.before = seconds
+        self.started = time.monotonic()
+        self.first: int | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin a new stretch."""
+        self.seconds, self.tokens, self.sums = 0.0, 0, dict[str, float]()
+
+    def add(self, loss: float, tokens: int, parts: Mapping[str, float]) -> None:
+        """Take in the losses of one update, given per token."""
+        self.tokens += tokens
+        for name, value in {"loss": loss, **parts}.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value * tokens
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Around an update: what evaluations and checkpoints take is not counted into the speed."""
+        begun = time.monotonic()
+        yield
+        self.seconds += time.monotonic() - begun
+
+    def record(self) -> dict[str, Any]:
+        """The figures of this stretch, and a new one begins."""
+        means = {name: value / max(self.tokens, 1) for name, value in self.sums.items()}
+        record = {"loss": None, **means, "tokens_per_second": round(self.tokens / max(self.seconds, 1e-9), 1)}
+        self.clear()
+        return record
+
+    def elapsed(self) -> float:
+        """Seconds of training, earlier runs included."""
+        return self.before + time.monotonic() - self.started
+
+    def left(self, step: int, steps: int, minutes: float | None) -> float | None:
+        """Seconds until the end, as far as can be told from this run's steps so far."""
+        if self.first is None:
+            self.first, self.began = step, time.monotonic()
+            return None if minutes is None else max(0.0, 60 * minutes - self.elapsed())
+        pace = (time.monotonic() - self.began) / max(1, step - self.first)
+        by_steps = pace * (steps - step)
+        return by_steps if minutes is None else min(by_steps, max(0.0, 60 * minutes - self.elapsed()))

@@ -1,0 +1,85 @@
+"""Everything that changes while a model is trained, in one place: what a checkpoint holds is this and no more."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from regard.training import optimise, weights
+from regard.training.average import Average, part
+from regard.training.checkpoint import Checkpoint
+from regard.training.errors import RefusedError
+from regard.training.schedule import Plateau
+
+
+@dataclass
+class Counters:
+    """The numbers. There is no generator among them: each step draws from (seed, step)."""
+
+    step: int = 0
+    skipped: int = 0
+    """Batches whose loss or gradient was not finite."""
+    tokens: int = 0
+    seconds: float = 0.0
+    parts: int = 1
+    """Into how many parts a batch is cut to fit the memory."""
+    evaluated: int = -1
+    """The last step that was evaluated."""
+    best: float | None = None
+    best_step: int = 0
+    best_figures: dict[str, float | None] = field(default_factory=dict)
+    stale: int = 0
+    """Evaluations since the best."""
+
+
+@dataclass
+class State:
+    """Model, optimiser, moving average, schedule and counters."""
+
+    model: nn.Module
+    optimiser: Optimizer
+    average: Average | None
+    plateau: Plateau
+    counters: Counters = field(default_factory=Counters)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor, flat."""
+        found = {f"model.{name}": value for name, value in weights.weights(self.model).items()}
+        found |= {f"optimiser.{name}": value for name, value in optimise.state(self.model, self.optimiser).items()}
+        if self.average is not None:
+            found |= {f"ema.{name}": value.cpu().contiguous() for name, value in self.average.values.items()}
+        return found
+
+    def table(self) -> dict[str, Any]:
+        """Every number."""
+        return {**asdict(self.counters), "plateau": self.plateau.state()}
+
+    def restore(self, found: Checkpoint) -> None:
+        """Become what was saved; a checkpoint of another model is refused before anything changes."""
+        tensors, origin = found.tensors, str(found.path)
+        missing = ({each.name for each in fields(Counters)} | {"plateau"}) - set(found.counters)
+        if missing:
+            raise RefusedError(f"{origin} has no counter {min(missing)}: it was not written by this loop")
+        weights.agree(weights.named(self.model), part(tensors, "model."), origin)
+        if self.average is not None:
+            _complete(self.average.values, part(tensors, "ema."), origin)
+        held = part(tensors, "optimiser.")
+        unknown = {name.rpartition(".")[0] for name in held} - set(optimise.names(self.model, self.optimiser))
+        if unknown:
+            raise RefusedError(
+                f"{origin} is of another model: its optimiser knows {min(unknown)}, which does not learn here"
+            )
+        weights.restore(self.model, part(tensors, "model."), origin)
+        optimise.restore(self.model, self.optimiser, held)
+        if self.average is not None:
+            self.average.restore(part(tensors, "ema."))
+        self.plateau.restore(found.counters["plateau"])
+        self.counters = Counters(**{each.name: found.counters[each.name] for each in fields(Counters)})
+
+
+def _complete(mine: Mapping[str, Tensor], tensors: Mapping[str, Tensor], origin: str) -> None:
+    missing = [name for name in mine if name not in tensors]
+    if missing:
+        raise RefusedError(f"{origin} has no moving average of {missing[0]}: it was trained without train.ema")

@@ -1,0 +1,40 @@
+import threading
+
+import pytest
+
+from regard.training.ahead import Ahead
+
+from .small import Copies
+
+
+class Watched(Copies):
+    def __init__(self):
+        super().__init__()
+        self.made = []
+
+    def batch(self, step):
+        self.made.append((step, threading.current_thread() is threading.main_thread()))
+        if step == 7:
+            raise ValueError("batch 7 is broken")
+        return super().batch(step)
+
+
+def test_the_next_batch_is_made_elsewhere_and_is_the_same():
+    source = Watched()
+    with Ahead(source) as ahead:
+        for number in (3, 4, 5):
+            assert ahead.batch(number).source.data.equal(Copies().batch(number).source.data)
+    assert source.made[:3] == [(3, True), (4, False), (5, False)]
+
+
+def test_a_jump_is_served_at_once():
+    with Ahead(Watched()) as ahead:
+        ahead.batch(0)
+        assert ahead.batch(5).source.data.equal(Copies().batch(5).source.data)
+
+
+def test_an_error_comes_with_its_own_batch_and_not_before():
+    with Ahead(Watched()) as ahead:
+        ahead.batch(6)
+        with pytest.raises(ValueError, match="batch 7 is broken"):
+            ahead.batch(7)

@@ -1,0 +1,27 @@
+import math
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from .small import Part, experiment
+
+
+def test_less_is_better_unless_it_is_told_otherwise():
+    made = experiment()
+    assert made.judged({"loss": 2.0}) == 2.0
+    assert replace(made, better="bleu", upwards=True).judged({"loss": 2.0, "bleu": 30.0}) == -30.0
+    assert made.judged({"loss": math.nan}) == math.inf
+
+
+def test_figures_without_the_one_that_decides_are_refused():
+    with pytest.raises(ValueError, match="evaluate needs to return 'loss', which decides what is better, got bleu, chrf"):
+        experiment().judged({"bleu": 1.0, "chrf": 2.0})
+
+
+def test_the_size_is_the_config_s():
+    assert experiment(part=Part(size=16)).size == 16
+
+
+def test_an_experiment_does_not_change():
+    with pytest.raises(FrozenInstanceError):
+        experiment().better = "bleu"

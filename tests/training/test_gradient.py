@@ -1,0 +1,87 @@
+import pytest
+import torch
+
+from regard.training.errors import FailedError
+from regard.training.experiment import Loss
+from regard.training.gradient import advice, gradient, out_of_memory, per_token, split
+from regard.training.losses import teach
+
+from .small import Copies, Network
+
+
+def test_a_batch_is_cut_by_rows_and_loses_only_padding():
+    batch = Copies(rows=7).batch(0)
+    pieces = split(batch, 3)
+    assert [len(piece.source.data) for piece in pieces] == [2, 2, 3]
+    assert [record for piece in pieces for record in piece.records] == list(range(7))
+    assert sum(int(piece.target.keep.sum()) for piece in pieces) == int(batch.target.keep.sum())
+    assert all(piece.source.keep[:, -1].any() for piece in pieces)
+    assert torch.cat([piece.target.data[piece.target.keep] for piece in pieces]).equal(batch.target.data[batch.target.keep])
+
+
+def test_one_part_is_the_batch_itself_and_rows_are_the_limit():
+    batch = Copies(rows=3).batch(0)
+    assert split(batch, 1)[0] is batch
+    assert len(split(batch, 8)) == 3
+    assert len(split(batch._replace(target=None), 2)) == 2
+
+
+class Memory:
+    """A model whose memory holds so many rows."""
+
+    def __init__(self, rows, error=torch.OutOfMemoryError):
+        self.model, self.rows, self.error, self.tried = Network(dropout=0.0), rows, error, []
+
+    def begin(self):
+        self.model.zero_grad()
+
+    def backward(self, batch):
+        self.tried.append(len(batch.source.data))
+        if len(batch.source.data) > self.rows:
+            raise self.error("CUDA out of memory. Tried to allocate 20 GiB")
+        loss = teach(self.model, batch)
+        loss.total.backward()
+        return Loss(loss.total.detach(), loss.tokens, loss.parts)
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError, MemoryError])
+def test_too_little_memory_halves_the_parts_and_keeps_the_gradient(error):
+    batches = [Copies(rows=8).batch(0), Copies(rows=8).batch(1)]
+    whole, small = Memory(8), Memory(2, error)
+    small.model.load_state_dict(whole.model.state_dict())
+    first, parts = gradient(batches, 1, whole.backward, whole.begin)
+    second, halved = gradient(batches, 1, small.backward, small.begin)
+    assert (parts, halved) == (1, 4)
+    assert small.tried == [8, 4, *[2] * 8]
+    assert first.tokens == second.tokens
+    torch.testing.assert_close(first.total, second.total)
+    torch.testing.assert_close(first.parts["nll"], second.parts["nll"])
+    for left, right in zip(whole.model.parameters(), small.model.parameters(), strict=True):
+        torch.testing.assert_close(left.grad, right.grad)
+
+
+def test_one_row_that_is_too_much_ends_with_advice():
+    memory = Memory(0)
+    with pytest.raises(
+        FailedError, match=r"out of memory with a single sequence \(CUDA out of memory.*longest_source.*bf16"
+    ):
+        gradient([Copies(rows=4).batch(0)], 1, memory.backward, memory.begin)
+    assert memory.tried == [4, 2, 1]
+
+
+def test_other_errors_are_not_taken_for_too_little_memory():
+    def broken(batch):
+        raise RuntimeError("shapes do not fit")
+
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        gradient([Copies().batch(0)], 1, broken, lambda: None)
+    assert not out_of_memory(ValueError("out of memory"))
+    assert out_of_memory(
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried")
+    )
+    assert "MemoryError" in advice(MemoryError(), "here")
+
+
+def test_numbers_come_per_token():
+    loss = Loss(torch.tensor(6.0), torch.tensor(3), {"nll": torch.tensor(1.5), "x": 3.0})
+    assert per_token(loss, torch.tensor(0.5)) == (2.0, 3, 0.5, {"nll": 0.5, "x": 1.0})

@@ -1,0 +1,46 @@
+import os
+
+import pytest
+
+from regard.training.errors import RefusedError
+from regard.training.lock import Lock
+
+
+def test_the_second_to_come_is_refused_and_told_who_holds_it(tmp_path):
+    with (
+        Lock(tmp_path),
+        pytest.raises(RefusedError, match=f"{tmp_path} is in use by process {os.getpid()}: wait for it, or choose"),
+        Lock(tmp_path),
+    ):
+        pass
+    with Lock(tmp_path):
+        pass
+
+
+def test_a_lock_that_cannot_be_written_is_not_kept(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left"), Lock(tmp_path):
+        pass
+    monkeypatch.undo()
+    with Lock(tmp_path):
+        pass
+
+
+def test_the_lock_vanishes_with_a_killed_process(tmp_path):
+    ready, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        with Lock(tmp_path):
+            os.write(tell, b"x")
+            os.read(os.pipe()[0], 1)
+        os._exit(0)
+    os.read(ready, 1)
+    with pytest.raises(RefusedError, match=f"process {child}"), Lock(tmp_path):
+        pass
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    with Lock(tmp_path):
+        pass

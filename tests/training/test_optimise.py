@@ -1,0 +1,90 @@
+import pytest
+import torch
+from torch import nn
+
+from regard.config import Train
+from regard.training import optimise
+
+
+def test_each_name_gives_its_optimiser():
+    model = nn.Linear(2, 2)
+    kinds = {name: type(optimise.optimiser(model, Train(optimiser=name))).__name__ for name in ("adam", "adamw", "sgd")}
+    assert kinds == {"adam": "Adam", "adamw": "AdamW", "sgd": "SGD"}
+
+
+def test_only_matrices_decay():
+    made = optimise.optimiser(nn.Linear(2, 2), Train(optimiser="adamw", weight_decay=0.1))
+    assert [(group["params"][0].ndim, group["weight_decay"]) for group in made.param_groups] == [(2, 0.1), (1, 0.0)]
+
+
+def test_the_schedules_of_transformers_bring_their_numbers():
+    assert optimise.optimiser(nn.Linear(2, 2), Train(schedule="noam")).defaults["betas"] == (0.9, 0.98)
+    assert optimise.optimiser(nn.Linear(2, 2), Train()).defaults["betas"] == (0.9, 0.999)
+
+
+def test_a_model_that_cannot_learn_is_refused():
+    with pytest.raises(ValueError, match="needs a model with parameters that learn"):
+        optimise.optimiser(nn.Linear(2, 2).requires_grad_(False), Train())
+
+
+def test_gradients_of_a_sum_become_those_of_the_mean_cut_to_length():
+    a, b, c = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
+    a.grad, b.grad = torch.tensor([30.0]), torch.tensor([40.0])
+    assert optimise.clip([a, b, c], 10, 2.5).item() == pytest.approx(5.0)  # (3, 4) has length 5
+    assert (a.grad.item(), b.grad.item()) == pytest.approx((1.5, 2.0))
+    assert c.grad is None
+
+
+def test_short_gradients_are_left_as_they_are_and_zero_means_no_limit():
+    for most in (6.0, 0.0):
+        a = nn.Parameter(torch.zeros(1))
+        a.grad = torch.tensor([50.0])
+        assert optimise.clip([a], torch.tensor(10.0), most).item() == pytest.approx(5.0)
+        assert a.grad.item() == pytest.approx(5.0)
+
+
+def test_no_tokens_and_no_gradient_are_no_trouble():
+    a = nn.Parameter(torch.zeros(1))
+    assert optimise.clip([a], 3, 1.0).item() == 0.0
+    a.grad = torch.zeros(1)
+    assert optimise.clip([a], 0, 1.0).item() == 0.0
+    assert a.grad.item() == 0.0
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "sgd"])
+def test_an_optimiser_with_its_memory_back_goes_on_bit_for_bit(name):
+    def run(model, made, steps):
+        for step in steps:
+            torch.manual_seed(step)
+            made.zero_grad()
+            model(torch.randn(4, 3)).square().sum().backward()
+            made.step()
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    made = optimise.optimiser(model, Train(optimiser=name))
+    run(model, made, range(3))
+    other = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    other.load_state_dict(model.state_dict())
+    again = optimise.optimiser(other, Train(optimiser=name))
+    optimise.restore(other, again, optimise.state(model, made))
+    run(model, made, range(3, 6))
+    run(other, again, range(3, 6))
+    for left, right in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(left, right)
+
+
+def test_the_memory_is_named_by_parameter():
+    model = nn.Linear(3, 2)
+    made = optimise.optimiser(model, Train())
+    model(torch.ones(1, 3)).sum().backward()
+    made.step()
+    assert set(optimise.state(model, made)) == {
+        f"{name}.{what}" for name in ("weight", "bias") for what in ("step", "exp_avg", "exp_avg_sq")
+    }
+
+
+def test_the_rate_is_set_for_all_groups():
+    made = optimise.optimiser(nn.Linear(2, 2), Train())
+    optimise.set_rate(made, 0.125)
+    assert [group["lr"] for group in made.param_groups] == [0.125, 0.125]

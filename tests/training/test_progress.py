@@ -1,0 +1,52 @@
+import io
+
+import pytest
+
+from regard.training.progress import Bar, Lines, clock, display, summary
+
+RECORD = {"step": 50, "loss": 2.0314, "tokens_per_second": 5120.4, "skipped": 0}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_figures_read_as_one_line():
+    assert summary(RECORD, 90.0) == "loss 2.031 · 5,120 tokens/s · 1:30 left"
+    assert summary({**RECORD, "loss": None, "skipped": 2}, None) == "loss - · 5,120 tokens/s · 2 skipped"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.0, "0:00"), (59.6, "1:00"), (3723.0, "1:02:03"), (-5.0, "0:00")])
+def test_a_clock_reads_as_one(seconds, text):
+    assert clock(seconds) == text
+
+
+def test_a_file_gets_plain_lines():
+    stream = io.StringIO()
+    with display(100, stream=stream) as shown:
+        shown.advance(50)
+        shown.show(RECORD, 90.0)
+        shown.say("finished: all is done")
+    assert stream.getvalue() == "step 50 · loss 2.031 · 5,120 tokens/s · 1:30 left\nfinished: all is done\n"
+
+
+def test_a_terminal_gets_a_bar_with_loss_speed_and_time_left():
+    stream = Terminal()
+    with display(100, stream=stream) as shown:
+        assert isinstance(shown, Bar)
+        shown.advance(50)
+        shown.show(RECORD, 90.0)
+        shown.say("valid [loss] 1")
+    text = stream.getvalue()
+    assert "50/100" in text
+    assert "1:30 left" in text
+    assert "valid [loss] 1" in text
+
+
+def test_quiet_says_nothing(capsys):
+    with display(100, quiet=True) as shown:
+        assert isinstance(shown, Lines)
+        shown.show(RECORD, 1.0)
+        shown.say("x")
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,38 @@
+import time
+
+import pytest
+
+from regard.training.speed import Speed
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_means_are_over_tokens_and_speed_counts_updates_alone(clock):
+    speed = Speed()
+    for loss, tokens in ((2.0, 10), (1.0, 30)):
+        with speed.timed():
+            clock[0] += 2
+        speed.add(loss, tokens, {"nll": loss / 2})
+    clock[0] += 50  # an evaluation
+    assert speed.record() == {"loss": 1.25, "nll": 0.625, "tokens_per_second": 10.0}
+    assert speed.record() == {"loss": None, "tokens_per_second": 0.0}
+
+
+def test_time_goes_on_over_runs(clock):
+    speed = Speed(30.0)
+    clock[0] += 12
+    assert speed.elapsed() == 42.0
+
+
+def test_time_left_follows_the_pace_and_the_minutes(clock):
+    speed = Speed()
+    assert speed.left(10, 100, None) is None
+    clock[0] += 20
+    assert speed.left(20, 100, None) == pytest.approx(160)
+    assert speed.left(20, 100, 1.0) == pytest.approx(40)
+    assert Speed().left(10, 100, 2.0) == pytest.approx(120)

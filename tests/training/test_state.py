@@ -1,0 +1,77 @@
+import json
+
+import pytest
+import torch
+
+from regard.config import Train
+from regard.training.average import Average
+from regard.training.checkpoint import load, save
+from regard.training.errors import RefusedError
+from regard.training.optimise import optimiser
+from regard.training.schedule import Plateau
+from regard.training.state import State
+
+from .small import Copies, Network, Plain
+from .small import teach as loss
+
+
+def made(model=None, ema=None, steps=0):
+    model = model or Network()
+    state = State(model, optimiser(model, Train()), None if ema is None else Average(model, ema), Plateau())
+    for step in range(steps):
+        state.optimiser.zero_grad()
+        loss(model, Copies().batch(step)).total.backward()
+        state.optimiser.step()
+        if state.average:
+            state.average.update(model, step)
+    state.counters.step = steps
+    return state
+
+
+def saved(state, folder):
+    return load(save(folder, state.counters.step, state.tensors(), state.table()))
+
+
+def test_a_restored_state_is_the_saved_one(tmp_path):
+    state, other = made(ema=0.9, steps=3), made(ema=0.9)
+    state.counters.skipped, state.counters.best, state.counters.best_figures = 4, 0.1 + 0.2, {"loss": 0.1 + 0.2}
+    state.plateau.see(2.0)
+    other.restore(saved(state, tmp_path))
+    assert other.counters == state.counters
+    assert other.plateau == state.plateau
+    mine, theirs = state.tensors(), other.tensors()
+    assert set(mine) == set(theirs)
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert {name.partition(".")[0] for name in mine} == {"model", "optimiser", "ema"}
+
+
+def test_the_numbers_are_plain_json():
+    table = made().table()
+    assert json.loads(json.dumps(table)) == table
+
+
+def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing(tmp_path):
+    found, other = saved(made(steps=1), tmp_path), made(Plain())
+    before = {name: value.clone() for name, value in other.tensors().items()}
+    with pytest.raises(
+        RefusedError, match=r"/1 is of another model: embedding.weight has shape \(12, 8\) there and \(12, 4\) here"
+    ):
+        other.restore(found)
+    assert all(torch.equal(value, other.tensors()[name]) for name, value in before.items())
+
+
+def test_a_missing_counter_is_named(tmp_path):
+    found = saved(made(steps=1), tmp_path)
+    del found.counters["skipped"]
+    with pytest.raises(RefusedError, match="has no counter skipped: it was not written by this loop"):
+        made().restore(found)
+
+
+def test_a_missing_moving_average_and_a_foreign_optimiser_are_named(tmp_path):
+    found = saved(made(steps=1), tmp_path)
+    with pytest.raises(RefusedError, match=r"has no moving average of embedding.weight: it was trained without train.ema"):
+        made(ema=0.9).restore(found)
+    frozen = Network()
+    frozen.output.bias.requires_grad_(False)
+    with pytest.raises(RefusedError, match=r"its optimiser knows output.bias, which does not learn here"):
+        made(frozen).restore(found)
