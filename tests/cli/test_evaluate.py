@@ -10,6 +10,8 @@ def test_figures_come_with_intervals_and_signatures(run_directory, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "95 % [" in done.stdout
     assert "tok:zh" in done.stdout
+    assert "0-10" in done.stdout
+    assert "2 sentences" in done.stdout
     done = regard("evaluate", run_directory, f"--data.test={path}", "--json")
     assert {"bleu", "chrf", "exact", "bleu_by_length"} == set(json.loads(done.stdout))
 

@@ -35,6 +35,15 @@ def test_every_task_trains_on_what_it_draws_itself(name):
     assert figures["perplexity"] == pytest.approx(torch.tensor(figures["loss"]).exp().item(), rel=1e-4)
 
 
+def test_equal_seeds_begin_with_equal_weights_and_others_do_not():
+    def first(seed):
+        config = dataclasses.replace(small("reverse"), train=Train(max_steps=2, seed=seed))
+        return next(tasks.experiment("reverse", config)[0].model.parameters())
+
+    assert torch.equal(first(1), first(1))
+    assert not torch.equal(first(1), first(2))
+
+
 @pytest.mark.parametrize("name", lookup.names("tasks"))
 def test_what_is_prepared_and_finished_again_is_the_target_as_it_was(name):
     task = tasks.find(name)

@@ -48,7 +48,7 @@ def told(figures: "Figures") -> str:
     lines = []
     for name, found in figures.items():
         if isinstance(found, list):
-            lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.count} sentences" for each in found)]
+            lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.sentences} sentences" for each in found)]
         else:
             lines.append(f"{name:<12} {found.value:6.2f}   95 % [{found.low:.2f}, {found.high:.2f}]   {found.signature}")
     return "\n".join(lines)

@@ -75,6 +75,7 @@ def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
             f"too little is left: {report} to train on, {held} to validate with; longer limits (data.longest_source, "
             "data.longest_target) or data.over_long=cut keep more"
         )
+    torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     return Experiment(
         model=build(config, codec),
         codec=codec,
