@@ -1,4 +1,5 @@
 import dataclasses
+import shutil
 
 import pytest
 import torch
@@ -54,6 +55,26 @@ def test_an_alignment_has_a_row_for_each_piece_of_the_answer(trained):
     assert answer.source == ["Tom", "chases", "Jerry", "<eos>"]
     torch.testing.assert_close(answer.weights.sum(-1), torch.ones(len(answer.target)))
     assert all(place == row for row, (_, place) in enumerate(answer.links))
+
+
+def test_looking_at_itself_is_not_looking_at_the_source(tmp_path):
+    attention = dataclasses.replace(Model().attention, name="none")
+    config = Config(
+        data=Data(samples=60),
+        model=Model(size=16, decoder="transformer", attention=attention),
+        train=Train(max_steps=1),
+    )
+    train(tasks.experiment("translate", config)[0], tmp_path, quiet=True)
+    [[answer]] = regard.load(tmp_path).predict(["Tom chases Jerry"], align=True)
+    assert answer.weights is None
+
+
+def test_a_codec_file_that_the_manifest_does_not_know_is_refused(trained, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(trained[2], copy)
+    (copy / "joint.json").write_text("{}")
+    with pytest.raises(DamagedError, match=r"joint\.json is not in the manifest"):
+        regard.load(copy)
 
 
 def test_nothing_asked_is_nothing_answered(trained):

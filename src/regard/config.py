@@ -136,7 +136,7 @@ class Search:
 
     beam: int = 1
     length: int = 200
-    """The most tokens of an output."""
+    """The most tokens of an output; none is longer than three times its source and ten more."""
     length_penalty: float = 1.0
     coverage_penalty: float = 0.0
     batch: int = 64

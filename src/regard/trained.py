@@ -18,6 +18,7 @@ from regard.decoding.align import align
 from regard.decoding.beam import beam as beam_search
 from regard.decoding.found import Found
 from regard.decoding.greedy import greedy
+from regard.decoding.looked import crosses
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks import Figures, Task, TextConfig
 from regard.training.device import choose
@@ -105,9 +106,10 @@ class Trained:
         text = self.task.finish(self.codec.decode(found.tokens))
         source = [piece.text for piece in self.codec.source_pieces(example.record)]
         target = self.codec.target_pieces(found.tokens)
-        if not found.weights:
+        over = [each for name, each in (found.weights or {}).items() if crosses(name)]
+        if not over:
             return Prediction(text, found.normalised, source, target)
-        weights = next(reversed(found.weights.values()))
+        weights = over[-1]
         return Prediction(text, found.normalised, source, target, weights.float().mean(0).cpu(), align(weights))
 
 
@@ -123,6 +125,9 @@ def load(directory: Path | str, device: str = "auto") -> Trained:
     table = configuration.parse_text(contents[CONFIG].decode(), path / CONFIG)
     name = str(table.pop("task", ""))
     config = configuration.check(tasks.find(name).Config, table)
+    strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
+    if unlisted := sorted(set(strange) - contents.keys()):
+        raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
     codec = TextCodec.load(path)
     model = tasks.build(config, codec)
     restore(model, load_tensors(contents[MODEL]), str(path / MODEL))

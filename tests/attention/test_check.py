@@ -32,7 +32,7 @@ def test_a_tensor_of_another_rank_is_refused(place):
 
 
 def test_different_batch_sizes_are_refused():
-    text = "attend needs one batch size, got 2 queries, 3 keys, 2 values"
+    text = "attend needs one batch size, got 2 for queries, 3 for keys and 2 for values; expand the smaller ones"
     with pytest.raises(ValueError, match=re.escape(text)):
         check(torch.zeros(2, 1, 1, 1), torch.zeros(3, 1, 1, 1), torch.zeros(2, 1, 1, 1), *PLAIN, ())
 
@@ -134,3 +134,23 @@ def test_no_keys_at_all_give_zeros(normalise):
     attended = attend(torch.randn(2, 1, 3, 4), key, key, normalise=normalise(), weights=True)
     assert torch.equal(attended.context, torch.zeros(2, 1, 3, 4))
     assert attended.weights.shape == (2, 1, 3, 0)
+
+
+@pytest.mark.parametrize("shape", [(2, 9, 4), (2, 4, 4), (1, 5, 4), (5, 4)], ids=str)
+@pytest.mark.unhooked
+def test_values_that_are_not_one_for_each_key_are_refused(shape):
+    with pytest.raises(ValueError, match=r"needs a value for each place of the source, .* with \(2, 5\) in front, got"):
+        Attention(query=4).remember(torch.randn(2, 5, 4), values=torch.randn(shape))
+
+
+def test_a_memory_with_more_values_than_keys_is_refused():
+    attention = Attention(query=4)
+    memory = attention.remember(torch.randn(2, 5, 4))
+    with pytest.raises(ValueError, match=r"a memory needs a value for each key, got 5 keys and 9 values"):
+        attention(torch.randn(2, 3, 4), memory._replace(values=torch.randn(2, 1, 9, 4)))
+
+
+@pytest.mark.unhooked
+def test_a_source_that_was_not_remembered_is_refused():
+    with pytest.raises(TypeError, match=r"Attention reads a Memory, got Tensor; call remember\(source\) first"):
+        Attention(query=4)(torch.randn(2, 3, 4), torch.randn(2, 5, 4))

@@ -155,3 +155,18 @@ def test_an_unknown_statistic_is_refused(name):
 
 def test_known_statistics_pass():
     known((*ALL, "top_1", "top_25"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_positions_of_a_long_memory_are_exact_in_half_precision(dtype):
+    weights = torch.zeros(1, 1, 1, 4000, dtype=dtype)
+    weights[..., [1001, 3001]] = 0.5
+    found = measure(weights, None, ("mean_position", "spread"))
+    assert found["mean_position"].item() == 2001
+    assert found["spread"].item() == 1000
+
+
+@pytest.mark.unhooked
+def test_one_name_needs_a_comma():
+    with pytest.raises(ValueError, match=r"statistics needs a tuple of names, got a text; write \('entropy',\)"):
+        known("entropy")

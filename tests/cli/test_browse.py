@@ -174,3 +174,12 @@ def test_bench_says_where_benchmarks_are_when_there_are_none(checkout, monkeypat
     result = run("bench", "counting")
     assert result.exit_code == 2
     assert result.stderr.startswith("regard: there are no benchmarks here: run this in a checkout of regard")
+
+
+def test_a_task_is_shown_with_every_setting_it_has():
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", "show", "translate"], capture_output=True, text=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "train.max_minutes = -" in done.stdout
+    assert "train.rate = 0.003" in done.stdout

@@ -31,3 +31,9 @@ def test_what_to_vary_has_to_be_said(tmp_path):
     done = regard("compare", "reverse", "--out", tmp_path)
     assert done.returncode == 2
     assert "compare needs --vary SETTING=VALUE,VALUE" in done.stderr
+
+
+def test_the_seed_is_not_for_the_user_to_vary(tmp_path):
+    done = regard("compare", "reverse", "--vary", "train.seed=1,2", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "compare sets train.seed itself: --seeds N" in done.stderr

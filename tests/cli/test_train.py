@@ -75,6 +75,37 @@ def test_bad_data_is_named_with_its_place(tmp_path, content, told):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_mistake_that_shows_only_at_the_first_step_leaves_the_directory_free(tmp_path):
+    small = [each for each in SMALL if "max_steps" not in each]
+    first = regard("train", "reverse", *small, "--train.max_steps=2", "--train.schedule=noam", "--out", tmp_path / "run")
+    assert first.returncode != 0
+    second = regard(
+        "train",
+        "reverse",
+        *small,
+        "--train.max_steps=2",
+        "--train.schedule=noam",
+        "--train.warmup=2",
+        "--out",
+        tmp_path / "run",
+    )
+    assert second.returncode == 0, second.stderr
+
+
+def test_a_directory_that_is_no_run_is_left_as_it_was(tmp_path):
+    (tmp_path / ".tmp-mine").mkdir()
+    (tmp_path / "config.toml").write_text("1 = 2\n")
+    done = regard("train", "reverse", *SMALL, "--out", tmp_path)
+    assert done.returncode == 2
+    assert "it is no run; choose another directory" in done.stderr
+    assert (tmp_path / ".tmp-mine").exists()
+
+
+def test_parts_that_do_not_go_together_are_the_users_to_mend(tmp_path):
+    done = regard("train", "reverse", *SMALL, "--model.attention=additive+bilinear", "--out", tmp_path / "run")
+    assert done.returncode == 2, done.stderr
+
+
 def test_settings_are_read_in_both_spellings():
     assert settings(["--a.b=c=d", "--e.f", "g"]) == ["a.b=c=d", "e.f=g"]
     with pytest.raises(ConfigError, match=re.escape("'x' is no setting; settings look like --train.rate=0.001")):

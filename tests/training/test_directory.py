@@ -13,7 +13,15 @@ from .small import Part, Words, experiment
 def claim(path, made=None):
     with RunDirectory(path) as run:
         run.claim(made or experiment())
+        (path / "checkpoints" / "1").mkdir(exist_ok=True)  # work that could be lost
         return run
+
+
+def test_a_run_that_has_done_nothing_yet_may_be_told_otherwise(tmp_path):
+    for smoothing in (0.1, 0.2):
+        with RunDirectory(tmp_path) as run:
+            run.claim(experiment(smoothing=smoothing))
+    assert "smoothing = 0.2" in (tmp_path / "config.toml").read_text(encoding="utf-8")
 
 
 def test_a_claimed_directory_holds_config_codec_and_manifest(tmp_path):

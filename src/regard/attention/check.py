@@ -20,7 +20,8 @@ def check(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any,
             )
     if not (query.shape[0] == key.shape[0] == value.shape[0]):
         raise ValueError(
-            f"attend needs one batch size, got {query.shape[0]} queries, {key.shape[0]} keys, {value.shape[0]} values"
+            f"attend needs one batch size, got {query.shape[0]} for queries, {key.shape[0]} for keys and "
+            f"{value.shape[0]} for values; expand the smaller ones"
         )
     if key.shape[1:3] != value.shape[1:3]:
         raise ValueError(
@@ -38,9 +39,12 @@ def check(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any,
 
 def aligned(query: Tensor, memory: Memory, offset: Offset | None) -> None:
     """Raise where a memory or an offset was made for another batch than the query's."""
-    if memory.keys.shape[0] != query.shape[0]:
+    keys, values = memory.keys.shape, memory.values.shape
+    if keys[0] != query.shape[0] or values[0] != query.shape[0]:
+        raise ValueError(f"a memory of {keys[0]} rows met queries of {query.shape[0]}; there must be one for each")
+    if keys[2] != values[2]:
         raise ValueError(
-            f"a memory of {memory.keys.shape[0]} rows met queries of {query.shape[0]}; there must be one for each"
+            f"a memory needs a value for each key, got {keys[2]} keys and {values[2]} values; remember both anew"
         )
     if isinstance(offset, Tensor) and (offset.is_floating_point() or offset.shape != query.shape[:1]):
         raise ValueError(

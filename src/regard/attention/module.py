@@ -70,6 +70,11 @@ class Attention(nn.Module):
         if keep is not None:
             Padding(keep).check(encoded.data.shape[0], 1, 1, encoded.data.shape[1])
         data = encoded.data if keep is None else encoded.data.masked_fill(~keep[..., None], 0.0)
+        if values is not None and (values.ndim != 3 or values.shape[:2] != data.shape[:2]):
+            raise ValueError(
+                f"{type(self).__name__} needs a value for each place of the source, (batch, time, dim) with "
+                f"{tuple(data.shape[:2])} in front, got {tuple(values.shape)}"
+            )
         if values is None:
             values = data
         elif keep is not None:
@@ -95,6 +100,10 @@ class Attention(nn.Module):
             raise ValueError(
                 f"{type(self).__name__} needs a query of (batch, queries, dim), got {tuple(query.shape)}; "
                 "one query a row is query[:, None]"
+            )
+        if not isinstance(memory, Memory):
+            raise TypeError(
+                f"{type(self).__name__} reads a Memory, got {type(memory).__name__}; call remember(source) first"
             )
         known(statistics)
         attended = read(

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.attention.normalise import widen
 from regard.attention.per_head import spread
 from regard.attention.types import Request
 
@@ -91,6 +92,8 @@ BY_KEY = ("received", "uniform")
 
 def known(names: tuple[str, ...]) -> None:
     """Raise where a statistic that is asked for does not exist."""
+    if isinstance(names, str):
+        raise ValueError(f"statistics needs a tuple of names, got a text; write ({names!r},)")
     for name in names:
         if name not in BY_QUERY and name not in BY_KEY and not re.fullmatch(r"top_[1-9]\d*", name):
             raise ValueError(
@@ -100,7 +103,7 @@ def known(names: tuple[str, ...]) -> None:
 
 def measure(weights: Weights, allowed: Allowed, names: tuple[str, ...]) -> dict[str, Tensor]:
     """The statistics called `names`. top_3 gives the three largest weights, and their keys as top_3_keys."""
-    weights = weights.detach()
+    weights = widen(weights.detach())  # positions beyond a few hundred have no exact half precision
     found: dict[str, Tensor] = {}
     for name in names:
         if name in BY_QUERY:

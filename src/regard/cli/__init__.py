@@ -5,6 +5,7 @@ command needs it: `regard --help` and `regard list` answer without torch.
 """
 
 import io
+import os
 import sys
 import traceback
 from typing import Annotated, Any
@@ -48,7 +49,12 @@ class Command(TyperCommand):
 
 
 def main() -> None:
-    """The entry point. Output is UTF-8 whatever the terminal says: formulas and Chinese need it."""
+    """The entry point. Output is UTF-8 whatever the terminal says: formulas and Chinese need it.
+
+    Threads that wait sleep instead of spinning: on a machine with other work to do, spinning ones wait for each other and a
+    training of many small steps is ten times slower.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")

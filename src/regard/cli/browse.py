@@ -98,10 +98,10 @@ def benchmarks() -> dict[str, Path]:
 
 
 def _locate(name: str, kind: str | None) -> str:
-    """The kind that a name belongs to; a kernel is found without being told, where no stage is called the same."""
+    """The kind that a name belongs to; a kernel or a task is found without being told, where no stage is called the same."""
     stages = [each for findable in lookup.FINDABLE for each in lookup.names(findable)]
-    only_kernel = kind is None and name not in stages and name in lookup.names("kernels")
-    return lookup.locate(name, "kernels" if only_kernel else kind)
+    others = [each for each in lookup.FOLDERS if each not in lookup.FINDABLE and name in lookup.names(each)]
+    return lookup.locate(name, others[0] if kind is None and name not in stages and others else kind)
 
 
 def _aligned(rows: list[tuple[str, str]], width: int = 0, indent: str = "") -> str:

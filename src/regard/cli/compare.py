@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from regard.cli import Command, app
-from regard.cli.train import ANY, _split, read
+from regard.cli.train import ANY, _split, prepared, read
 from regard.config import ConfigError
 
 
@@ -46,6 +46,8 @@ def compare(
         raise ConfigError("compare needs --vary SETTING=VALUE,VALUE")
     if out is None:
         raise ConfigError("compare needs a directory for its runs: --out DIR")
+    if "train.seed" in vary or any(option.startswith("--train.seed") for option in options):
+        raise ConfigError("compare sets train.seed itself: --seeds N trains each kind N times")
     plan = [(value, seed) for value in values.split(",") for seed in range(seeds)]
     settings = {each: read(task, path, [*options, f"--{setting}={each[0]}", f"--train.seed={each[1]}"]) for each in plan}
     runs = []
@@ -60,13 +62,12 @@ def compare(
 
 def _train(task: str, config: Any, directory: Path, quiet: bool) -> dict[str, float]:
     """One training, and the task's measures on its validation set."""
-    from regard import tasks
     from regard.trained import load
     from regard.training.loop import train as run
 
-    experiment, _ = tasks.experiment(task, config)
+    experiment, _ = prepared(task, config)
     ended = run(experiment, directory, quiet=quiet)
-    model = load(directory)
+    model = load(directory, config.train.device)
     measured = model.measure([example.record for example in experiment.valid])
     numbers = {name: found.value for name, found in measured.items() if not isinstance(found, list)}
     return {"parameters": float(ended["parameters"]), "seconds": ended["seconds"], **ended["valid"], **numbers}

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from regard.training.metrics import Bucket
 
 
+NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
+
+
 @app.command(cls=Command, short_help="Measure a trained model on a test set.", context_settings=ANY)
 def evaluate(
     context: typer.Context,
@@ -31,15 +34,18 @@ def evaluate(
     """
     given = dict(each.split("=", 1) for each in settings(context.args))
     unknown = given.keys() - {"data.test", "data.source", "data.target"}
-    if unknown or "data.test" not in given:
-        raise ConfigError("evaluate takes --data.test=FILE, and --data.source and --data.target for its columns")
+    if unknown:
+        raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {NEEDED}")
     from regard.data.table import read
     from regard.trained import load
 
     model = load(directory, device)
     data = model.config.data
+    test = given.get("data.test", data.test)
+    if test is None:
+        raise ConfigError(f"evaluate takes {NEEDED}")
     columns = given.get("data.source", data.source), given.get("data.target", data.target)
-    figures = model.evaluate(list(read(given["data.test"], *columns)), beam=beam)
+    figures = model.evaluate(list(read(test, *columns)), beam=beam)
     typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
 
 

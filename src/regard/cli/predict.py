@@ -44,19 +44,28 @@ def predict(
     from regard.trained import load
 
     model = load(directory, device)
+    typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
+    window = 1 if typed else WINDOW
     if out is None:
-        _answer(model, _inputs(text, file), sys.stdout, beam, nbest, align, as_json)
+        _answer(model, _inputs(text, file), sys.stdout, window, beam, nbest, align, as_json)
         return
     partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there
     with partial.open("w", encoding="utf-8") as stream:
-        _answer(model, _inputs(text, file), stream, beam, nbest, align, as_json)
+        _answer(model, _inputs(text, file), stream, window, beam, nbest, align, as_json)
     partial.replace(out)
 
 
 def _answer(
-    model: "Trained", inputs: Iterable[str], stream: IO[str], beam: int | None, nbest: int, align: bool, as_json: bool
+    model: "Trained",
+    inputs: Iterable[str],
+    stream: IO[str],
+    size: int,
+    beam: int | None,
+    nbest: int,
+    align: bool,
+    as_json: bool,
 ) -> None:
-    for window in _windows(inputs, 1 if sys.stdin.isatty() else WINDOW):
+    for window in _windows(inputs, size):
         asked = [text for text in window if text.strip()]
         found = iter(model.predict(asked, beam=beam, best=nbest, align=align))
         for text in window:

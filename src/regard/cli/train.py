@@ -1,7 +1,7 @@
 """Train a model into a directory: regard train."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,11 @@ from regard import config as configuration
 from regard import lookup
 from regard.cli import Command, app
 from regard.config import ConfigError
+from regard.data.lines import DataError
+
+if TYPE_CHECKING:
+    from regard.data.text import Report
+    from regard.training.experiment import Experiment
 
 ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For commands that take settings by their dotted path: they stand in the context's args."""
@@ -36,13 +41,24 @@ def train(
     settings = read(task, path, options)
     if out is None:
         raise ConfigError("train needs a directory for what it learns: --out DIR")
-    from regard import tasks
     from regard.training.loop import train as run
 
-    experiment, report = tasks.experiment(task, settings)
+    experiment, report = prepared(task, settings)
     if not quiet:
         typer.echo(f"{task}: {report}", err=True)
     typer.echo(summary(out, run(experiment, out, quiet=quiet)))
+
+
+def prepared(task: str, config: Any) -> "tuple[Experiment, Report]":
+    """The experiment of a config; parts of it that do not go together are the user's to mend."""
+    from regard import tasks
+
+    try:
+        return tasks.experiment(task, config)
+    except (ConfigError, DataError):
+        raise
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _split(config: Path | None, arguments: list[str]) -> tuple[Path | None, list[str]]:

@@ -39,8 +39,17 @@ def settings(name: str) -> str:
     """A task and everything that it can be told, with its defaults."""
     module = lookup.load("tasks", name)
     heading = "Settings, and what they are when nobody says otherwise"
-    usual = indent(configuration.write(module.Config()).strip())
+    usual = indent(
+        "\n".join(f"{path} = {_default(module.Config(), path)}" for path in configuration.everything(module.Config))
+    )
     return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{usual}")
+
+
+def _default(config: Any, path: str) -> str:
+    """The value at a dotted path, as a setting would be written; a dash where there is none."""
+    for part in path.split("."):
+        config = getattr(config, part)
+    return "-" if config is None else str(config).lower() if isinstance(config, bool) else str(config)
 
 
 def constructor(made: type[Any]) -> str:

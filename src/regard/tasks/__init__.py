@@ -91,6 +91,8 @@ def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
 def records(task: Task, config: TextConfig) -> tuple[list[Record], list[Record]]:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
     data = config.data
+    if data.train is None and data.valid is not None:
+        raise table.DataError("data.valid is given and data.train is not: name a file to train on")
     if data.train is None:
         training, validation = task.draw(data.samples, seed=0)  # every run of a task learns from the same samples
     elif data.valid is None:

@@ -52,8 +52,6 @@ class RunDirectory:
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             self.held.enter_context(Lock(self.path))
-            atomic.sweep(self.path)
-            atomic.sweep(self.checkpoints)
         except OSError as error:
             self.held.close()
             raise RefusedError(
@@ -69,6 +67,10 @@ class RunDirectory:
         there = (self.path / CONFIG).exists()
         if there and not (self.path / manifest.NAME).exists():
             raise RefusedError(f"{self.path} has a {CONFIG} and no {manifest.NAME}: it is no run; choose another directory")
+        if there:
+            atomic.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
+            atomic.sweep(self.checkpoints)
+        there = there and (any(self.checkpoints.iterdir()) or (self.path / MODEL).exists())  # work that could be lost
         if there:
             same_config(self.path, experiment.config)
         files = {CONFIG: written(experiment), **codec_files(experiment, self.path)}

@@ -189,11 +189,12 @@ class Loop:
         """Keep the model if it is the best so far."""
         value, counters = self.experiment.judged(figures), self.counters
         step = counters.evaluated = counters.step
-        counters.stale += 1
+        regular = self.settings.evaluate_every > 0 and step % self.settings.evaluate_every == 0
+        counters.stale += regular  # an evaluation that is only made because the run ends must not change how it would go on
         if math.isfinite(value) and (counters.best is None or value < counters.best):
             counters.best, counters.best_step, counters.best_figures, counters.stale = value, step, finite(figures), 0
             results.publish(self.directory, self.state)
-        if self.settings.schedule == "plateau":
+        if regular and self.settings.schedule == "plateau":
             self.state.plateau.see(value)
         self.log.write({"step": step, "valid": figures})
         self.display.say(f"step {step} · valid " + " · ".join(f"{name} {each:.4g}" for name, each in figures.items()))

@@ -19,7 +19,7 @@ def reseed(seed: int, step: int, device: torch.device) -> None:
     """Set the generators that dropout and sampling draw from."""
     torch.default_generator.manual_seed(mixed(seed, step))
     if device.type == "cuda":
-        torch.cuda.manual_seed(mixed(seed, step))
+        torch.cuda.manual_seed_all(mixed(seed, step))
 
 
 @contextmanager
