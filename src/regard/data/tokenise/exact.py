@@ -1,5 +1,6 @@
 """Exact: tokens that are bytes of UTF-8, so that every text can be written and comes back as it was."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from regard.data.tokenise.listed import SILENT
@@ -11,16 +12,16 @@ LEAST = SPECIAL + 256
 """The size below which not every byte has a number."""
 
 
-class Exact:
+class Exact(ABC):
     """What bytes, bpe and unigram share."""
 
     @property
+    @abstractmethod
     def table(self) -> tuple[bytes, ...]:
         """The bytes of every number; those of a special one are its name."""
-        raise NotImplementedError
 
-    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        raise NotImplementedError
+    @abstractmethod
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]: ...
 
     @property
     def size(self) -> int:

@@ -1,5 +1,6 @@
 """Listed: tokens that a vocabulary lists; what it does not list is UNK."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ SILENT = frozenset((PAD, BOS, EOS))
 """The special tokens that leave nothing in a text."""
 
 
-class Listed:
+class Listed(ABC):
     """What words and characters share."""
 
     vocabulary: Vocabulary
@@ -21,9 +22,9 @@ class Listed:
         """How many numbers there are."""
         return len(self.vocabulary)
 
+    @abstractmethod
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text, known or not."""
-        raise NotImplementedError
 
     def encode(self, text: str) -> list[int]:
         return self.vocabulary.numbers(self.tokens(text))
