@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from regard import config
-from regard.config import AttentionPart, ConfigError, Data, Model, Train
+from regard.config import AttentionPart, ConfigError, Data, Dropout, Model, Train
 
 
 @dataclass(frozen=True)
 class Task:
+    dropout: Dropout = field(default_factory=Dropout)
     data: Data = field(default_factory=Data)
     model: Model = field(default_factory=Model)
     train: Train = field(default_factory=Train)
@@ -110,3 +111,25 @@ def test_every_setting_has_a_path():
     paths = config.everything(Task)
     assert {"train.rate", "model.attention.name", "data.train"} <= set(paths)
     assert len(paths) == len(set(paths))
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("train.max_steps=-3", "train.max_steps needs to be 1 or more, got -3"),
+        ("train.rate=0", "train.rate needs to be above 0, got 0.0"),
+        ("train.rate=nan", "train.rate needs to be above 0, got nan"),
+        ("train.warmup=-1", "train.warmup needs to be 0 or more, got -1"),
+        ("model.size=0", "model.size needs to be 1 or more, got 0"),
+        ("model.attention.heads=0", "model.attention.heads needs to be 1 or more, got 0"),
+        ("dropout.embedding=1.5", "dropout.embedding needs to be a share below 1, got 1.5"),
+        ("train.smoothing=1", "train.smoothing needs to be a share below 1, got 1.0"),
+    ],
+)
+def test_a_number_that_no_run_could_make_sense_of_is_refused(override, told):
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        config.read(Task, overrides=[override])
+
+
+def test_no_dropout_at_all_is_fine():
+    assert config.read(Task, overrides=["dropout.embedding=0", "train.max_minutes=0.5"]).dropout.embedding == 0

@@ -5,6 +5,7 @@ A task's config is built from these parts. Text from outside (TOML, the command 
 """
 
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -12,6 +13,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 Config = TypeVar("Config")
+
+COUNTS = {"max_steps", "accumulate", "keep", "bad_batches", "vocabulary", "least", "longest_source", "longest_target"}
+COUNTS |= {"batch_tokens", "samples", "size", "embedding", "layers", "heads", "feedforward", "beam", "length", "batch"}
+"""Settings that are at least 1, wherever they stand; every other number is at least 0."""
+SHARES = {"smoothing", "ema"}
+"""Settings below 1, as all dropouts are."""
 
 
 @dataclass(frozen=True)
@@ -206,11 +213,30 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     prepared = shorthand(kind, table)
     unknown(kind, prepared)
     try:
-        return TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict()).validate_python(prepared)
+        found = TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict()).validate_python(prepared)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{where}: {first['msg']}, got {first['input']!r}") from error
+    bounded(found)
+    return found
+
+
+def bounded(config: Any) -> None:
+    """Raise for a number that no run could make sense of."""
+    for path in everything(type(config)):
+        value = config
+        for part in path.split("."):
+            value = getattr(value, part)
+        if value is None or isinstance(value, bool | str):
+            continue
+        name = path.rpartition(".")[2]
+        share = name in SHARES or path.startswith("dropout.")
+        least = 0 if share or name not in COUNTS else 1
+        if not least <= value < math.inf or (name == "rate" and value == 0):
+            raise ConfigError(f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {value}")
+        if share and value >= 1:
+            raise ConfigError(f"{path} needs to be a share below 1, got {value}")
 
 
 def shorthand(kind: Any, table: Any) -> Any:
