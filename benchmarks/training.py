@@ -25,12 +25,12 @@ from torch.nn import functional as F
 from attention import commit, hardware
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.config import Dropout, Model
-from regard.data.batch import Batch
+from regard.data.batch import Batch, shifted
 from regard.data.loader import Loader
 from regard.data.table import Record, read
 from regard.data.text import Example, TextCodec
 from regard.models.seq2seq import build
-from regard.training.losses import shifted, teach
+from regard.training.losses import teach
 
 VOCABULARY = 8000
 RESULTS = Path(__file__).parent / "results" / "training.csv"

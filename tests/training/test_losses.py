@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from regard.data.batch import Padded
-from regard.training.losses import cross_entropy, entropy, perplexity, shifted, taught, teach
+from regard.data.batch import Padded, shifted
+from regard.training.losses import cross_entropy, entropy, perplexity, taught, teach
 
 from .small import Copies, Network, Plain
 

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
+
+from regard.data.vocabulary import BOS
 
 
 class Padded(NamedTuple):
@@ -37,3 +39,8 @@ def pad(sequences: Sequence[Sequence[int]], filling: int = 0) -> Padded:
     data = torch.tensor([[*each, *[filling] * (longest - len(each))] for each in sequences], dtype=torch.long)
     lengths = torch.tensor([len(each) for each in sequences])
     return Padded(data.view(len(sequences), longest), torch.arange(longest)[None] < lengths[:, None])
+
+
+def shifted(target: Int[Tensor, "batch time"]) -> Int[Tensor, "batch time"]:
+    """A decoder's input: the target one place to the right, with BOS in front."""
+    return torch.cat((torch.full_like(target[:, :1], BOS), target[:, :-1]), dim=1)

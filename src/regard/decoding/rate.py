@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.batch import Padded
-from regard.data.vocabulary import BOS
+from regard.data.batch import Padded, shifted
 from regard.decoding.likelihood import likelihood
 from regard.decoding.limits import first_tensor
 from regard.models.types import Decoder, Tree
@@ -35,7 +34,6 @@ def rate(decoder: Decoder, memory: Tree, target: Padded) -> Rated:
         raise ValueError(f"rate needs one target for each source, got {batch} targets and {len(first)} sources")
     if time == 0:
         return Rated(torch.zeros(batch, 0), torch.zeros(batch, dtype=torch.float64))
-    shifted = torch.cat([torch.full_like(target.data[:, :1], BOS), target.data[:, :-1]], dim=1)
-    logs = likelihood(decoder(shifted, memory).output)
+    logs = likelihood(decoder(shifted(target.data), memory).output)
     logprobs = logs.gather(-1, target.data[..., None])[..., 0].masked_fill(~target.keep, 0.0).cpu()
     return Rated(logprobs, logprobs.double().sum(1))

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended
-from regard.data.batch import Batch, Padded
+from regard.data.batch import Batch, Padded, shifted
 from regard.training.experiment import Experiment
-from regard.training.losses import cross_entropy, shifted
+from regard.training.losses import cross_entropy
 
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "received", "uniform")
 SHARE = 0.02

@@ -3,12 +3,11 @@
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.data.batch import Batch, Padded
-from regard.data.vocabulary import BOS
+from regard.data.batch import Batch, Padded, shifted
 from regard.training.experiment import Loss
 
 Logits = Float[Tensor, "batch time vocabulary"]
@@ -59,11 +58,6 @@ def teach(model: nn.Module, batch: Batch, *, smoothing: float = 0.0, confidence:
     fed = {"own": own} if own else {}
     step = model(batch.source, shifted(batch.target.data), **fed)
     return taught(step.output, batch.target, smoothing, confidence)
-
-
-def shifted(target: Int[Tensor, "batch time"]) -> Int[Tensor, "batch time"]:
-    """A decoder's input: the target one place to the right, with BOS in front."""
-    return torch.cat((torch.full_like(target[:, :1], BOS), target[:, :-1]), dim=1)
 
 
 def perplexity(nll: float, tokens: int) -> float:
