@@ -20,12 +20,13 @@ FOLDERS = {
     "scope": "attention/scope",
     "positions": "attention/positions",
     "mechanisms": "attention/mechanisms",
+    "visual": "attention/visual",
     "kernels": "kernels",
     "tasks": "tasks",
 }
 """Each kind of thing that has a name, and the folder whose files are those things."""
 
-FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms")
+FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")
 """The kinds that `find` looks through when it is told none: a kernel may carry the name of what it makes fast."""
 
 
@@ -77,12 +78,20 @@ def build(what: Any, kind: str, **sizes: int) -> Any:
     if not isinstance(made, type):
         return made
     wanted = inspect.signature(made).parameters
-    missing = [each.name for each in wanted.values() if each.default is each.empty and each.name not in sizes]
-    if missing and not any(each.kind is each.VAR_KEYWORD for each in wanted.values() if each.name in missing):
+    missing = [name for name in needs(made, kind) if name not in sizes]
+    if missing:
         raise LookupError(
             f"{made.__name__} needs {', '.join(missing)} beside its sizes; give it built: {made.__name__}(...)"
         )
     return made(**{size: value for size, value in sizes.items() if size in wanted})
+
+
+def needs(what: Any, kind: str) -> list[str]:
+    """What a stage, by its name or class, cannot be built without."""
+    made = find(what, kind) if isinstance(what, str) else what
+    spread = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    asked = inspect.signature(made).parameters.values()
+    return [each.name for each in asked if each.default is each.empty and each.kind not in spread]
 
 
 def summary(name: str, kind: str) -> str:

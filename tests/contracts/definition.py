@@ -1,6 +1,7 @@
 """attend() as the papers write it: one number at a time, in double precision, with nothing clever.
 
-Each stage has its formula here under the name of its class, written apart from the code that it judges.
+Each stage has its formula here under the name of its class, written apart from the code that it judges. A score is told the
+`position` of the key and the `place` of the query.
 """
 
 import math
@@ -25,7 +26,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any
         for h in range(heads):
             for t in range(queries):
                 seen = [s for s in range(keys) if sees(scope, b, offset + t, s)]
-                scores = [defined(SCORES, score)(score, h, q[b][h][t], k[b][h][s], s) for s in seen]
+                scores = [defined(SCORES, score)(score, h, q[b][h][t], k[b][h][s], s, offset + t) for s in seen]
                 shares = defined(NORMALISERS, normalise)(normalise, h, scores) if seen else []
                 for s, share in zip(seen, shares, strict=True):
                     weights[b, h, t, s] = share
@@ -61,34 +62,34 @@ def matrix(linear: Any, head: int) -> list[Vector]:
     return linear.weight[head if len(linear.weight) > 1 else 0].tolist()
 
 
-def additive(score: Any, h: int, q: Vector, k: Vector, position: int) -> float:
+def additive(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     together = zip(times(matrix(score.W, h), q), times(matrix(score.U, h), k), strict=True)
     return dot(matrix(score.v, h)[0], [math.tanh(a + b) for a, b in together])
 
 
-def bilinear(score: Any, h: int, q: Vector, k: Vector, position: int) -> float:
+def bilinear(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     return dot(q, times(matrix(score.W, h), k))
 
 
-def concat(score: Any, h: int, q: Vector, k: Vector, position: int) -> float:
+def concat(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     hidden = times(matrix(score.W, h), q + k)
     return dot(matrix(score.v, h)[0], [math.tanh(each) for each in hidden] if score.tanh else hidden)
 
 
-def cosine(score: Any, h: int, q: Vector, k: Vector, position: int) -> float:
+def cosine(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     return score.scale * dot(q, k) / math.sqrt(dot(q, q) * dot(k, k))
 
 
-def distance(score: Any, h: int, q: Vector, k: Vector, position: int) -> float:
+def distance(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     variance = math.sqrt(len(q)) if score.sigma is None else score.sigma**2
     return -sum((a - b) ** 2 for a, b in zip(q, k, strict=True)) / (2 * variance)
 
 
-def location(score: Any, h: int, q: Vector, k: Vector, position: int) -> float:
+def location(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     return times(matrix(score.W, h), q)[position]
 
 
-def scaled_dot(score: Any, h: int, q: Vector, k: Vector, position: int) -> float:
+def scaled_dot(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     return dot(q, k) * (1 / math.sqrt(len(q)) if score.scale is None else score.scale)
 
 
@@ -134,7 +135,7 @@ SCORES: dict[str, Callable[..., float]] = {
     "Concat": concat,
     "Cosine": cosine,
     "Distance": distance,
-    "Dot": lambda score, h, q, k, position: dot(q, k),
+    "Dot": lambda score, h, q, k, position, place: dot(q, k),
     "Location": location,
     "ScaledDot": scaled_dot,
 }

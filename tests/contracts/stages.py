@@ -92,7 +92,7 @@ class Attend(nn.Module):
 def _build(stage: Callable[..., Any], **sizes: int) -> Any:
     wanted = inspect.signature(stage).parameters
     built = stage(**{size: value for size, value in sizes.items() if size in wanted})
-    return built.double() if isinstance(built, nn.Module) else built
+    return built.double().eval() if isinstance(built, nn.Module) else built  # what draws at random then does not
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,42 @@ def _pairwise() -> list[Case]:
 
 FEW = frozenset(_pairwise())
 
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
-every_two = pytest.mark.parametrize(
-    "case", [case if case in FEW else pytest.param(case, marks=pytest.mark.soak) for case in CASES], ids=str
-)
-"""The few in every run, and all of them in the soak."""
+
+def _by_pair(test: Callable[..., None], groups: list[Any]) -> Callable[..., None]:
+    """One test for each score and normaliser, which goes through its scopes itself: thousands of tests cost minutes to
+    collect and to hand out."""
+
+    def each(cases: list[Case], **options: Any) -> None:
+        for case in cases:
+            torch.manual_seed(0)
+            try:
+                test(case, **options)
+            except BaseException as error:
+                error.add_note(f"in the case {case}")
+                raise
+
+    each.__name__, each.__doc__ = test.__name__, test.__doc__
+    others = [each for each in inspect.signature(test).parameters.values() if each.name != "case"]
+    cases = inspect.Parameter("cases", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    each.__signature__ = inspect.Signature([cases, *others])  # type: ignore[attr-defined]
+    each.pytestmark = getattr(test, "pytestmark", [])  # type: ignore[attr-defined]
+    return pytest.mark.parametrize("cases", groups)(each)
+
+
+def _group(cases: list[Case], *marks: Any) -> list[Any]:
+    pairs = dict.fromkeys((case.score, case.normalise) for case in cases)
+    return [
+        pytest.param([case for case in cases if (case.score, case.normalise) == pair], id="-".join(pair), marks=marks)
+        for pair in pairs
+    ]
+
+
+def every_case(test: Callable[..., None]) -> Callable[..., None]:
+    """The test for every score with every normaliser in every scope."""
+    return _by_pair(test, _group(CASES))
+
+
+def every_two(test: Callable[..., None]) -> Callable[..., None]:
+    """The test for a few cases in which every two stages meet, and for all of them in the soak."""
+    rest = [case for case in CASES if case not in FEW]
+    return _by_pair(test, _group([case for case in CASES if case in FEW]) + _group(rest, pytest.mark.soak))

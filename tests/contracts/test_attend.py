@@ -16,6 +16,7 @@ from regard import lookup
 from regard.attention import Padding, attend
 from regard.attention.attend import read
 from regard.attention.scope import Scope
+from regard.attention.score import compare, prepare
 from regard.attention.types import Memory
 
 from . import definition
@@ -196,7 +197,7 @@ def test_queries_one_at_a_time_equal_all_at_once_where_each_row_stands_elsewhere
 def _compare_steps_with_all_at_once(case, offset):
     (query, key, value), stages = case.inputs(), case.build()
     together = attend(query, key, value, offset=offset, **stages).context
-    memory = Memory(stages["score"].prepare(key), value)
+    memory = Memory(prepare(stages["score"], key), value)
     for t in range(QUERIES):
         step = read(query[:, :, t : t + 1], memory, offset=offset + t, **stages)
         close(step.context, together[:, :, t : t + 1])
@@ -245,7 +246,7 @@ def _loud(name):
 
 
 def _loudest(score, query, key):
-    return score(query, score.prepare(key)).abs().max().item()
+    return compare(score, query, prepare(score, key)).abs().max().item()
 
 
 @every_two

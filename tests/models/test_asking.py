@@ -4,8 +4,9 @@ from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, MultiHead
 from regard.attention.scope.local import Local
+from regard.attention.stepping import join
 from regard.attention.types import Sampled
-from regard.models.asking import ask, join, report, stateless, unfold
+from regard.models.asking import ask, report, stateless, unfold
 from regard.models.types import repeat
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
@@ -86,18 +87,6 @@ def test_unfolding_keeps_beams_of_a_source_together():
     assert found.context[..., 0].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert found.weights[:, 0, :, 0].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert found.sampled.entropy[:, 0].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
-
-
-def test_joined_steps_stand_in_a_row_and_keys_to_come_have_no_weight():
-    ones = torch.ones(1, 1, 1)
-    first = Attended(torch.zeros(1, 1, 2), torch.ones(1, 1, 1, 1), sampled=Sampled(ones, ones))
-    second = Attended(torch.ones(1, 1, 2), torch.full((1, 1, 1, 2), 0.5), state=(3,), sampled=Sampled(2 * ones, ones))
-    found = join([first, second])
-    assert found.context.tolist() == [[[0, 0], [1, 1]]]
-    assert found.weights.tolist() == [[[[1, 0], [0.5, 0.5]]]]
-    assert found.state == (3,)
-    assert found.sampled.log_probability.tolist() == [[[1, 2]]]
-    assert join([Attended(torch.zeros(1, 1, 2))]).weights is None
 
 
 @pytest.mark.parametrize("scope", ["everywhere", Local(1)], ids=str)

@@ -90,7 +90,11 @@ def test_parts_are_sorted_by_kind():
         ("aditive", LookupError, "no stage or mechanism is called 'aditive'; did you mean 'additive'"),
         ("additive+", LookupError, "no stage or mechanism is called ''"),
         ("additive+dot", ValueError, "names two of the kind score, additive and dot; name one"),
-        ("bahdanau+dot", ValueError, "combines the mechanism bahdanau with the score dot; a mechanism brings its own score"),
+        (
+            "bahdanau+dot",
+            ValueError,
+            "combines the mechanism bahdanau with the score dot; this mechanism brings its own score",
+        ),
         ("sinusoidal", ValueError, "'sinusoidal' is one of the positions; an attention is joined from score"),
     ],
 )

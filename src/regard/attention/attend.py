@@ -16,6 +16,7 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope import Offset, Scope
 from regard.attention.scope.everywhere import Everywhere
+from regard.attention.score import prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory, Normaliser, Request, Score
@@ -45,7 +46,7 @@ def attend(
     check(query, key, value, score, normalise, scope, statistics)
     return read(
         query,
-        Memory(score.prepare(key), value),
+        Memory(prepare(score, key), value),
         score=score,
         normalise=normalise,
         scope=scope,
@@ -90,8 +91,7 @@ def compose(request: Request) -> Attended:
     """The three stages, one after the other. Everything else in this package that attends must equal this."""
     heads = request.query.shape[1]
     allowed = request.allowed
-    scores = request.score(request.query, spread(request.keys, heads))
-    normalised = request.normalise(scores, allowed)
+    normalised = request.normalise(request.scores(), allowed)
     weights, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
     kept = F.dropout(weights, request.dropout) if request.dropout else weights
     context = (kept @ spread(request.values, heads)).expand(-1, heads, -1, -1)  # one set of weights may serve all heads

@@ -7,6 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
+from regard.attention.scope import Offset
+from regard.attention.score import compare, positional, prepare
 from regard.attention.types import Encoded, Memory, Score
 
 
@@ -46,6 +48,7 @@ class MultiHead(Attention):
         sum_scores: bool = False,
         bias: bool = True,
         dropout: float = 0.0,
+        limit: int | None = None,
         impl: str = "auto",
     ):
         size = query if size is None else size
@@ -73,7 +76,8 @@ class MultiHead(Attention):
         value = key if value is None else value
         self.key = nn.Linear(key, key_heads * self.head, bias)
         self.value = nn.Linear(value, key_heads * self.head, bias)
-        self.choose(score, normalise, scope, query=self.head, key=self.head, heads=heads)
+        room = {} if limit is None else {"limit": limit}
+        self.choose(score, normalise, scope, query=self.head, key=self.head, heads=heads, **room)
         if sum_scores:
             self.score = SummedHeads(self.score)
         self.how = merge
@@ -84,7 +88,7 @@ class MultiHead(Attention):
 
     def extend(self, memory: Memory | None, encoded: Encoded | Float[Tensor, "batch time key"]) -> Memory:
         """The memory with more behind its end: the cache of incremental decoding."""
-        more = self.remember(encoded)
+        more = self.remember(encoded, first=0 if memory is None else memory.keys.shape[2])
         if memory is None:
             return more
         return Memory(
@@ -136,15 +140,21 @@ class SummedHeads(nn.Module):
     def __init__(self, inner: Score):
         super().__init__()
         self.inner = inner
+        self.positional = positional(inner)
 
-    def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch prepared_heads keys dim"]:
+    def prepare(
+        self, key: Float[Tensor, "batch key_heads keys key"], first: int = 0
+    ) -> Float[Tensor, "batch prepared_heads keys dim"]:
         """The key's side of the score inside."""
-        return self.inner.prepare(key)
+        return prepare(self.inner, key, first)
 
     def forward(
-        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
+        self,
+        query: Float[Tensor, "batch heads queries query"],
+        prepared: Float[Tensor, "batch key_heads keys dim"],
+        offset: Offset = 0,
     ) -> Float[Tensor, "batch 1 queries keys"]:
-        return self.inner(query, prepared).sum(1, keepdim=True)
+        return compare(self.inner, query, prepared, offset).sum(1, keepdim=True)
 
 
 def _join(memory: Memory, more: Memory) -> Tensor | None:

@@ -9,7 +9,9 @@ from regard import lookup
 from regard.attention.attend import read
 from regard.attention.check import stages
 from regard.attention.scope import Offset
+from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.padding import Padding
+from regard.attention.score import positional, prepare
 from regard.attention.statistics import known
 from regard.attention.types import Attended, Encoded, Memory, State
 
@@ -23,7 +25,8 @@ class Attention(nn.Module):
 
     `score`, `normalise` and `scope` are stages, their classes or their names. A score that learns is built for the sizes at
     hand. Without `size` the query and the source are compared as they are, which is how Bahdanau and Luong do it; with it,
-    query, keys and values are first projected to that size.
+    query, keys and values are first projected to that size. `limit` is the longest source of a score that learns something
+    for each position.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class Attention(nn.Module):
         scope: Any = "everywhere",
         bias: bool = True,
         dropout: float = 0.0,
+        limit: int | None = None,
         impl: str = "auto",
     ):
         super().__init__()
@@ -47,7 +51,8 @@ class Attention(nn.Module):
         self.key: nn.Module = nn.Identity() if size is None else nn.Linear(key, size, bias)
         self.value: nn.Module = nn.Identity() if size is None else nn.Linear(value, size, bias)
         self.output: nn.Module = nn.Identity()
-        self.choose(score, normalise, scope, query=size or query, key=size or key)
+        room = {} if limit is None else {"limit": limit}
+        self.choose(score, normalise, scope, query=size or query, key=size or key, **room)
         self.size = size or value
         self.dropout, self.impl = dropout, impl
 
@@ -58,9 +63,12 @@ class Attention(nn.Module):
         self.scope = lookup.build(scope, "scope", **sizes)
         stages(self.score, self.normalise, self.scope)
 
-    def remember(self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None) -> Memory:
+    def remember(
+        self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
+    ) -> Memory:
         """Everything about a source that no query changes. `values` replaces the source where keys and values differ.
 
+        `first` is the position of the first key: above 0 where the memory continues another.
         Rows outside `keep` are zeroed first, so that whatever stands there, NaN included, reaches nobody.
         """
         encoded = Encoded(encoded) if isinstance(encoded, Tensor) else encoded
@@ -70,6 +78,7 @@ class Attention(nn.Module):
         if keep is not None:
             Padding(keep).check(encoded.data.shape[0], 1, 1, encoded.data.shape[1])
         data = encoded.data if keep is None else encoded.data.masked_fill(~keep[..., None], 0.0)
+        values = encoded.values if values is None else values
         if values is not None and (values.ndim != 3 or values.shape[:2] != data.shape[:2]):
             raise ValueError(
                 f"{type(self).__name__} needs a value for each place of the source, (batch, time, dim) with "
@@ -79,7 +88,12 @@ class Attention(nn.Module):
             values = data
         elif keep is not None:
             values = values.masked_fill(~keep[..., None], 0.0)
-        return Memory(self.score.prepare(self.split(self.key(data))), self.split(self.value(values)), keep)
+        return Memory(prepare(self.score, self.split(self.key(data)), first), self.split(self.value(values)), keep)
+
+    @property
+    def positional(self) -> bool:
+        """Whether it matters at which position a query stands."""
+        return not isinstance(self.scope, Everywhere) or positional(self.score)
 
     def start(self, memory: Memory) -> State:
         """The state before the first step: nothing."""
@@ -96,16 +110,7 @@ class Attention(nn.Module):
         statistics: tuple[str, ...] = (),
     ) -> Attended:
         """Read from the memory what each query finds there."""
-        if query.ndim != 3:
-            raise ValueError(
-                f"{type(self).__name__} needs a query of (batch, queries, dim), got {tuple(query.shape)}; "
-                "one query a row is query[:, None]"
-            )
-        if not isinstance(memory, Memory):
-            raise TypeError(
-                f"{type(self).__name__} reads a Memory, got {type(memory).__name__}; call remember(source) first"
-            )
-        known(statistics)
+        self.check(query, memory, statistics)
         attended = read(
             self.split(self.query(query)),
             memory,
@@ -119,6 +124,19 @@ class Attention(nn.Module):
             statistics=statistics,
         )
         return attended._replace(context=self.output(self.merge(attended.context)), state=state)
+
+    def check(self, query: Tensor, memory: Memory, statistics: tuple[str, ...]) -> None:
+        """Raise where a question cannot be meant for this attention."""
+        if query.ndim != 3:
+            raise ValueError(
+                f"{type(self).__name__} needs a query of (batch, queries, dim), got {tuple(query.shape)}; "
+                "one query a row is query[:, None]"
+            )
+        if not isinstance(memory, Memory):
+            raise TypeError(
+                f"{type(self).__name__} reads a Memory, got {type(memory).__name__}; call remember(source) first"
+            )
+        known(statistics)
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
         """Give the data its axis of heads: there is one."""

@@ -15,7 +15,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.normalise import widen
-from regard.attention.per_head import spread
 from regard.attention.types import Request
 
 Weights = Float[Tensor, "batch heads queries keys"]
@@ -126,13 +125,12 @@ def sweep(request: Request) -> dict[str, Tensor]:
 @torch.no_grad()
 def _sweep(request: Request) -> dict[str, Tensor]:
     batch, heads, queries, _ = request.query.shape
-    keys = spread(request.keys, heads)
-    rows = max(1, BLOCK // max(1, batch * heads * keys.shape[2]))
+    rows = max(1, BLOCK // max(1, batch * heads * request.keys.shape[2]))
     blocks = []
     for first in range(0, max(queries, 1), rows):
         part = request._replace(query=request.query[:, :, first : first + rows], offset=request.offset + first)
         allowed = part.allowed
-        weights = request.normalise(request.score(part.query, keys), allowed)
+        weights = request.normalise(part.scores(), allowed)
         assert isinstance(weights, Tensor), "a stochastic normaliser has no kernel, so nothing to sweep"
         blocks.append(measure(weights, allowed, request.statistics))
     return {name: _join([block[name] for block in blocks], name) for name in blocks[0]}

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.attention.per_head import spread
 from regard.attention.scope import Offset, Scope
+from regard.attention.score import compare
 
 State = Any
 """What a mechanism or a decoder carries from step to step: a tree of tensors, batch first; () when it carries nothing."""
@@ -20,6 +22,11 @@ class Score(Protocol):
     A score that learns is built from its sizes, `Score(query=..., key=..., heads=1)`, with one set of parameters per
     head; heads=1 shares one set among all of them. `prepare` is the key's side, which does not see the query and so is
     computed once per source.
+
+    A score that looks at positions says so by `positional = True` and is told them: `prepare(key, first)` gets the position
+    of the first key, and the score itself the `offset` of the first query, `score(query, prepared, offset)`. Keys stand at
+    0, 1, 2, ... Call any score through `regard.attention.score.prepare` and `compare`, which know the difference. A score
+    that compares dimension by dimension says `one_size = True`.
     """
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch prepared_heads keys dim"]: ...
@@ -59,6 +66,10 @@ class Encoded(NamedTuple):
     data: Float[Tensor, "batch time dim"]
     keep: Bool[Tensor, "batch time"] | None = None
     final: State = ()
+    values: Float[Tensor, "batch time value"] | None = None
+    """What is read, where that is not what is compared."""
+    tokens: Int[Tensor, "batch time"] | None = None
+    """What the source was made from, for a decoder that copies."""
 
 
 class Memory(NamedTuple):
@@ -103,3 +114,7 @@ class Request(NamedTuple):
         """The scope as a mask, or None where everything may be seen."""
         batch, heads, queries, _ = self.query.shape
         return self.scope.allowed(batch, heads, queries, self.keys.shape[2], self.offset, self.query.device)
+
+    def scores(self) -> Float[Tensor, "batch heads queries keys"]:
+        """The first stage: how well each key fits each query."""
+        return compare(self.score, self.query, spread(self.keys, self.query.shape[1]), self.offset)

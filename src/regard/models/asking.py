@@ -3,11 +3,10 @@
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 
 from regard.attention.module import Attention
-from regard.attention.scope.everywhere import Everywhere
 from regard.attention.statistics import measure
+from regard.attention.stepping import join
 from regard.attention.types import Attended, Memory, Sampled, State
 from regard.models.types import repeat
 
@@ -24,15 +23,15 @@ def ask(
 ) -> Attended:
     """Ask an attention for rows = sources x beams, with one memory for all beams of a source.
 
-    The beams become queries side by side. That takes a scope which is blind to positions, since all beams stand at the same
-    one; any other is asked beam by beam. Only an attention with a state of its own gets a memory for each row. `position` is
-    that of the first query. Statistics are about whole rows: with beams there are none.
+    The beams become queries side by side. That takes an attention which is blind to positions, since all beams stand at the
+    same one; any other is asked beam by beam. Only an attention with a state of its own gets a memory for each row.
+    `position` is that of the first query. Statistics are about whole rows: with beams there are none.
     """
     sources, rows = memory.values.shape[0], query.shape[0]
     if sources == 0 or rows % sources:
         raise ValueError(f"{rows} rows met a memory of {sources} sources; there must be as many rows for each source")
     beams = rows // sources
-    blind = isinstance(attention.scope, Everywhere)
+    blind = not attention.positional
     offset = 0 if blind else position
     if beams == 1:
         return attention(query, memory, state, offset=offset, weights=weights, statistics=statistics)
@@ -61,20 +60,6 @@ def unfold(attended: Attended, beams: int) -> Attended:
     weights = None if attended.weights is None else rows(attended.weights)
     sampled = None if attended.sampled is None else Sampled(*map(rows, attended.sampled))
     return Attended(context, weights, sampled=sampled)
-
-
-def join(steps: list[Attended]) -> Attended:
-    """Several steps as one, along the axis of queries; a step that saw fewer keys gave those to come no weight."""
-    context = torch.cat([step.context for step in steps], dim=1)
-    weights = [step.weights for step in steps if step.weights is not None]
-    sampled = [step.sampled for step in steps if step.sampled is not None]
-    longest = max((each.shape[3] for each in weights), default=0)
-    return Attended(
-        context,
-        torch.cat([F.pad(each, (0, longest - each.shape[3])) for each in weights], dim=2) if weights else None,
-        state=steps[-1].state,
-        sampled=Sampled(*(torch.cat(each, dim=2) for each in zip(*sampled, strict=True))) if sampled else None,
-    )
 
 
 def report(

@@ -1,10 +1,10 @@
 """One word for an attention: "additive", "scaled_dot+top_k", "transformer", "none"."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from regard import lookup
-from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
 from regard.attention.scope import Scope
 from regard.attention.scope.everywhere import Everywhere
@@ -13,11 +13,6 @@ Make = Callable[[int, int], Attention | None]
 """Makes an attention for the size of a query and the size of a key, or none: partial(attention, "additive")."""
 
 PARTS = ("score", "normalise", "scope", "mechanisms")
-PRODUCTS = ("dot", "scaled_dot", "cosine", "distance")
-"""Scores that compare dimension by dimension."""
-
-LONGEST = 1024
-"""The longest source of the location score, which learns one row for each position."""
 
 
 def attention(
@@ -29,26 +24,28 @@ def attention(
     size: int | None = None,
     dropout: float = 0.0,
     scope: str = "everywhere",
+    limit: int = 1024,
 ) -> Attention | None:
     """The attention called `name`: stages or a mechanism, joined by +; "none" is none.
 
-    What is not named is scaled_dot, softmax, everywhere; a scope that is named holds beside `scope`. A product of a query
-    and a key of different sizes gets projections to one size (`size`, or else the query's). `heads` are those of the
-    transformer; every other attention has one.
+    What is not named is scaled_dot, softmax, everywhere; a scope that is named holds beside `scope`. A mechanism that takes
+    a score may be joined with one. A product of a query and a key of different sizes gets projections to one size (`size`,
+    or else the query's). `heads` are those of mechanisms that have several; `limit` is the longest source of a score
+    that learns something for each position.
     """
     if name == "none":
         return None
     named = parts(name)
-    options: dict[str, Any] = {"size": size, "dropout": dropout, "scope": both(scope, named.get("scope", "everywhere"))}
-    if "normalise" in named:
-        options["normalise"] = named["normalise"]
+    if "mechanisms" not in named:
+        named.setdefault("score", "scaled_dot")
+    options: dict[str, Any] = {"size": size, "dropout": dropout, "limit": limit}
+    options |= {kind: named[kind] for kind in ("score", "normalise") if kind in named}
+    options["scope"] = both(scope, named.get("scope", "everywhere"))
+    if "score" in named and query != key and size is None:
+        options["size"] = query if getattr(lookup.find(named["score"], "score"), "one_size", False) else None
     if "mechanisms" in named:
         return mechanism(named["mechanisms"], query, key, heads, options)
-    score = named.get("score", "scaled_dot")
-    if score in PRODUCTS and query != key and size is None:
-        options["size"] = size = query
-    stage = lookup.build(score, "score", query=size or query, key=size or key, limit=LONGEST)
-    return Attention(query, key, score=stage, **options)
+    return Attention(query, key, **options)
 
 
 def parts(name: str) -> dict[str, str]:
@@ -61,12 +58,22 @@ def parts(name: str) -> dict[str, str]:
         if kind in found:
             raise ValueError(f"{name!r} names two of the kind {kind}, {found[kind]} and {part}; name one")
         found[kind] = part
-    if "mechanisms" in found and "score" in found:
+    if "mechanisms" in found and "score" in found and not takes(found["mechanisms"], "score"):
         raise ValueError(
             f"{name!r} combines the mechanism {found['mechanisms']} with the score {found['score']}; "
-            "a mechanism brings its own score, so name one of the two"
+            "this mechanism brings its own score, so name one of the two"
+        )
+    if "scope" in found and (needed := lookup.needs(found["scope"], "scope")):
+        raise ValueError(
+            f"{name!r} names the scope {found['scope']}, which needs {', '.join(needed)} and so cannot be a word alone; "
+            "build it in Python (padding is heeded without being named)"
         )
     return found
+
+
+def takes(name: str, option: str) -> bool:
+    """Whether a mechanism's own constructor has a place for an option."""
+    return option in inspect.signature(lookup.find(name, "mechanisms")).parameters
 
 
 def both(left: str, right: str) -> Scope:
@@ -79,7 +86,7 @@ def both(left: str, right: str) -> Scope:
 def mechanism(name: str, query: int, key: int, heads: int, options: dict[str, Any]) -> Attention:
     """A mechanism, with as many heads as asked for where it has heads."""
     made: Callable[..., Attention] = lookup.find(name, "mechanisms")
-    if not issubclass(lookup.find(name, "mechanisms"), MultiHead):
+    if not takes(name, "heads"):
         return made(query, key, **options)
     size = options["size"] or query
     if heads < 1 or size % heads:

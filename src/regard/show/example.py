@@ -12,6 +12,7 @@ from regard.attention import Attention, attend
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope.everywhere import Everywhere
+from regard.attention.score import prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
 
@@ -75,14 +76,14 @@ def work(name: str, kind: str) -> Example:
         return Example(Request(query, memory.keys, memory.values, **chosen, **PLAINLY), key, made)
     plain: dict[str, Any] = {"score": ScaledDot(), "normalise": Softmax(), "scope": Everywhere()}
     chosen = plain | {kind: made}
-    return Example(Request(query, chosen["score"].prepare(key), value, **chosen, **PLAINLY), key)
+    return Example(Request(query, prepare(chosen["score"], key), value, **chosen, **PLAINLY), key)
 
 
 def stages(example: Example) -> Stages:
     """The three stages one after the other, as attend() composes them, each kept."""
     request = example.request
     heads = request.query.shape[1]
-    scores = request.score(request.query, spread(request.keys, heads))
+    scores = request.scores()
     normalised = request.normalise(scores, request.allowed)
     weights = normalised[0] if isinstance(normalised, tuple) else normalised
     allowed = torch.ones_like(scores, dtype=torch.bool) if request.allowed is None else request.allowed.expand_as(scores)

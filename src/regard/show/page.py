@@ -10,6 +10,7 @@ from regard import config as configuration
 from regard import kernels, lookup
 from regard.attention import attend
 from regard.attention.scope import Scope
+from regard.attention.score import prepare
 from regard.show.example import build, told, untrained, work
 from regard.show.table import columns, decimals, indent, paragraphs, squares, title
 
@@ -71,7 +72,7 @@ def covered(name: str, kind: str) -> dict[str, str]:
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
         scores = {each: build(each, "score") for each in lookup.names("score")}
-        requests = {each: example.request._replace(score=s, keys=s.prepare(example.key)) for each, s in scores.items()}
+        requests = {each: example.request._replace(score=s, keys=prepare(s, example.key)) for each, s in scores.items()}
     answers = {}
     for kernel, module in kernels.LOADED.items():
         reasons = {each: module.covers(request) for each, request in requests.items()}

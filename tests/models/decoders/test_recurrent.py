@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from regard.attention import Attention, Encoded
+from regard.attention.stepping import Stepping
 from regard.models.attentions import attention
 from regard.models.cells import STATES
 from regard.models.decoders.recurrent import Recurrent
@@ -190,20 +191,19 @@ def test_the_gradients_of_the_loop_are_those_of_single_steps(options):
     assert_close({name: each.grad for name, each in made.named_parameters()}, found)
 
 
-class Counting(Attention):
+class Counting(Stepping):
     """Its context grows with every step, for each row apart."""
 
     def start(self, memory):
         return (torch.zeros(len(memory.values), 1, 1),)
 
-    def forward(self, query, memory, state=(), **options):
-        assert query.shape[1] == 1
-        found = super().forward(query, memory, (state[0] + 1,), **options)
-        return found._replace(context=found.context * found.state[0])
+    def look(self, query, memory, state, *, offset, weights):
+        found = Attention.forward(self, query, memory, offset=offset, weights=weights)
+        return found._replace(context=found.context * (state[0] + 1), state=(state[0] + 1,))
 
 
 @every_option
-def test_an_attention_that_carries_a_state_is_asked_step_by_step(options):
+def test_an_attention_that_carries_a_state_looks_step_by_step(options):
     make = partial(Counting, score="additive")
     made = Recurrent(9, 6, 4, attention=make, **options).eval()
     memory = made.remember(encoded())

@@ -7,6 +7,7 @@ from torch.testing import assert_close
 
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
+from regard.attention.stepping import Stepping
 from regard.models.attentions import attention
 from regard.models.decoders.transformer import Transformer
 from regard.models.types import repeat, select
@@ -132,19 +133,18 @@ def test_an_embedding_of_another_width_is_fitted():
     assert_close(stepped(made, memory, TARGET)[0], made(TARGET, memory).output)
 
 
-class Counting(Attention):
+class Counting(Stepping):
     """Its context grows with every step, for each row apart."""
 
     def start(self, memory):
         return (torch.zeros(len(memory.values), 1, 1),)
 
-    def forward(self, query, memory, state=(), **options):
-        assert query.shape[1] == 1
-        found = super().forward(query, memory, (state[0] + 1,), **options)
-        return found._replace(context=found.context * found.state[0])
+    def look(self, query, memory, state, *, offset, weights):
+        found = Attention.forward(self, query, memory, offset=offset, weights=weights)
+        return found._replace(context=found.context * (state[0] + 1), state=(state[0] + 1,))
 
 
-def test_an_attention_that_carries_a_state_is_asked_step_by_step():
+def test_an_attention_that_carries_a_state_looks_step_by_step():
     made = Transformer(9, 6, 8, layers=2, heads=2, attention=partial(Counting, score="additive")).eval()
     memory = made.remember(encoded())
     step = made(TARGET, memory)

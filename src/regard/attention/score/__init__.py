@@ -1,12 +1,48 @@
 """Scores: how well does each key fit the query.
 
 Each score has two sides and one comparison: `prepare` is the key's side, computed once per source, `project` the query's
-side, and calling the score compares the two. A fused kernel takes both sides and does the comparison its own way.
+side, and calling the score compares the two. A fused kernel takes both sides and does the comparison its own way. A score
+that looks at positions is told them; `prepare` and `compare` call any score as it wants to be called.
 """
 
 from typing import Any
 
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
 from regard import lookup
+from regard.attention.scope import Offset
+
+
+def prepare(
+    score: Any, key: Float[Tensor, "batch key_heads keys key"], first: int = 0
+) -> Float[Tensor, "batch prepared_heads keys dim"]:
+    """The key's side of a score, for keys of which the first stands at position `first`."""
+    prepared: Tensor = score.prepare(key, first) if positional(score) else score.prepare(key)
+    return prepared
+
+
+def compare(
+    score: Any,
+    query: Float[Tensor, "batch heads queries query"],
+    prepared: Float[Tensor, "batch key_heads keys dim"],
+    offset: Offset = 0,
+) -> Float[Tensor, "batch scored_heads queries keys"]:
+    """How well each key fits each query, of which the first stands at position `offset`."""
+    scores: Tensor = score(query, prepared, offset) if positional(score) else score(query, prepared)
+    return scores
+
+
+def positional(score: Any) -> bool:
+    """Whether a score looks at positions."""
+    return bool(getattr(score, "positional", False))
+
+
+def places(count: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch count"]:
+    """The positions of `count` queries or keys that begin at `offset`: one row for all, or one for each row of a batch."""
+    counted = torch.arange(count, device=device)[None]
+    return counted + (offset[:, None].to(device) if isinstance(offset, Tensor) else offset)
 
 
 def same_size(name: str, query: int, key: int) -> None:

@@ -1,6 +1,7 @@
 """Cosine similarity, the score of content addressing."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -21,6 +22,7 @@ class Cosine:
     Cost: time O(T S d), memory T S; a fused kernel needs no T S.
     """
 
+    one_size: ClassVar[bool] = True
     scale: float = 1.0
 
     def prepare(self, key: Float[Tensor, "batch heads keys dim"]) -> Float[Tensor, "batch heads keys dim"]:

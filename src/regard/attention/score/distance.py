@@ -1,6 +1,7 @@
 """Distance: the nearer, the better."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -20,6 +21,7 @@ class Distance:
     Cost: time O(T S d), memory T S.
     """
 
+    one_size: ClassVar[bool] = True
     sigma: float | None = None
     highest = 0.0
 

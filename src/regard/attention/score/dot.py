@@ -1,6 +1,7 @@
 """Dot product, "dot" in Luong et al."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -17,6 +18,8 @@ class Dot:
     Luong, Pham and Manning 2015, section 3.1, between eq. 7 and 8, https://arxiv.org/abs/1508.04025
     Cost: time O(T S d), memory T S; a fused kernel needs no T S.
     """
+
+    one_size: ClassVar[bool] = True
 
     def prepare(self, key: Float[Tensor, "batch heads keys dim"]) -> Float[Tensor, "batch heads keys dim"]:
         return key

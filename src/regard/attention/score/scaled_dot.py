@@ -1,6 +1,7 @@
 """Scaled dot product, the score of the Transformer."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -20,6 +21,7 @@ class ScaledDot:
     Cost: time O(T S d), memory T S; a fused kernel needs no T S.
     """
 
+    one_size: ClassVar[bool] = True
     scale: float | None = None
 
     def prepare(self, key: Float[Tensor, "batch heads keys dim"]) -> Float[Tensor, "batch heads keys dim"]:

@@ -8,8 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
+from regard.attention.stepping import join
 from regard.attention.types import Attended, Encoded, Memory
-from regard.models.asking import ask, join, report, stateless
+from regard.models.asking import ask, report
 from regard.models.attentions import Make, attention
 from regard.models.cells import STATES, Repeated, Stack, layer, run, stacked
 from regard.models.decoders import Output, Remembered, spread
@@ -172,10 +173,11 @@ class Recurrent(nn.Module):
             data, state = self.at_once(embedded, state)
             return self.read(data, embedded), state, {}
         kept = memory.memories[NAME]
-        if not self.feeds and stateless(state.attention):
+        if not self.feeds:
             data, after = self.at_once(embedded, state)
-            attended = ask(self.cross, data, kept, position=state.position, weights=weights, statistics=statistics)
-            return self.read(data, attended.context), after, {NAME: attended}
+            asked: dict[str, Any] = {"position": state.position, "weights": weights, "statistics": statistics}
+            attended = ask(self.cross, data, kept, state.attention, **asked)
+            return self.read(data, attended.context), after._replace(attention=attended.state), {NAME: attended}
         way = self.bahdanau if self.before else self.luong
         found, after, attended = way(self.cross, embedded, kept, state, weights or bool(statistics))
         attended = report(self.cross, attended, kept.keep, weights=weights, statistics=statistics)

@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.models.asking import join, report
+from regard.attention.stepping import join
+from regard.models.asking import report
 from regard.models.decoders import Remembered
 from regard.models.types import Step
 

@@ -10,7 +10,7 @@ from regard.attention.heads import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Attended, Encoded, Memory, State
-from regard.models.asking import ask, stateless
+from regard.models.asking import ask
 from regard.models.attentions import Make, attention
 from regard.models.decoders import Output, Remembered, spread
 from regard.models.decoders.self_decoding import write_alone
@@ -163,7 +163,7 @@ class Transformer(nn.Module):
     ) -> Step:
         """All positions at once; with `own` above 0, each token is the decoder's own with that probability."""
         state = self.start(memory)
-        if own or not all(map(stateless, state.attentions)):
+        if own:
             return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
         return self.write(target, memory, state, weights=weights, statistics=statistics)
 

@@ -1,0 +1,87 @@
+"""Attention that remembers where it looked: each look depends on the look before."""
+
+from abc import abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.attention.module import Attention
+from regard.attention.scope import Offset
+from regard.attention.scope.padding import Padding
+from regard.attention.statistics import measure
+from regard.attention.types import Attended, Memory, Sampled, State
+
+
+class Stepping(Attention):
+    """A mechanism that carries a state from query to query.
+
+        state = attention.start(memory)                       a tree of tensors, batch first
+        attended = attention(query, memory, state)            any number of queries, one after the other
+        attended.state                                        what to go on with
+
+    A subclass writes `start` and `look`, one query; several queries are several looks, so that a decoder that knows all its
+    queries beforehand asks once.
+    """
+
+    @abstractmethod
+    def start(self, memory: Memory) -> State:
+        """The state before the first look."""
+
+    @abstractmethod
+    def look(
+        self, query: Float[Tensor, "batch 1 query"], memory: Memory, state: State, *, offset: Offset, weights: bool
+    ) -> Attended:
+        """One query, at position `offset`: its context, its weights if they are wanted, and the state after it."""
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch queries query"],
+        memory: Memory,
+        state: State = (),
+        *,
+        offset: Offset | None = None,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+    ) -> Attended:
+        """Look with one query after the other. Without a state this begins anew; by default the first stands at 0."""
+        self.check(query, memory, statistics)
+        first = 0 if offset is None else offset
+        state = self.start(memory) if isinstance(state, tuple) and not state else state
+        looks, wanted = list[Attended](), weights or bool(statistics)
+        for place in range(query.shape[1]):
+            looks.append(self.look(query[:, place : place + 1], memory, state, offset=first + place, weights=wanted))
+            state = looks[-1].state
+        if not looks:
+            raise ValueError(f"{type(self).__name__} needs at least one query, got none")
+        joined = join(looks)
+        found = joined.weights
+        if not wanted or found is None:
+            return joined._replace(weights=None)
+        measured = measure(found, self.allowed(found, memory, first), statistics)
+        return joined._replace(weights=found if weights else None, statistics=measured)
+
+    @property
+    def positional(self) -> bool:
+        """Steps follow each other, so it matters."""
+        return True
+
+    def allowed(self, like: Float[Tensor, "batch heads queries keys"], memory: Memory, offset: Offset) -> Tensor | None:
+        """What the scope and the padding leave, as a mask for weights of this shape."""
+        scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
+        return scope.allowed(*like.shape, offset, like.device)
+
+
+def join(steps: list[Attended]) -> Attended:
+    """Several steps as one, along the axis of queries; a step that saw fewer keys gave those to come no weight."""
+    context = torch.cat([step.context for step in steps], dim=1)
+    weights = [step.weights for step in steps if step.weights is not None]
+    sampled = [step.sampled for step in steps if step.sampled is not None]
+    longest = max((each.shape[3] for each in weights), default=0)
+    return Attended(
+        context,
+        torch.cat([F.pad(each, (0, longest - each.shape[3])) for each in weights], dim=2) if weights else None,
+        state=steps[-1].state,
+        sampled=Sampled(*(torch.cat(each, dim=2) for each in zip(*sampled, strict=True))) if sampled else None,
+    )
