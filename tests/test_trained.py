@@ -103,3 +103,10 @@ def test_weights_of_another_model_are_refused(trained):
     with pytest.raises(RefusedError, match="is of another model"):
         restore(experiment.model, other, "other.safetensors")
     (directory / "other.safetensors").unlink()
+
+
+def test_what_is_no_trained_model_is_told_as_such(tmp_path):
+    with pytest.raises(DamagedError, match="is no trained model: it has no manifest.json; give the directory that"):
+        regard.load(tmp_path)
+    with pytest.raises(DamagedError, match="is no trained model: it is no directory"):
+        regard.load(tmp_path / "nowhere")

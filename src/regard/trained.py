@@ -24,6 +24,7 @@ from regard.tasks import Figures, Task, TextConfig
 from regard.training.device import choose
 from regard.training.directory import CONFIG, MODEL, verify
 from regard.training.errors import DamagedError
+from regard.training.manifest import NAME as MANIFEST
 from regard.training.weights import restore
 
 
@@ -118,6 +119,9 @@ def load(directory: Path | str, device: str = "auto") -> Trained:
     from safetensors.torch import load as load_tensors
 
     path = Path(directory)
+    if not (path / MANIFEST).is_file():
+        what = "has no manifest.json" if path.is_dir() else "is no directory"
+        raise DamagedError(f"{path} is no trained model: it {what}; give the directory that `regard train --out DIR` wrote")
     contents = verify(path)
     for needed in (CONFIG, MODEL):
         if needed not in contents:

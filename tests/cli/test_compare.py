@@ -37,3 +37,10 @@ def test_the_seed_is_not_for_the_user_to_vary(tmp_path):
     done = regard("compare", "reverse", "--vary", "train.seed=1,2", "--out", tmp_path)
     assert done.returncode == 2
     assert "compare sets train.seed itself: --seeds N" in done.stderr
+
+
+def test_a_value_that_does_not_exist_is_refused_before_anything_is_trained(tmp_path):
+    done = regard("compare", "reverse", "--vary", "model.attention=none,aditive", "--out", tmp_path / "cmp")
+    assert done.returncode == 2
+    assert "did you mean 'additive'?" in done.stderr
+    assert not (tmp_path / "cmp").exists()

@@ -42,6 +42,8 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
         (["translate", "--model.attention=aditive", "--out", "x"], "did you mean 'additive'?"),
         (["translate", "--data.train=nowhere.tsv", "--data.valid=nowhere.tsv", "--out", "x"], "nowhere.tsv"),
         (["translate", "--data.train", "--out", "x"], "--data.train needs a value"),
+        (["translate", "--model.norm=post", "--out", "x"], "model.norm=post would change nothing: it needs a transformer"),
+        (["reverse", "--train.device=gpu", "--out", "x"], "train.device needs to be auto, cpu, cuda or cuda:1, got 'gpu'"),
         (["translate", "nowhere.toml", "--out", "x"], "nowhere.toml cannot be read"),
     ],
     ids=lambda each: each if isinstance(each, str) else " ".join(each),

@@ -203,3 +203,9 @@ def test_every_free_setting_exists():
     for path in directory.FREE:
         part, _, name = path.partition(".")
         assert hasattr({"data": Data(), "train": Train()}[part], name)
+
+
+def test_a_run_of_another_task_is_told_as_such(tmp_path):
+    (tmp_path / "config.toml").write_text('task = "reverse"\n', encoding="utf-8")
+    with pytest.raises(RefusedError, match="is a run of the task 'reverse', not of 'translate': train into another"):
+        same_config(tmp_path, experiment().config, "translate")

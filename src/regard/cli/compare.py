@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from regard.cli import Command, app
-from regard.cli.train import ANY, _split, prepared, read
+from regard.cli.train import ANY, _split, prepared, read, sensible
 from regard.config import ConfigError
 
 
@@ -50,6 +50,7 @@ def compare(
         raise ConfigError("compare sets train.seed itself: --seeds N trains each kind N times")
     plan = [(value, seed) for value in values.split(",") for seed in range(seeds)]
     settings = {each: read(task, path, [*options, f"--{setting}={each[0]}", f"--train.seed={each[1]}"]) for each in plan}
+    sensible(task, list(settings.values()))
     runs = []
     for (value, seed), chosen in settings.items():
         typer.echo(f"{setting}={value}, seed {seed}", err=True)

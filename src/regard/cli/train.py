@@ -43,10 +43,21 @@ def train(
         raise ConfigError("train needs a directory for what it learns: --out DIR")
     from regard.training.loop import train as run
 
+    sensible(task, [settings])
     experiment, report = prepared(task, settings)
     if not quiet:
         typer.echo(f"{task}: {report}", err=True)
     typer.echo(summary(out, run(experiment, out, quiet=quiet)))
+
+
+def sensible(task: str, configs: list[Any]) -> None:
+    """Refuse settings that would change nothing, and models that cannot be built, before any data is read."""
+    from regard import tasks
+    from regard.models.applies import buildable, heeded
+
+    heeded(configs, tasks.find(task).Config())
+    for config in configs:
+        buildable(config)
 
 
 def prepared(task: str, config: Any) -> "tuple[Experiment, Report]":

@@ -2,6 +2,8 @@
 
 import torch
 
+from regard.config import ConfigError
+
 
 def choose(name: str) -> torch.device:
     """The device called `name`; "auto" is the first GPU where there is one, else the CPU."""
@@ -10,8 +12,8 @@ def choose(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ValueError(f"train.device needs to be auto, cpu, cuda or cuda:1, got {name!r}") from error
+        raise ConfigError(f"train.device needs to be auto, cpu, cuda or cuda:1, got {name!r}") from error
     there = torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= there:
-        raise ValueError(f"train.device is {name!r}, and this machine has {there} GPUs; auto takes what there is")
+        raise ConfigError(f"train.device is {name!r}, and this machine has {there} GPUs; auto takes what there is")
     return device

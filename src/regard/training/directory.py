@@ -72,7 +72,7 @@ class RunDirectory:
             atomic.sweep(self.checkpoints)
         there = there and (any(self.checkpoints.iterdir()) or (self.path / MODEL).exists())  # work that could be lost
         if there:
-            same_config(self.path, experiment.config)
+            same_config(self.path, experiment.config, experiment.task)
         files = {CONFIG: written(experiment), **codec_files(experiment, self.path)}
         known = self.manifest()["files"]
         for name, data in files.items():
@@ -160,13 +160,15 @@ def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
         return {str(each.relative_to(folder)): each.read_bytes() for each in files}
 
 
-def same_config(path: Path, config: Any) -> None:
+def same_config(path: Path, config: Any, task: str = "") -> None:
     """Refuse to go on with a run under another config, naming the first setting that differs."""
     try:
         before = flat(tomllib.loads((path / CONFIG).read_text(encoding="utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RefusedError(f"{path / CONFIG} is not a TOML file: {error}") from error
-    before.pop("task", None)
+    started = before.pop("task", task)
+    if task and started != task:
+        raise RefusedError(f"{path} is a run of the task {started!r}, not of {task!r}: train into another directory")
     now, usual = flat(configuration.plain(config)), flat(configuration.plain(type(config)()))
     bound = {"train.max_steps": config.train.schedule == "cosine", "train.checkpoint_every": config.train.average > 0}
     free = FREE - {name for name, needed in bound.items() if needed}
