@@ -19,6 +19,7 @@ def test_the_folder_is_the_registry():
         "cosine",
         "distance",
         "dot",
+        "feature_map",
         "location",
         "scaled_dot",
     ]
@@ -71,7 +72,7 @@ def test_a_name_of_another_kind_is_unknown():
 
 
 def test_an_unknown_kind_lists_the_kinds():
-    text = "there is no kind 'flavour'; the kinds are score, normalise, scope, positions, mechanisms, kernels"
+    text = "there is no kind 'flavour'; the kinds are score, normalise, scope, positions, mechanisms, visual, kernels"
     with pytest.raises(LookupError, match=re.escape(text)):
         lookup.names("flavour")
 

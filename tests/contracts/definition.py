@@ -4,6 +4,8 @@ Each stage has its formula here under the name of its class, written apart from 
 `position` of the key and the `place` of the query.
 """
 
+import cmath
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +14,8 @@ import torch
 from torch import Tensor
 
 from regard.attention.types import Attended
+
+from .stages import HEADS
 
 Vector = list[float]
 
@@ -67,6 +71,11 @@ def additive(score: Any, h: int, q: Vector, k: Vector, position: int, place: int
     return dot(matrix(score.v, h)[0], [math.tanh(a + b) for a, b in together])
 
 
+def alibi(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
+    """The slopes of two heads, as the contracts have them: 2^-4 and 2^-8."""
+    return scaled_dot(score, h, q, k, position, place) - 2 ** (-8 * (h + 1) / HEADS) * abs(place - position)
+
+
 def bilinear(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     return dot(q, times(matrix(score.W, h), k))
 
@@ -85,12 +94,52 @@ def distance(score: Any, h: int, q: Vector, k: Vector, position: int, place: int
     return -sum((a - b) ** 2 for a, b in zip(q, k, strict=True)) / (2 * variance)
 
 
+def feature_map(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
+    features = {"elu": lambda x: x + 1 if x > 0 else math.exp(x), "relu": lambda x: max(0.0, x)}[score.phi]
+    return dot([features(each) for each in q], [features(each) for each in k])
+
+
 def location(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     return times(matrix(score.W, h), q)[position]
 
 
+def relative(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
+    a = matrix(score.a, h)[score.window + max(-score.window, min(score.window, position - place))]
+    return scaled_dot(score, h, q, [one + other for one, other in zip(k, a, strict=True)], position, place)
+
+
+def rotary(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
+    """Pairs as complex numbers, and the distance in their angle; a dimension that is left over is multiplied as it is."""
+    pairs, products = len(q) // 2, [a * b for a, b in zip(q[len(q) // 2 * 2 :], k[len(k) // 2 * 2 :], strict=True)]
+    for n in range(pairs):
+        one, other = (2 * n, 2 * n + 1) if score.interleaved else (n, n + pairs)
+        turn = cmath.exp(1j * (place - position) * score.base ** (-n / pairs))
+        products.append((complex(q[one], q[other]) * complex(k[one], k[other]).conjugate() * turn).real)
+    return sum(products) * (1 / math.sqrt(len(q)) if score.scale is None else score.scale)
+
+
 def scaled_dot(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     return dot(q, k) * (1 / math.sqrt(len(q)) if score.scale is None else score.scale)
+
+
+def softcap(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
+    return score.cap * math.tanh(scaled_dot(score, h, q, k, position, place) / score.cap)
+
+
+def t5(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
+    """Distances of a few positions, as the contracts have them, have a bucket each: 0, 1, 2, ... and after the query 17, ..."""
+    far, b = abs(position - place), score.b.tolist()[h if len(score.b) > 1 else 0]
+    assert far < 8, "in a farther bucket there is more than one distance"
+    return score.scale * dot(q, k) + b[far + 16 if position > place else far]
+
+
+def transformer_xl(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
+    u, v = (bias[h if len(bias) > 1 else 0, 0].tolist() for bias in (score.u, score.v))
+    angles = [(place - position) / 10_000 ** (2 * n / score.waves) for n in range(score.waves // 2)]
+    R = [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+    what = dot([a + b for a, b in zip(q, u, strict=True)], k)
+    where = dot([a + b for a, b in zip(q, v, strict=True)], times(matrix(score.W, h), R))
+    return (what + where) * (1 / math.sqrt(len(q)) if score.scale is None else score.scale)
 
 
 def softmax(scores: Vector) -> Vector:
@@ -117,6 +166,21 @@ def alpha_of(normalise: Any, head: int) -> float:
     return 1 + 1 / (1 + math.exp(-raw[head if len(raw) > 1 else 0]))
 
 
+def structured(normalise: Any, h: int, scores: Vector) -> Vector:
+    """Every way for the keys to be in or out, weighed; the share of those that have key k in."""
+    theta = normalise.transition[h if len(normalise.transition) > 1 else 0].tolist()
+    weighs = {}
+    for chain in itertools.product((0, 1), repeat=len(scores)):
+        pairs = sum(theta[i][j] for i, j in itertools.pairwise(chain))
+        weighs[chain] = math.exp(pairs + sum(each for each, inside in zip(scores, chain, strict=True) if inside))
+    return [sum(w for chain, w in weighs.items() if chain[k]) / sum(weighs.values()) for k in range(len(scores))]
+
+
+def hard(scores: Vector) -> Vector:
+    """Without draws: the first of the largest."""
+    return [float(s == scores.index(max(scores))) for s in range(len(scores))]
+
+
 def sum_to_one(scores: Vector) -> Vector:
     positive = [max(0.0, each) for each in scores]
     return [each / sum(positive) if sum(positive) > 0 else 0.0 for each in positive]
@@ -129,22 +193,44 @@ def top_k(scores: Vector, k: int) -> Vector:
     return [shares.get(s, 0.0) for s in range(len(scores))]
 
 
+def document(scope: Any, b: int, q: int, k: int) -> bool:
+    """Queries that stand where nobody numbered a document belong to none."""
+    numbers = (scope.keys if scope.queries is None else scope.queries)[b].tolist()
+    return q < len(numbers) and numbers[q] == int(scope.keys[b, k])
+
+
+def landmark(scope: Any, b: int, p: int) -> bool:
+    first = scope.first if isinstance(scope.first, int) else int(scope.first[b])
+    return p < first or (scope.every > 0 and p % scope.every == 0)
+
+
 SCORES: dict[str, Callable[..., float]] = {
     "Additive": additive,
+    "Alibi": alibi,
     "Bilinear": bilinear,
     "Concat": concat,
     "Cosine": cosine,
     "Distance": distance,
     "Dot": lambda score, h, q, k, position, place: dot(q, k),
+    "FeatureMap": feature_map,
     "Location": location,
+    "Relative": relative,
+    "Rotary": rotary,
     "ScaledDot": scaled_dot,
+    "Softcap": softcap,
+    "T5": t5,
+    "TransformerXl": transformer_xl,
 }
 NORMALISERS: dict[str, Callable[..., Vector]] = {
     "Entmax": lambda normalise, h, scores: entmax(scores, alpha_of(normalise, h)),
+    "Gumbel": lambda normalise, h, scores: hard(scores),
+    "Hard": lambda normalise, h, scores: hard(scores),
     "Identity": lambda normalise, h, scores: scores,
+    "Marginal": lambda normalise, h, scores: softmax(scores),
     "Sigmoid": lambda normalise, h, scores: [1 / (1 + math.exp(-each - normalise.bias)) for each in scores],
     "Softmax": lambda normalise, h, scores: softmax(scores),
     "Sparsemax": lambda normalise, h, scores: entmax(scores, 2.0),
+    "Structured": structured,
     "SumToOne": lambda normalise, h, scores: sum_to_one(scores),
     "TopK": lambda normalise, h, scores: top_k(scores, normalise.k),
 }
@@ -155,8 +241,13 @@ SCOPES: dict[str, Callable[..., bool]] = {
     "Blocks": lambda scope, b, q, k: math.floor(q / scope.size) == math.floor(k / scope.size),
     "Causal": lambda scope, b, q, k: k <= q,
     "Dilated": lambda scope, b, q, k: abs(q - k) % scope.stride == 0,
+    "Document": document,
     "Everywhere": lambda scope, b, q, k: True,
+    "Landmarks": lambda scope, b, q, k: any(landmark(scope, b, p) for p in (q, k)),
     "Local": lambda scope, b, q, k: -scope.window <= q - k <= scope.window,
+    "Neighbourhood": lambda scope, b, q, k: all(
+        abs(one - other) <= scope.window for one, other in zip(divmod(q, scope.width), divmod(k, scope.width), strict=True)
+    ),
     "Others": lambda scope, b, q, k: k != q,
     "Padding": lambda scope, b, q, k: bool(scope.keep[b, k]),
     "Prefix": lambda scope, b, q, k: k < (scope.length if isinstance(scope.length, int) else int(scope.length[b])),

@@ -164,9 +164,20 @@ def _group(cases: list[Case], *marks: Any) -> list[Any]:
     ]
 
 
+CORE = frozenset(
+    "additive bilinear concat concat_without_tanh cosine distance dot location scaled_dot "
+    "entmax entmax_at_1.3 entmax_that_learns identity sigmoid softmax sparsemax sum_to_one top_k "
+    "blocks causal causal_and_local causal_or_prefix dilated everywhere local not_causal others padding prefix "
+    "prefix_of_each_row".split()
+)
+"""Stages whose every combination is tried in every run; with the others, every two meet in every run and all in the soak."""
+
+
 def every_case(test: Callable[..., None]) -> Callable[..., None]:
     """The test for every score with every normaliser in every scope."""
-    return _by_pair(test, _group(CASES))
+    often = [case for case in CASES if case in FEW or CORE.issuperset(astuple(case))]
+    rest = set(CASES) - set(often)
+    return _by_pair(test, _group(often) + _group([case for case in CASES if case in rest], pytest.mark.soak))
 
 
 def every_two(test: Callable[..., None]) -> Callable[..., None]:

@@ -239,6 +239,8 @@ def _loud(name):
     missing = 1e4 / _loudest(score, query, key)
     if missing > 1.2 and hasattr(score, "v"):  # no input is loud enough where a tanh stands between
         score.v.weight.data *= missing
+    elif missing > 1.2 and hasattr(score, "cap"):
+        score = replace(score, cap=score.cap * missing)
     elif missing > 1.2 and hasattr(score, "scale"):
         score = replace(score, scale=score.scale * missing)
     assert 0.9e4 <= _loudest(score, query, key) <= 1.2e4, f"{name} is bounded: say here how to make it loud"

@@ -106,7 +106,7 @@ def _other_lengths(case):
 
 
 def _holds_a_mask(case):
-    return case.scope == "padding"
+    return case.scope in ("padding", "document")
 
 
 class Whole(nn.Module):

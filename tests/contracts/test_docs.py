@@ -9,7 +9,7 @@ import pytest
 from regard import lookup
 
 TESTS = Path(__file__).parents[1]
-KINDS = ("score", "normalise", "scope", "mechanisms", "positions")
+KINDS = ("score", "normalise", "scope", "mechanisms", "positions", "visual")
 EVERYTHING = [(kind, name) for kind in KINDS for name in lookup.names(kind)]
 everything = pytest.mark.parametrize(("kind", "name"), EVERYTHING)
 
@@ -31,7 +31,7 @@ def test_a_docstring_links_the_paper(kind, name):
 
 @pytest.mark.parametrize(("kind", "name"), [each for each in EVERYTHING if each[0] != "scope"])
 def test_everything_is_built_from_its_sizes_alone(kind, name):
-    assert isinstance(lookup.build(name, kind, query=8, key=8, heads=2, size=8), lookup.find(name, kind))
+    assert isinstance(lookup.build(name, kind, query=8, key=8, heads=2, size=8, channels=16), lookup.find(name, kind))
 
 
 @pytest.mark.parametrize("name", lookup.names("scope"))

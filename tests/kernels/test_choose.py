@@ -38,7 +38,9 @@ def test_the_reference_is_taken_where_it_is_asked_for_and_where_nothing_else_fit
 def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason():
     text = (
         "no kernel covers this request: additive needs Additive or Concat, got Distance; "
-        "sdpa needs one of Dot, ScaledDot, Bilinear, Cosine, got Distance. impl='auto' takes the reference instead"
+        "linear needs FeatureMap, got Distance; "
+        "sdpa needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance. "
+        "impl='auto' takes the reference instead"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
         kernels.choose(request(Distance()), "fused")

@@ -15,7 +15,9 @@ from regard.attention.score.additive import Additive
 from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.cosine import Cosine
 from regard.attention.score.dot import Dot
+from regard.attention.score.rotary import Rotary
 from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.types import Request
 from regard.kernels import sdpa
 
@@ -25,7 +27,11 @@ SCORES = {
     "scaled_dot by 0.3": ScaledDot(scale=0.3),
     "cosine": Cosine(scale=4.0),
     "bilinear": Bilinear(4, 4, heads=2),
+    "rotary": Rotary(),
+    "rotary by 0.3, interleaved": Rotary(interleaved=True, scale=0.3),
+    "transformer_xl": TransformerXl(4, heads=2, waves=6),
 }
+NAMES = "Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl"
 
 
 def request(
@@ -67,6 +73,18 @@ def calls(monkeypatch):
 def test_it_equals_the_three_stages(score, scope):
     asked = request(score, scope=scope)
     torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+
+
+@pytest.mark.parametrize("name", ["rotary", "rotary by 0.3, interleaved", "transformer_xl"])
+@pytest.mark.parametrize("offset", [0, 4, torch.tensor([0, 3])], ids=str)
+def test_a_product_that_looks_at_positions_is_told_them(name, offset):
+    asked = request(SCORES[name], scope=Causal(), offset=offset, groups=1, statistics=("entropy", "max"))
+    found, expected = sdpa.run(asked), compose(asked)
+    torch.testing.assert_close(found.context, expected.context)
+    torch.testing.assert_close(found.statistics, expected.statistics)
+    assert isinstance(offset, torch.Tensor) or not torch.allclose(
+        sdpa.run(asked._replace(offset=offset + 1)).context, expected.context
+    )
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
@@ -152,9 +170,11 @@ def test_it_covers_products_under_a_softmax():
 
 
 def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
-    assert sdpa.covers(request(Additive(4, 4))) == "needs one of Dot, ScaledDot, Bilinear, Cosine, got Additive"
+    assert sdpa.covers(request(Additive(4, 4))) == f"needs one of {NAMES}, got Additive"
     assert sdpa.covers(request(normalise=Sparsemax())) == "needs Softmax, got Sparsemax"
     different = request()._replace(query=torch.zeros(2, 2, 5, 6))
+    assert sdpa.covers(different) == "needs queries and keys of one size, got 6 and 4"
+    different = request(SCORES["transformer_xl"])._replace(query=torch.zeros(2, 2, 5, 6))
     assert sdpa.covers(different) == "needs queries and keys of one size, got 6 and 4"
     assert sdpa.covers(request(weights=True)) == "never forms the weights, and they are asked for"
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
@@ -168,7 +188,7 @@ def test_a_score_that_extends_a_product_is_not_taken_for_one():
         def __call__(self, query, prepared):
             return 2 * super().__call__(query, prepared)
 
-    assert sdpa.covers(request(Doubled())) == "needs one of Dot, ScaledDot, Bilinear, Cosine, got Doubled"
+    assert sdpa.covers(request(Doubled())) == f"needs one of {NAMES}, got Doubled"
 
 
 def test_a_normaliser_that_extends_softmax_is_not_taken_for_it():

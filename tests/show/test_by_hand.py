@@ -42,11 +42,22 @@ def test_what_is_worked_out_by_hand_gives_what_the_stage_gave(kind, name):
         ("additive", ["q", "k", "W q", "U k", "tanh of their sum", "v", "vᵀ tanh"]),
         ("scaled_dot", ["q", "k", "q / √d", "q / √d · k"]),
         ("dot", ["q", "k", "q · k"]),
+        ("rotary", ["q", "k", "R_i q / √d", "R_j k", "R_i q / √d · R_j k"]),
+        ("relative", ["q", "k", "q / √d", "a_-1", "q / √d · (k + a_-1)"]),
+        ("t5", ["q", "k", "q · k", "bucket(-2)", "and b[2]"]),
+        ("alibi", ["q", "k", "q / √d", "q / √d · k", "less m·2"]),
+        ("softcap", ["q", "k", "q / √d", "q / √d · k", "score"]),
     ],
 )
 def test_each_line_of_a_score_is_labelled_with_what_it_is(name, labels):
     example = work(name, "score")
     assert [label for label, _ in score_by_hand(example, stages(example))] == labels
+
+
+def test_a_key_that_was_told_where_attention_looked_says_so():
+    example = work("coverage", "mechanisms")
+    labels = [label for label, _ in score_by_hand(example, stages(example))]
+    assert labels == ["q", "k", "W q", "U k", "U k + w c + b", "tanh of their sum", "v", "vᵀ tanh"]
 
 
 def test_a_stage_nobody_wrote_out_by_hand_says_what_the_call_gave():

@@ -5,7 +5,7 @@ import torch
 
 from regard import lookup
 from regard.attention import Attention, Padding, attend
-from regard.show.example import KEY, QUERY, Stages, build, inputs, stages, told, untrained, work
+from regard.show.example import KEY, QUERY, Apart, Later, Stages, build, inputs, stages, told, untrained, work
 
 STAGES = [(kind, name) for kind in ("score", "normalise", "scope") for name in lookup.names(kind)]
 
@@ -47,6 +47,24 @@ def test_the_pair_to_follow_is_one_whose_view_the_scope_cuts():
     found = Stages(weights, torch.ones(1, 3, 3, dtype=torch.bool).tril(), weights, weights)
     assert found.pair == (1, 1)
     assert found._replace(allowed=torch.ones_like(found.allowed)).pair == (0, 0)
+
+
+def test_where_a_score_compares_positions_the_pair_to_follow_stands_apart():
+    weights = torch.tensor([[[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.2, 0.3, 0.5]]])
+    assert Apart(weights, weights > -1, weights, weights).pair == (2, 1)
+    assert isinstance(stages(work("alibi", "score")), Apart)
+    assert not isinstance(stages(work("dot", "score")), Apart)
+
+
+@pytest.mark.parametrize("name", ["coverage", "location_sensitive"])
+def test_where_a_look_depends_on_the_one_before_the_second_is_followed(name):
+    example = work(name, "mechanisms")
+    assert len(example.told) == len(QUERY)
+    assert torch.equal(example.told[0], example.request.keys)
+    assert not torch.equal(example.told[1], example.request.keys)
+    found = stages(example)
+    assert isinstance(found, Later)
+    assert found.pair == (1, int(found.weights[0, 1].argmax()))
 
 
 def test_a_thing_is_told_by_its_name_and_settings():

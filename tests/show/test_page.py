@@ -36,10 +36,12 @@ def test_every_kernel_has_its_say_about_every_stage(kind, name):
 def test_kernels_say_what_they_cover_and_why_not():
     assert covered("additive", "score") == {
         "additive": "covers it",
-        "sdpa": "needs one of Dot, ScaledDot, Bilinear, Cosine, got Additive",
+        "linear": "needs FeatureMap, got Additive",
+        "sdpa": "needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Additive",
     }
     assert covered("sparsemax", "normalise") == {
         "additive": "covers it with additive, concat",
+        "linear": "needs SumToOne, got Sparsemax",
         "sdpa": "needs Softmax, got Sparsemax",
     }
 

@@ -11,11 +11,13 @@ from regard.attention.scope.causal import Causal
 from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.cosine import Cosine
 from regard.attention.score.dot import Dot
+from regard.attention.score.rotary import Rotary
 from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
 
-PRODUCTS = (Dot, ScaledDot, Bilinear, Cosine)
+PRODUCTS = (Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl)
 
 
 def covers(request: Request) -> str | None:
@@ -25,8 +27,11 @@ def covers(request: Request) -> str | None:
     normalise: object = request.normalise
     if type(normalise) is not Softmax:
         return f"needs Softmax, got {type(normalise).__name__}"
-    if request.query.shape[-1] != request.keys.shape[-1]:
-        return f"needs queries and keys of one size, got {request.query.shape[-1]} and {request.keys.shape[-1]}"
+    query, key = request.query.shape[-1], request.keys.shape[-1]
+    if isinstance(request.score, TransformerXl):
+        key -= request.score.waves  # which stand beside each key
+    if query != key:
+        return f"needs queries and keys of one size, got {query} and {key}"
     if request.weights:
         return "never forms the weights, and they are asked for"
     if request.statistics and torch.compiler.is_compiling():
@@ -61,6 +66,8 @@ def _query(request: Request) -> tuple[Tensor, float | None]:
     score = request.score
     if isinstance(score, ScaledDot):
         return request.query, score.scale
+    if isinstance(score, Rotary | TransformerXl):
+        return score.project(request.query, request.offset), 1.0
     assert isinstance(score, Dot | Bilinear | Cosine)
     return score.project(request.query), 1.0
 

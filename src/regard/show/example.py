@@ -9,12 +9,17 @@ from torch import Tensor, nn
 
 from regard import lookup
 from regard.attention import Attention, attend
+from regard.attention.mechanisms.memory_network import MemoryNetwork
+from regard.attention.mechanisms.mocha import Chunks, Mocha
+from regard.attention.mechanisms.monotonic import Monotonic
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope.everywhere import Everywhere
-from regard.attention.score import prepare
+from regard.attention.score import compare, positional, prepare
 from regard.attention.score.scaled_dot import ScaledDot
-from regard.attention.types import Request
+from regard.attention.types import Memory, Request
+from regard.attention.windows import Windows
+from regard.show.window import apart
 
 SOURCE, TARGET = ("Tom", "chases", "Jerry"), ("汤姆", "追逐", "杰瑞")
 KEY = torch.tensor([[1.0, 0.1, 1.2, 0.0], [0.1, 1.6, 0.2, 0.2], [1.0, 0.0, 0.1, 1.3]])
@@ -29,11 +34,15 @@ PLAINLY: dict[str, Any] = {"dropout": 0.0, "offset": 0, "weights": False, "stati
 
 
 class Example(NamedTuple):
-    """One thing at work on the three words. `key` is what its score prepares; `module` is there for a mechanism."""
+    """One thing at work on the three words. `key` is what its score prepares; `module` is there for a mechanism.
+
+    `told` are the keys that each query meets, where a mechanism tells them what was looked at before.
+    """
 
     request: Request
     key: Tensor
     module: Attention | None = None
+    told: tuple[Tensor, ...] = ()
 
 
 class Stages(NamedTuple):
@@ -52,17 +61,35 @@ class Stages(NamedTuple):
         return row, int(self.weights[0, row].argmax())
 
 
+class Apart(Stages):
+    """The stages of a score that compares positions."""
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The last query, and what it sees best among the words before: at one position there would be nothing to see."""
+        return len(TARGET) - 1, int(self.weights[0, -1, :-1].argmax())
+
+
+class Later(Stages):
+    """The stages of a mechanism that remembers where it looked."""
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The second query, the first that has something to remember, and what it sees best."""
+        return 1, int(self.weights[0, 1].argmax())
+
+
 def build(name: str, kind: str, **options: Any) -> Any:
     """A thing as the examples use it: for vectors of 4, parameters from seed 0, small enough for three words to show it."""
     made = lookup.find(name, kind)
-    sizes = {"query": 4, "key": 4, "size": 4, "heads": 2 if kind == "mechanisms" else 1}
+    sizes = {"query": 4, "key": 4, "size": 4, "heads": 2 if kind == "mechanisms" else 1, "width": 1, "r": -0.1}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         if kind == "scope":
             return _smaller(made.sample(BATCH, len(SOURCE)), kind)
         wanted = {size: value for size, value in sizes.items() if size in inspect.signature(made).parameters}
         built = made(**wanted, **options)
-    return built.requires_grad_(False) if isinstance(built, nn.Module) else _smaller(built, kind)
+    return built.requires_grad_(False).eval() if isinstance(built, nn.Module) else _smaller(built, kind)  # no draws
 
 
 def work(name: str, kind: str) -> Example:
@@ -71,12 +98,29 @@ def work(name: str, kind: str) -> Example:
     made = build(name, kind)
     if isinstance(made, Attention):
         memory = made.remember(key[:, 0])
-        query, key = made.split(made.query(query[:, 0])), made.split(made.key(key[:, 0]))
+        if isinstance(made, MemoryNetwork):  # what a hop asks depends on the hop before
+            query, key = torch.stack([hop.question for hop in made.walk(query[:, 0], memory)], dim=1), memory.keys
+        else:
+            query, key = made.split(made.query(query[:, 0])), made.split(made.key(key[:, 0]))
         chosen = {"score": made.score, "normalise": made.normalise, "scope": made.scope}
-        return Example(Request(query, memory.keys, memory.values, **chosen, **PLAINLY), key, made)
+        if isinstance(made, Windows):
+            chosen = apart(made, inputs()[0][:, 0], memory)
+        if isinstance(made, Mocha):
+            chosen["normalise"] = Chunks(made.normalise, made.score.inside(query, memory.keys), made.chunk)
+        told = tell(made, memory) if hasattr(made, "told") else ()
+        return Example(Request(query, memory.keys, memory.values, **chosen, **PLAINLY), key, made, told)
     plain: dict[str, Any] = {"score": ScaledDot(), "normalise": Softmax(), "scope": Everywhere()}
     chosen = plain | {kind: made}
     return Example(Request(query, prepare(chosen["score"], key), value, **chosen, **PLAINLY), key)
+
+
+def tell(module: Any, memory: Memory) -> tuple[Tensor, ...]:
+    """The keys that each query meets, look by look."""
+    keys, state, query = [], module.start(memory), inputs()[0][:, 0]
+    for place in range(len(TARGET)):
+        keys.append(module.told(memory, state).keys)
+        state = module(query[:, place : place + 1], memory, state, offset=place).state
+    return tuple(keys)
 
 
 def stages(example: Example) -> Stages:
@@ -84,10 +128,16 @@ def stages(example: Example) -> Stages:
     request = example.request
     heads = request.query.shape[1]
     scores = request.scores()
+    if example.told:
+        looks = [compare(request.score, request.query, keys)[:, :, place] for place, keys in enumerate(example.told)]
+        scores = torch.stack(looks, dim=2)
     normalised = request.normalise(scores, request.allowed)
     weights = normalised[0] if isinstance(normalised, tuple) else normalised
     allowed = torch.ones_like(scores, dtype=torch.bool) if request.allowed is None else request.allowed.expand_as(scores)
-    return Stages(scores[-1], allowed[-1], weights[-1], (weights @ spread(request.values, heads))[-1])
+    context = (weights @ spread(request.values, heads))[-1]
+    later = bool(example.told) or isinstance(example.module, Monotonic)
+    made = Later if later else Apart if positional(request.score) and request.allowed is None else Stages
+    return made(scores[-1], allowed[-1], weights[-1], context)
 
 
 def inputs() -> tuple[Tensor, Tensor, Tensor]:

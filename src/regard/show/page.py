@@ -11,6 +11,7 @@ from regard import kernels, lookup
 from regard.attention import attend
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
+from regard.attention.windows import Windows
 from regard.show.example import build, told, untrained, work
 from regard.show.table import columns, decimals, indent, paragraphs, squares, title
 
@@ -30,7 +31,7 @@ def page(name: str, kind: str | None = None) -> str:
         module = build(name, kind)
         rows = [[f"position {place}", *decimals(module.at(torch.tensor(place)))] for place in range(8)]
         parts.append(f"{told(module)} of size 4{untrained(module)}\n{indent(columns(rows))}")
-    else:
+    elif kind != "visual":  # which asks for kernels, if at all, in numbers of its own
         answers = columns([[each, ":", answer] for each, answer in covered(name, kind).items()], left=3, gap=" ")
         parts.append(f"Kernels, asked on the CPU for the context alone\n{indent(answers)}")
     return paragraphs(*parts, f"With numbers: regard show {name} --steps")
@@ -58,8 +59,8 @@ def constructor(made: type[Any]) -> str:
     own = inspect.signature(made)
     call = f"{made.__name__}{own.replace(return_annotation=inspect.Signature.empty)}".replace("jaxtyping.", "")
     lines = [f"from regard.attention import {made.__name__}", call]
-    if any(each.kind is each.VAR_KEYWORD for each in own.parameters.values()):
-        parent = made.__mro__[1]
+    if _hands_on(made):
+        parent = next(each for each in made.__mro__[1:] if not _hands_on(each))
         handed = [each for each in inspect.signature(parent).parameters.values() if each.name not in own.parameters]
         options = [f"{each.name}={each.default!r}" for each in handed if _takes(made, each)]
         lines.append(f"options, which are those of {parent.__name__}: {', '.join(options)}")
@@ -69,6 +70,8 @@ def constructor(made: type[Any]) -> str:
 def covered(name: str, kind: str) -> dict[str, str]:
     """What each kernel says about one thing. A normaliser or a scope is tried with every score."""
     example = work(name, kind)
+    if isinstance(example.module, Windows) and example.module.centre is not None:
+        return dict.fromkeys(kernels.LOADED, f"reads all keys, and {name} gathers those of its windows")
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
         scores = {each: build(each, "score") for each in lookup.names("score")}
@@ -99,12 +102,17 @@ def drawing(name: str) -> str:
     return f"{told(scope)}, the same for every query: rows of the batch down, keys across\n\n{squares(whole[:, 0])}"
 
 
+def _hands_on(made: type[Any]) -> bool:
+    """Whether a class takes options that only its parent names."""
+    return any(each.kind is each.VAR_KEYWORD for each in inspect.signature(made).parameters.values())
+
+
 def _takes(made: type[Any], option: inspect.Parameter) -> bool:
     """Whether an option of the parent may be given to the class, or is already settled by it."""
     try:
         with torch.random.fork_rng(devices=[]):
             made(16, **{option.name: option.default})
-    except TypeError:
+    except (TypeError, ValueError):
         return False
     return True
 

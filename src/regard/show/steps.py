@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regard import lookup
 from regard.attention.per_head import spread
+from regard.show import picture
 from regard.show.by_hand import products, score_by_hand, share_by_hand
 from regard.show.example import (
     BATCH,
@@ -30,7 +31,7 @@ from regard.show.table import columns, decimals, indent, paragraphs, title
 
 
 def steps(name: str, kind: str | None = None) -> str:
-    """The three stages with numbers on "Tom chases Jerry"."""
+    """The three stages with numbers, on "Tom chases Jerry" or on a picture."""
     kind = lookup.locate(name, kind)
     if kind == "tasks":
         raise LookupError(f"{name!r} is a task, which has no stages; show the steps of a score, such as scaled_dot")
@@ -38,6 +39,8 @@ def steps(name: str, kind: str | None = None) -> str:
         raise LookupError(
             f"{name!r} is a kernel, and its steps are those of what it covers; show the steps of a score, such as scaled_dot"
         )
+    if kind == "visual":
+        return paragraphs(title(f"{name} ({kind})"), *picture.steps(name))
     heading = title(f'{name} ({kind}) on "{" ".join(SOURCE)}"')
     if kind == "positions":
         return paragraphs(heading, *_placed(name))
@@ -103,7 +106,7 @@ def _combined(example: Example, found: Stages) -> list[str]:
         query_, key, _ = inputs()
         context = example.module(query_[:, 0], example.module.remember(key[:, 0])).context[-1]
         table = _matrix(context, [str(place + 1) for place in range(context.shape[-1])])
-        parts.append(f"{told(example.module)} joined and projected\n\n{indent(table)}")
+        parts.append(f"{told(example.module)}: the context\n\n{indent(table)}")
     return parts
 
 

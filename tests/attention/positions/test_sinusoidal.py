@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from regard.attention.positions.sinusoidal import Sinusoidal
+from regard.attention.positions.sinusoidal import Sinusoidal, sinusoids
 
 
 def test_position_one_can_be_worked_by_hand():
@@ -47,3 +47,9 @@ def test_it_has_nothing_to_learn():
 
 def test_positions_may_have_any_shape():
     assert Sinusoidal(4).at(torch.zeros(2, 3, 5, dtype=torch.long)).shape == (2, 3, 5, 4)
+
+
+def test_the_vectors_come_in_double_precision_where_that_is_wanted():
+    found = sinusoids(torch.tensor([-3]), 4)
+    expected = [[math.sin(-3), math.cos(-3), math.sin(-0.03), math.cos(-0.03)]]
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=1e-14, atol=1e-14)

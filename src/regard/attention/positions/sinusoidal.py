@@ -25,8 +25,11 @@ class Sinusoidal(Positions):
         self.base = base
 
     def at(self, positions: Int[Tensor, "*places"]) -> Float[Tensor, "*places size"]:
-        pairs = (self.size + 1) // 2
-        even = torch.arange(pairs, device=positions.device, dtype=torch.float64) * (2 / self.size)
-        angles = positions[..., None] * torch.exp(-math.log(self.base) * even)
-        waves = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # sine and cosine take turns
-        return waves[..., : self.size].to(torch.get_default_dtype())
+        return sinusoids(positions, self.size, self.base).to(torch.get_default_dtype())
+
+
+def sinusoids(positions: Int[Tensor, "*places"], size: int, base: float = 10_000.0) -> Float[Tensor, "*places size"]:
+    """The vectors of these positions in double precision, in which a far position still has an exact angle."""
+    even = torch.arange((size + 1) // 2, device=positions.device, dtype=torch.float64) * (2 / size)
+    angles = positions[..., None] * torch.exp(-math.log(base) * even)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)[..., :size]  # sine and cosine take turns

@@ -45,6 +45,11 @@ def places(count: int, offset: Offset, device: torch.device) -> Int[Tensor, "#ba
     return counted + (offset[:, None].to(device) if isinstance(offset, Tensor) else offset)
 
 
+def distances(queries: int, keys: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch queries keys"]:
+    """How far after each query each key stands, below 0 for one before it; the first query stands at `offset`."""
+    return places(keys, 0, device)[:, None] - places(queries, offset, device)[:, :, None]
+
+
 def same_size(name: str, query: int, key: int) -> None:
     """Raise where a score that compares dimension by dimension meets a query and a key of different sizes."""
     if query != key:

@@ -1,0 +1,45 @@
+"""Landmarks: a few places that everybody sees, and that see everybody."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.attention.scope import Scope
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks(Scope):
+    """Pairs of which one is a landmark: one of the `first` positions, or every `every`-th.
+
+        allowed(q, k)  ⇔  landmark(q) or landmark(k),    landmark(p)  ⇔  p < first[b] or p mod every = 0
+
+    `first` is one number for all rows or one for each, such as the length of a question; every=0 is none but those.
+    A union with a window makes the known patterns: `Local(w) | Landmarks(g)` is Longformer's, global attention and a sliding
+    window (Beltagy, Peters and Cohan 2020, section 3, https://arxiv.org/abs/2004.05150); Zaheer et al. 2020, section 2,
+    https://arxiv.org/abs/2007.14062, add random keys to it. Unlike Longformer's, landmarks have no projections of their own.
+    Cost: L (T + S) scores are wanted for L landmarks; without a kernel that skips, T S are computed.
+    """
+
+    first: int | Int[Tensor, " batch"] = 1
+    every: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.first, int) and self.first < 0:
+            raise ValueError(f"Landmarks needs 0 or more first positions, got {self.first}")
+        if self.every < 0:
+            raise ValueError(f"Landmarks needs every to be 1 or more, or 0 for none, got {self.every}")
+
+    def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return self.landmark(b, q) | self.landmark(b, k)
+
+    def landmark(self, b: Tensor, position: Tensor) -> Tensor:
+        """Whether a position of row b is one."""
+        found = position < (self.first[b] if isinstance(self.first, Tensor) else self.first)
+        return found | (position % self.every == 0) if self.every else found
+
+    def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
+        if isinstance(self.first, Tensor) and self.first.shape != (batch,):
+            raise ValueError(
+                f"Landmarks needs one number of first positions for each of {batch} rows, got {tuple(self.first.shape)}"
+            )

@@ -1,0 +1,79 @@
+"""Transformer-XL's score: what stands there, and how far away, each with a voice of its own."""
+
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.per_head import PerHead, each_head
+from regard.attention.positions.sinusoidal import sinusoids
+from regard.attention.scope import Offset
+from regard.attention.score import fits, places, same_size
+
+
+class TransformerXl(nn.Module):
+    """Compare a query with what a key holds and, through a matrix, with waves of its distance.
+
+        score(q at i, k at j) = ((q + u)ᵀ k + (q + v)ᵀ W R_{i-j}) / √d
+
+    u and v are learned: what a head looks for whatever the query is. R_p is a sinusoidal vector of `waves` numbers.
+    Dai et al. 2019, section 3.3, https://arxiv.org/abs/1901.02860; 1/√d, or `scale`, is that of their code.
+    Unlike the paper, R is as wide as a key and not as the model, unless `waves` says so. And nothing is shifted: since
+    sin(i-j) = sin i cos j - cos i sin j, it is enough to turn Wᵀ (q + v) by the query's position and to keep R_j beside the
+    key, and the whole is a product of two vectors.
+    Cost: time O(T S (d + waves)), memory T S + (T + S) (d + waves); a fused kernel needs no T S.
+    """
+
+    positional: ClassVar[bool] = True
+    one_size: ClassVar[bool] = True
+
+    def __init__(self, key: int, heads: int = 1, waves: int | None = None, scale: float | None = None):
+        super().__init__()
+        waves = key + key % 2 if waves is None else waves
+        if waves < 2 or waves % 2:
+            raise ValueError(f"TransformerXl needs an even number of waves, sines and cosines, 2 or more, got {waves}")
+        self.key, self.waves, self.scale = key, waves, scale
+        self.W = PerHead(waves, key, heads)
+        self.u, self.v = nn.Parameter(torch.empty(heads, 1, key)), nn.Parameter(torch.empty(heads, 1, key))
+        for bias in (self.u, self.v):
+            nn.init.uniform_(bias, -(key**-0.5), key**-0.5)
+
+    def prepare(self, key: Float[Tensor, "batch heads keys key"], first: int = 0) -> Float[Tensor, "batch heads keys both"]:
+        """[k; R_j]."""
+        fits("TransformerXl", "key", self.key, key.shape[-1])
+        R = sinusoids(places(key.shape[2], first, key.device), self.waves).to(key.dtype)
+        return torch.cat((key, R[:, None].expand(*key.shape[:2], -1, -1)), dim=-1)
+
+    def project(
+        self, query: Float[Tensor, "batch heads queries query"], offset: Offset = 0
+    ) -> Float[Tensor, "batch own_heads queries both"]:
+        """[q + u; Wᵀ (q + v) turned] / √d."""
+        same_size("TransformerXl", query.shape[-1], self.key)
+        scale = self.key**-0.5 if self.scale is None else self.scale
+        about = each_head((query + self.v) * scale, self.W.weight.mT)
+        return torch.cat(((query + self.u) * scale, turn(about, offset)), dim=-1)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch heads queries query"],
+        prepared: Float[Tensor, "batch key_heads keys both"],
+        offset: Offset = 0,
+    ) -> Float[Tensor, "batch own_heads queries keys"]:
+        return self.project(query, offset) @ prepared.mT
+
+    def extra_repr(self) -> str:
+        return f"waves={self.waves}"
+
+
+def turn(about: Float[Tensor, "batch heads queries waves"], offset: Offset) -> Float[Tensor, "batch heads queries waves"]:
+    """What meets R_j as `about` meets R_{i-j}, for queries at i = offset, offset + 1, ...
+
+        a sin(i-j) + b cos(i-j) = (b sin i - a cos i) sin j + (a sin i + b cos i) cos j
+
+    where a and b are its numbers for one wave, and the angles are those of this wave.
+    """
+    wide = torch.promote_types(about.dtype, torch.float32)
+    R = sinusoids(places(about.shape[2], offset, about.device), about.shape[-1]).to(wide)[:, None]
+    (sin, cos), (a, b) = (torch.unflatten(each, -1, (-1, 2)).unbind(-1) for each in (R, about))
+    return torch.stack((b * sin - a * cos, a * sin + b * cos), dim=-1).flatten(-2).to(about.dtype)

@@ -1,0 +1,56 @@
+"""A window written as a scope and a normaliser is the window of the mechanism."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from regard import show
+from regard.attention import Everywhere, Softmax
+from regard.attention.mechanisms.local_m import LocalM
+from regard.attention.mechanisms.local_p import LocalP
+from regard.attention.mechanisms.luong import Luong
+from regard.show.page import covered
+from regard.show.window import Dimmed, Within, apart
+
+
+def test_a_scope_hides_what_is_further_from_the_centre_than_its_width():
+    scope = Within(torch.tensor([[0.0, 1.6], [2.0, 2.0]]), width=1)
+    allowed = scope.allowed(2, 1, 2, 4, 0, torch.device("cpu"))
+    assert allowed[:, 0].int().tolist() == [[[1, 1, 0, 0], [0, 1, 1, 0]], [[0, 1, 1, 1], [0, 1, 1, 1]]]
+
+
+def test_shares_fall_off_as_a_gaussian():
+    dimmed = Dimmed(Softmax(), torch.tensor([[1.0]]), width=2)
+    weights = dimmed(torch.zeros(1, 1, 1, 4), None)
+    assert_close(weights[0, 0, 0], torch.tensor([math.exp(-0.5), 1.0, math.exp(-0.5), math.exp(-2)]) / 4)
+    assert not dimmed.sums_to_one
+
+
+@pytest.mark.parametrize("kind", [LocalM, LocalP])
+def test_taken_apart_the_stages_give_the_weights_of_the_mechanism(kind):
+    module = kind(3, width=2)
+    query, source = torch.randn(2, 5, 3), torch.randn(2, 8, 3)
+    memory = module.remember(source)
+    stages = apart(module, query, memory)
+    allowed = stages["scope"].allowed(2, 1, 5, 8, 0, torch.device("cpu"))
+    weights = stages["normalise"](stages["score"](query[:, None], memory.keys), allowed)
+    assert_close(weights, module(query, memory, offset=0, weights=True).weights)
+
+
+def test_without_a_window_there_is_nothing_to_take_apart():
+    module = Luong(3)
+    stages = apart(module, torch.randn(1, 2, 3), module.remember(torch.randn(1, 4, 3)))
+    assert stages == {"score": module.score, "normalise": Softmax(), "scope": Everywhere()}
+
+
+def test_the_page_says_what_is_hidden_and_how_a_share_falls_off():
+    assert "stands at position 0; hidden from it: Jerry, since allowed(q, k) ⇔ |k - p_q| ≤ width" in show.steps("local_m")
+    assert " · exp(-(2 - 1.553)² / (2 · 0.5²)) = 0.411" in show.steps("local_p")
+
+
+def test_no_kernel_gathers():
+    answers = covered("local_p", "mechanisms")
+    assert set(answers.values()) == {"reads all keys, and local_p gathers those of its windows"}
+    assert "covers it" in covered("luong", "mechanisms").values()
