@@ -1,0 +1,107 @@
+"""Non-local blocks: attention from every place of a feature map to every other."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention.attend import attend
+from regard.attention.normalise import Allowed, Scores, silence
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.score.concat import Concat
+from regard.attention.score.dot import Dot
+from regard.attention.types import Attended, Normaliser
+from regard.attention.visual import Image, Visual
+
+Places = Float[Tensor, "batch 1 places size"]
+
+
+class Sides(NamedTuple):
+    """What is compared and what is read, as attend() takes them: one head."""
+
+    query: Places
+    key: Places
+    value: Places
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Shares as large as the scores, for a mean over the keys in place of a sum.
+
+        a_k = s_k / N,    or    max(0, s_k) / N  where `positive`
+
+    The C(x) = N of Wang et al. 2018, section 3.2, https://arxiv.org/abs/1711.07971
+    """
+
+    positive: bool = False
+    sums_to_one: ClassVar[bool] = False
+
+    def __call__(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
+        count = scores.shape[-1] if allowed is None else allowed.sum(-1, keepdim=True).clamp_min(1)
+        return silence((scores.clamp_min(0) if self.positive else scores) / count, allowed)
+
+
+NORMALISERS: dict[str, Normaliser] = {
+    "gaussian": Softmax(),
+    "embedded": Softmax(),
+    "dot": Mean(),
+    "concat": Mean(positive=True),
+}
+"""The C(x) of each version."""
+
+
+class NonLocal(Visual):
+    """Let every place read from all others what they have for it, and add that to what is there.
+
+        y_i = Σ_j f(x_i, x_j) g(x_j) / C(x),    z_i = W_z y_i + x_i
+        gaussian  f = exp(x_iᵀ x_j)              embedded  f = exp(θ(x_i)ᵀ φ(x_j)),    C(x) = Σ_j f: the softmax
+        dot       f = θ(x_i)ᵀ φ(x_j)             concat    f = max(0, wᵀ [θ(x_i); φ(x_j)]),    C(x) = N
+
+    Wang et al. 2018, section 3, eq. 1 to 6, https://arxiv.org/abs/1711.07971
+    θ, φ and g are linear and lead to `inner` channels, half of them unless told otherwise. `subsample` reads from the
+    largest of each square of so many places instead of from all. W_z begins at zero, so that the block changes nothing
+    until it has learned to. Unlike the paper, no batch norm follows it: the maps of a batch do not influence each other.
+    Weights are (batch, 1, height · width, places read from). The context holds W_z and the sum, so it is not their product
+    with g.
+    Cost: time O(N² C) for N = H W places, N² C / s² subsampled by s; memory N² where no fused kernel covers it.
+    """
+
+    axes: ClassVar[tuple[str, str, str]] = ("", "place", "place")
+
+    def __init__(
+        self,
+        channels: int,
+        version: Literal["embedded", "gaussian", "dot", "concat"] = "embedded",
+        inner: int | None = None,
+        subsample: int = 1,
+    ):
+        super().__init__(channels)
+        if version not in NORMALISERS:
+            raise ValueError(f"version needs to be one of {', '.join(NORMALISERS)}, got {version!r}")
+        if subsample < 1:
+            raise ValueError(f"subsample needs to be 1 place or more, got {subsample}")
+        inner = inner or max(channels // 2, 1)
+        self.subsample = subsample
+        self.theta, self.phi = (
+            nn.Identity() if version == "gaussian" else nn.Linear(channels, inner) for _ in ("theta", "phi")
+        )
+        self.g, self.output = nn.Linear(channels, inner), nn.Linear(inner, channels)
+        self.score: Any = Concat(inner, inner, hidden=1, tanh=False) if version == "concat" else Dot()
+        self.normalise = NORMALISERS[version]
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+
+    def sides(self, image: Image) -> Sides:
+        """Who asks, what answers, and what is read from it."""
+        read = image if self.subsample == 1 else F.max_pool2d(image, self.subsample, ceil_mode=True)
+        all_, some = image.flatten(2).mT[:, None], read.flatten(2).mT[:, None]
+        return Sides(self.theta(all_), self.phi(some), self.g(some))
+
+    def attend(self, image: Image, weights: bool = True) -> Attended:
+        """The three stages as attend() composes them, and the way around them."""
+        self.check(image)
+        found = attend(*self.sides(image), score=self.score, normalise=self.normalise, weights=weights)
+        more = self.output(found.context[:, 0]).mT.unflatten(-1, image.shape[2:])
+        return found._replace(context=image + more)

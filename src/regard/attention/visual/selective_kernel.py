@@ -1,0 +1,62 @@
+"""Selective kernels: how far to look, chosen for each channel."""
+
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.visual import Gating, Image, reduced
+
+Branches = Float[Tensor, "batch channels branches height width"]
+
+
+class SelectiveKernel(Gating):
+    """Look through several windows at once, and let each channel choose among what they saw.
+
+        u_m = max(0, norm(conv_m x)),    m = 1 .. M, of receptive field 2 m + 1
+        z = max(0, norm(W mean(Σ_m u_m))),    s_cm = A_cm z,    a_c = softmax_m(s_cm),    y_c = Σ_m a_cm u_mc
+
+    Li et al. 2019, section 3.1, https://arxiv.org/abs/1903.06586
+    The windows are convolutions of 3 x 3 places, `branches` of them, dilated by 1, 2, ... z has channels / `reduction`
+    numbers, but at least `least`; `groups` are those of the convolutions. Unlike the paper, a map is normalised by itself
+    (nn.GroupNorm with one group, nn.LayerNorm) and not with the others of its batch, which therefore do not influence it.
+    Weights are (batch, channels, 1, branches): one head for each channel.
+    Cost: time O(M C² H W / groups + C z), memory O(M C H W).
+    """
+
+    axes: ClassVar[tuple[str, str, str]] = ("channel", "", "branch")
+
+    def __init__(
+        self,
+        channels: int,
+        branches: int = 2,
+        reduction: int = 16,
+        least: int = 32,
+        groups: int = 1,
+        normalise: Any = "softmax",
+    ):
+        super().__init__(channels, normalise)
+        if branches < 1:
+            raise ValueError(f"SelectiveKernel needs 1 branch or more, got {branches}")
+        inner = max(reduced("SelectiveKernel", channels, reduction), least)
+        self.branches = nn.ModuleList(window(channels, number + 1, groups) for number in range(branches))
+        self.fuse = nn.Sequential(nn.Linear(channels, inner, False), nn.LayerNorm(inner), nn.ReLU())
+        self.A = nn.Linear(inner, channels * branches, False)
+
+    def split(self, image: Image) -> Branches:
+        """What each window sees."""
+        return torch.stack([branch(image) for branch in self.branches], dim=2)
+
+    def score(self, values: Branches) -> Float[Tensor, "batch channels 1 branches"]:
+        z = self.fuse(values.sum(2).mean((2, 3)))
+        return torch.unflatten(self.A(z), -1, (self.channels, 1, len(self.branches)))
+
+    def combine(self, values: Branches, weights: Float[Tensor, "batch channels 1 branches"]) -> Image:
+        return torch.unflatten((weights @ values.flatten(3))[:, :, 0], -1, values.shape[3:])
+
+
+def window(channels: int, dilation: int, groups: int) -> nn.Sequential:
+    """A convolution that sees 2 dilation + 1 places in each direction, by 3 x 3 of them."""
+    convolution = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation, groups=groups, bias=False)
+    return nn.Sequential(convolution, nn.GroupNorm(1, channels), nn.ReLU())
