@@ -1,0 +1,41 @@
+"""Local attention with monotone alignment, "local-m" in Luong et al."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.scope import Offset
+from regard.attention.score import places
+from regard.attention.windows import Windows
+
+
+class LocalM(Windows):
+    """A window that moves along the source with the query: the t-th word is sought around the t-th key.
+
+        p_t = t,    c_t = Σ_s softmax_s(score(h_t, h_s)) h_s    over the keys s from p_t - D to p_t + D
+
+    Luong, Pham and Manning 2015, section 3.2, https://arxiv.org/abs/1508.04025
+    D is `width`, and t the position of the query, which counts from `offset`. What stands outside the source is left out;
+    a query that is more than D behind its end sees nothing and reads zeros.
+    Cost: time and memory O(T (2 D + 1) d), whatever the length of the source.
+    """
+
+    def __init__(self, query: int, key: int | None = None, score: Any = "bilinear", width: int = 10, **options: Any):
+        super().__init__(query, key, score=score, width=width, centre=Monotone(), **options)
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """p_t = t."""
+
+    positional: ClassVar[bool] = True
+    gaussian: ClassVar[bool] = False
+
+    def __call__(
+        self, query: Float[Tensor, "batch queries query"], lengths: Int[Tensor, " batch"], offset: Offset
+    ) -> Float[Tensor, "batch queries"]:
+        dtype = torch.promote_types(query.dtype, torch.float32)  # half precision cannot count beyond a few hundred
+        return places(query.shape[1], offset, query.device).to(dtype).expand(query.shape[:2])

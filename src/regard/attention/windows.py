@@ -1,0 +1,210 @@
+"""Attention through a window: each query has a centre in the source, and only the keys around it are touched."""
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.attention.attend import last
+from regard.attention.check import aligned
+from regard.attention.module import Attention
+from regard.attention.scope import Offset
+from regard.attention.scope.padding import Padding
+from regard.attention.score import positional
+from regard.attention.score.dot import Dot
+from regard.attention.score.location import Location
+from regard.attention.statistics import measure
+from regard.attention.types import Attended, Encoded, Memory, Sampled, State
+
+
+@runtime_checkable
+class Centre(Protocol):
+    """Where in the source the window of each query stands.
+
+    `positional` says whether that depends on the query's own position, `gaussian` whether keys count less away from it.
+    """
+
+    @property
+    def positional(self) -> bool: ...
+
+    @property
+    def gaussian(self) -> bool: ...
+
+    def __call__(
+        self, query: Float[Tensor, "batch queries query"], lengths: Int[Tensor, " batch"], offset: Offset
+    ) -> Float[Tensor, "batch queries"]: ...
+
+
+class Window(NamedTuple):
+    """The positions of the keys that are gathered for each query, how far each is from the centre, and which count."""
+
+    keys: Int[Tensor, "batch queries width"]
+    distance: Float[Tensor, "batch queries width"]
+    near: Bool[Tensor, "batch queries width"]
+
+
+class Windows(Attention):
+    """One head of attention to the keys at most `width` positions away from a centre p.
+
+        a(s) = normalise(score(q, k_s))                                for p - width ≤ s ≤ p + width
+        a(s) = normalise(score(q, k_s)) exp(-(s - p)² / (2 σ²))        with σ = width / 2, where the centre is gaussian
+
+    Gaussian weights need not add up to one, unless `renormalise` divides them by their sum. Without a centre this is
+    attention to everything. The queries are folded into the batch, so that any score, normaliser and scope sees one query
+    and the keys of its window; `Location`, which has a row of W for each key, has its rows gathered like keys. Nothing of
+    size T x S exists unless weights or statistics are asked for.
+    """
+
+    def __init__(
+        self,
+        query: int,
+        key: int | None = None,
+        value: int | None = None,
+        *,
+        centre: Centre | None,
+        width: int = 10,
+        renormalise: bool = False,
+        size: int | None = None,
+        score: Any = "bilinear",
+        normalise: Any = "softmax",
+        scope: Any = "everywhere",
+        bias: bool = True,
+        dropout: float = 0.0,
+        limit: int | None = None,
+        impl: str = "auto",
+    ):
+        stages: dict[str, Any] = {"score": score, "normalise": normalise, "scope": scope, "limit": limit}
+        super().__init__(query, key, value, size=size, bias=bias, dropout=dropout, impl=impl, **stages)
+        if width < 1:
+            raise ValueError(f"{type(self).__name__} needs a width of 1 or more keys on either side, got {width}")
+        if centre is not None and positional(self.score):
+            raise ValueError(
+                f"{type(self).__name__} compares the keys of a window without their positions, and "
+                f"{type(self.score).__name__} needs these; use it with Attention(scope=Local({width})) instead"
+            )
+        if centre is not None and impl == "fused":
+            raise ValueError(f"{type(self).__name__} gathers its windows, and no kernel does; impl='auto' is what it can do")
+        self.centre, self.width, self.renormalise = centre, width, renormalise
+
+    def remember(
+        self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
+    ) -> Memory:
+        """As any attention, but for the rows of Location, which are its keys here."""
+        memory = super().remember(encoded, values, first)
+        if self.centre is None or not isinstance(self.score, Location):
+            return memory
+        rows = self.score.W.weight[:, : memory.keys.shape[2]]
+        return memory._replace(keys=rows.expand(memory.values.shape[0], *rows.shape))
+
+    @property
+    def positional(self) -> bool:
+        """Whether it matters at which position a query stands."""
+        return super().positional or (self.centre is not None and self.centre.positional)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch queries query"],
+        memory: Memory,
+        state: State = (),
+        *,
+        offset: Offset | None = None,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+    ) -> Attended:
+        """Read from the window of each query what it finds there."""
+        if self.centre is None:
+            return super().forward(query, memory, state, offset=offset, weights=weights, statistics=statistics)
+        self.check(query, memory, statistics)
+        asked = self.split(self.query(query))
+        aligned(asked, memory, offset)
+        keys = memory.keys.shape[2]
+        offset = last(query.shape[1], keys) if offset is None else offset
+        window = around(self.centre(query, lengths(memory), offset), self.width, keys)
+        allowed = self.allowed(window, memory, offset)
+        shares, sampled = self.share(fold(asked), gather(memory.keys, window.keys), allowed, window)
+        kept = F.dropout(shares, self.dropout) if self.training and self.dropout else shares
+        context = self.output(self.merge(unfold(kept @ gather(memory.values, window.keys), window)))
+        if not weights and not statistics:
+            return Attended(context, state=state, sampled=sampled)
+        whole, seen = (spread_out(unfold(each, window), window.keys, keys) for each in (shares, allowed.to(shares.dtype)))
+        return Attended(context, whole if weights else None, measure(whole, seen > 0, statistics), state, sampled)
+
+    def allowed(self, window: Window, memory: Memory, offset: Offset) -> Bool[Tensor, "rows 1 1 width"]:
+        """What window, scope and padding leave, by the scope's own rule at the positions that were gathered."""
+        (batch, queries, _), device = window.keys.shape, window.keys.device
+        scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
+        scope.check(batch, 1, queries, memory.keys.shape[2])
+        b = torch.arange(batch, device=device)[:, None, None, None]
+        h = torch.zeros(1, 1, 1, 1, dtype=torch.long, device=device)
+        q = torch.arange(queries, device=device)[None, None, :, None]
+        first = offset[:, None, None, None].to(device) if isinstance(offset, Tensor) else offset
+        return fold(scope(b, h, q + first, window.keys[:, None]) & window.near[:, None])
+
+    def share(
+        self,
+        query: Float[Tensor, "rows 1 1 query"],
+        keys: Float[Tensor, "rows 1 width dim"],
+        allowed: Bool[Tensor, "rows 1 1 width"],
+        window: Window,
+    ) -> tuple[Float[Tensor, "rows 1 1 width"], Sampled | None]:
+        """The weights of the keys in each window, and what was drawn if they were drawn."""
+        score = Dot() if isinstance(self.score, Location) else self.score
+        normalised = self.normalise(score(query, keys), allowed)
+        shares, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
+        if sampled is not None:
+            sampled = Sampled(*(unfold(each[..., None], window)[..., 0] for each in sampled))
+        if self.centre is not None and self.centre.gaussian:
+            bell = torch.exp(-2 * (window.distance / self.width).square())  # 2 σ² = width² / 2
+            shares = shares * fold(bell[:, None]).to(shares.dtype)
+        if self.renormalise:
+            total = shares.sum(-1, keepdim=True)
+            shares = shares / torch.where(total > 0, total, 1.0)
+        return shares, sampled
+
+
+def lengths(memory: Memory) -> Int[Tensor, " batch"]:
+    """How many keys of each row are there."""
+    batch, _, keys, _ = memory.values.shape
+    if memory.keep is None:
+        return torch.full((batch,), keys, device=memory.values.device)
+    return memory.keep.sum(-1)
+
+
+def around(centre: Float[Tensor, "batch queries"], width: int, keys: int) -> Window:
+    """The keys from centre - width to centre + width, moved inwards at the ends: as many for each query."""
+    count = 2 * width + 1
+    if not torch.compiler.is_compiling():  # where a length is open, a short source fills the window up with its last key
+        count = min(count, keys)
+    first = torch.ceil(centre.detach() - width).long().clamp(0, last(count, keys))
+    places = first[..., None] + torch.arange(count, device=centre.device)
+    distance = places - centre[..., None]
+    return Window(places.clamp_max(keys - 1), distance, (distance.abs() <= width) & (places < keys))
+
+
+def fold(data: Shaped[Tensor, "batch 1 queries size"]) -> Shaped[Tensor, "rows 1 1 size"]:
+    """Each query becomes a row of its own."""
+    return data.flatten(0, 2)[:, None, None]
+
+
+def unfold(data: Shaped[Tensor, "rows 1 1 size"], window: Window) -> Shaped[Tensor, "batch 1 queries size"]:
+    """Each row becomes a query again."""
+    return torch.unflatten(data.flatten(0, 2), 0, window.keys.shape[:2])[:, None]
+
+
+def gather(
+    data: Float[Tensor, "batch 1 keys size"], places: Int[Tensor, "batch queries width"]
+) -> Float[Tensor, "rows 1 width size"]:
+    """What stands at these places, each query in a row of its own."""
+    batch, _, keys, _ = data.shape
+    rows = places + keys * torch.arange(batch, device=places.device)[:, None, None]
+    return F.embedding(rows.flatten(0, 1), data.flatten(0, 2))[:, None]
+
+
+def spread_out(
+    data: Float[Tensor, "batch 1 queries width"], places: Int[Tensor, "batch queries width"], keys: int
+) -> Float[Tensor, "batch 1 queries keys"]:
+    """The windows at their places among all keys, with zeros elsewhere."""
+    nothing = data.new_zeros(*data.shape[:3], keys)
+    return nothing.scatter_add(-1, places[:, None].expand(data.shape), data)
