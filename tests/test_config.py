@@ -121,6 +121,7 @@ def test_every_setting_has_a_path():
         ("train.rate=nan", "train.rate needs to be above 0, got nan"),
         ("train.warmup=-1", "train.warmup needs to be 0 or more, got -1"),
         ("model.size=0", "model.size needs to be 1 or more, got 0"),
+        ("model.kernel=0", "model.kernel needs to be 1 or more, got 0"),
         ("model.attention.heads=0", "model.attention.heads needs to be 1 or more, got 0"),
         ("dropout.embedding=1.5", "dropout.embedding needs to be a share below 1, got 1.5"),
         ("train.smoothing=1", "train.smoothing needs to be a share below 1, got 1.0"),

@@ -69,6 +69,20 @@ def test_looking_at_itself_is_not_looking_at_the_source(tmp_path):
     assert answer.weights is None
 
 
+def test_what_a_pointer_copies_is_saved_with_it(tmp_path):
+    model = Model(size=16, attention=dataclasses.replace(Model().attention, name="pointer"))
+    config = Config(data=Data(samples=60), model=model, train=Train(max_steps=1))
+    experiment, _ = tasks.experiment("translate", config)
+    train(experiment, tmp_path, quiet=True)
+    loaded = regard.load(tmp_path)
+    table = loaded.model.decoder.outcome.copying.counterparts
+    assert table.tolist() == experiment.codec.counterparts()
+    assert "decoder.outcome.copying.counterparts" in loaded.model.state_dict()
+    texts = ["Tom chases Jerry", "Mary likes Tom"]
+    together, alone = loaded.predict(texts, beam=3), [loaded.predict([text], beam=3)[0] for text in texts]
+    assert [each.text for [each] in together] == [each.text for [each] in alone]
+
+
 def test_a_codec_file_that_the_manifest_does_not_know_is_refused(trained, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(trained[2], copy)

@@ -16,6 +16,7 @@ Config = TypeVar("Config")
 
 COUNTS = {"max_steps", "accumulate", "keep", "bad_batches", "vocabulary", "least", "longest_source", "longest_target"}
 COUNTS |= {"batch_tokens", "samples", "size", "embedding", "layers", "heads", "feedforward", "beam", "length", "batch"}
+COUNTS |= {"kernel"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema"}
 """Settings below 1, as all dropouts are."""
@@ -65,8 +66,8 @@ class AttentionPart:
 class Model:
     """The network. What is None follows from the rest."""
 
-    encoder: Literal["recurrent", "transformer"] = "recurrent"
-    decoder: Literal["recurrent", "transformer"] = "recurrent"
+    encoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
+    decoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
     attention: AttentionPart = field(default_factory=AttentionPart)
     size: int = 256
     embedding: int | None = None
@@ -78,6 +79,8 @@ class Model:
     summary: Literal["initial", "every_step", "both"] = "both"
     """How a decoder without attention gets its one vector."""
     reverse_source: bool = False
+    kernel: int = 3
+    """How many places a convolution sees: an odd number for the encoder."""
     heads: int = 4
     feedforward: int | None = None
     norm: Literal["pre", "post"] = "pre"
@@ -118,6 +121,14 @@ class Train:
     """Label smoothing."""
     confidence: float = 0.0
     """Weight of the confidence penalty."""
+    coverage: float = 0.0
+    """Weight of what attentions read again."""
+    baseline: Literal["none", "moving_average", "learned"] = "moving_average"
+    """What is expected of a look that hard attention drew: only what exceeds it counts for or against the look."""
+    reward: Literal["token", "rest", "sentence"] = "rest"
+    """The log-likelihood that such a look is credited with: its token's, the rest of the target's, the whole target's."""
+    entropy_bonus: float = 0.01
+    """What such a look is paid for being undecided."""
     self_decoding: Literal["none", "constant", "linear", "exponential", "inverse_sigmoid"] = "none"
     self_decoding_most: float = 1.0
     """The share of steps at which the model is fed its own output, at the end of the schedule."""

@@ -60,6 +60,23 @@ def test_a_joint_vocabulary_has_one_number_for_a_word_on_both_sides():
     assert codec.source is codec.target
 
 
+def test_counterparts_are_spelt_alike_on_both_sides():
+    codec = TextCodec.fit([Record("Tom likes Rome , Rome", "Rome plaît à Tom", "x:1")], Data())
+    source, target = codec.source.encode("Tom likes Rome ,"), codec.target.encode("Tom Rome")
+    found = codec.counterparts()
+    assert [found[number] for number in source] == [target[0], -1, target[1], -1]
+    assert [found[number] for number in (PAD, BOS, EOS, UNK)] == [-1, -1, EOS, UNK]
+    assert len(found) == codec.source.size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_has_one_spelling_is_its_own_counterpart(kind):
+    codec = TextCodec.fit([Record("Tom <eos>", "Tom <eos>", "x:1")], Data(tokens=kind, vocabulary=280))
+    numbers = codec.source.encode("Tom <eos>")
+    assert [codec.counterparts()[number] for number in numbers] == codec.target.encode("Tom <eos>")
+    assert EOS not in numbers  # a text that holds its name does not hold the end
+
+
 def test_sides_may_differ_in_kind():
     codec = TextCodec.fit([Record("cat", "k æ t", "x:1")], Data(), source_tokens="characters", target_tokens="words")
     assert len(codec.encode(Record("tac", "t æ k", "x:2")).source) == 4

@@ -12,6 +12,7 @@ from regard.attention.score.additive import Additive
 from regard.attention.score.distance import Distance
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
+from regard.kernels import sdpa
 
 DATA = torch.zeros(1, 1, 2, 3)
 
@@ -51,3 +52,13 @@ def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason()
 def test_an_unknown_implementation_is_refused():
     with pytest.raises(ValueError, match=re.escape("impl needs to be 'auto', 'reference' or 'fused', got 'fast'")):
         attend(DATA, DATA, DATA, impl="fast")
+
+
+def test_a_kernel_that_does_not_pay_is_left_unless_it_is_asked_for():
+    query, memory = torch.randn(2, 1, 1, 4, requires_grad=True), torch.randn(2, 1, 3, 4)
+    made = Request(query, memory, memory, ScaledDot(), Softmax(), Everywhere(), 0.0, 0, False, ())
+    assert kernels.choose(made, "auto") is None
+    assert kernels.choose(made, "fused") is sdpa
+    with torch.no_grad():
+        assert kernels.choose(made, "auto") is sdpa
+    assert kernels.choose(made._replace(keys=memory.clone().requires_grad_()), "auto") is sdpa

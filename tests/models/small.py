@@ -33,6 +33,12 @@ KINDS = {
         f"recurrent, transformer, {cell}": {"encoder": "recurrent", "decoder": "transformer", "cell": cell}
         for cell in ("tanh", "lstm", "gru")
     },
+    "convolution, recurrent": {"encoder": "convolution", "decoder": "recurrent", "embedding": 6},
+    **{
+        f"{encoder}, convolution": {"encoder": encoder, "decoder": "convolution", "layers": 2, "embedding": width}
+        for encoder, width in (("recurrent", 6), ("convolution", 8), ("transformer", 6))
+    },
+    "convolution, transformer": {"encoder": "convolution", "decoder": "transformer", "kernel": 5},
     "transformer, transformer, pre": {"encoder": "transformer", "decoder": "transformer"},
     "transformer, transformer, post": {"encoder": "transformer", "decoder": "transformer", "norm": "post"},
 }

@@ -67,7 +67,20 @@ def test_a_repeated_product_takes_its_gradient_in_one_piece():
     weight = torch.randn_like(expected)
     wanted = torch.autograd.grad((expected * weight).sum(), (given, W, inputs))
     assert_close(torch.autograd.grad((found * weight).sum(), (given, W, inputs)), wanted)
-    assert all(len(seen) == 3 for seen in repeated.seen)
+    assert len(repeated.seen) == 3
+
+
+def test_several_repeated_products_are_one():
+    given = torch.randn(3, 2, 4, requires_grad=True)
+    weights = [torch.randn(4, size, requires_grad=True) for size in (5, 1)]
+    inputs = [torch.randn(3, 2, size, requires_grad=True) for size in (5, 1)]
+    repeated = Repeated(given, *weights)
+    found = torch.stack([repeated(step, *(each[step] for each in inputs)) for step in range(3)])
+    expected = given + inputs[0] @ weights[0].mT + inputs[1] @ weights[1].mT
+    assert_close(found, expected)
+    learned = (given, *weights, *inputs)
+    assert_close(torch.autograd.grad(found.sin().sum(), learned), torch.autograd.grad(expected.sin().sum(), learned))
+    assert torch.equal(Repeated(given)(1), given[1])
 
 
 def test_a_frozen_matrix_gets_no_gradient_and_nothing_is_kept_without_one():
@@ -79,7 +92,7 @@ def test_a_frozen_matrix_gets_no_gradient_and_nothing_is_kept_without_one():
     with torch.no_grad():
         repeated = Repeated(given, W)
         repeated(0, torch.ones(2, 5))
-    assert repeated.seen == [[]]
+    assert repeated.seen == []
 
 
 def test_an_lstm_begins_by_remembering():

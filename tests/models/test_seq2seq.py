@@ -5,8 +5,10 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.attention import Attention
-from regard.config import AttentionPart, Dropout
+from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Padded
+from regard.decoding.beam import beam
+from regard.models.seq2seq import build
 from regard.models.types import Decoder, Encoder, repeat, select
 
 from .small import ATTENTIONS, KINDS, batch, made
@@ -51,7 +53,7 @@ def test_all_at_once_equals_step_by_step_with_one_memory_for_all_beams(kind, att
             assert_close(found, attended.weights[:, :, place : place + 1, : found.shape[3]], **close)
 
 
-@pytest.mark.parametrize("kind", ["recurrent", "transformer"])
+@pytest.mark.parametrize("kind", ["recurrent", "convolution", "transformer"])
 def test_encoders_and_decoders_keep_their_promises(kind):
     model = made(encoder=kind, decoder=kind)
     assert isinstance(model.encoder, Encoder)
@@ -90,6 +92,13 @@ def test_a_tied_output_is_the_table_of_embeddings():
     assert_close(tied.decoder.output(data, table), data @ table.mT)
 
 
+def test_a_convolutional_decoder_ends_in_the_width_of_its_embedding():
+    model = made(decoder="convolution", embedding=6)
+    assert model.decoder.narrow.weight.shape == (6, 8)
+    assert isinstance(model.decoder.output.fit, nn.Identity)
+    assert made(decoder="convolution", embedding=6, tie=False).decoder.output.weight.shape == (13, 6)
+
+
 @pytest.mark.parametrize("decoder", ["recurrent", "transformer"])
 def test_tying_an_embedding_of_another_size_takes_a_projection(decoder):
     model = made(decoder=decoder, embedding=6)
@@ -98,8 +107,8 @@ def test_tying_an_embedding_of_another_size_takes_a_projection(decoder):
     assert model(*batch()).output.shape == (3, 3, 13)
 
 
-@pytest.mark.parametrize("encoder", ["recurrent", "transformer"])
-@pytest.mark.parametrize("decoder", ["recurrent", "transformer"])
+@pytest.mark.parametrize("encoder", ["recurrent", "convolution", "transformer"])
+@pytest.mark.parametrize("decoder", ["recurrent", "convolution", "transformer"])
 def test_with_a_joint_vocabulary_the_encoder_shares_the_table_too(encoder, decoder):
     model = made(encoder=encoder, decoder=decoder, target=11, joint=True)
     assert model.encoder.embedding.table is model.decoder.embedding.table
@@ -116,10 +125,26 @@ def test_a_joint_vocabulary_has_one_size():
         made(joint=True)
 
 
+@pytest.mark.parametrize("decoder", ["recurrent", "convolution", "transformer"])
+def test_what_a_source_token_is_in_the_target_reaches_the_decoder_that_copies(decoder):
+    part = AttentionPart("pointer")
+    model = build(Model(size=8, heads=2, decoder=decoder, attention=part), Dropout(), 5, 4, False, [-1, -1, 2, 3, 1])
+    assert model.decoder.outcome.copying.counterparts.tolist() == [-1, -1, 2, 3, 1]
+    source = Padded(torch.tensor([[4, 4, 2]]), torch.tensor([[True, True, True]]))
+    assert model.encode(source).tokens.tolist() == [[1, 1, 2]]
+
+
+def test_counterparts_are_as_many_as_source_tokens():
+    with pytest.raises(ValueError, match="counterparts need a target token, or -1, for each of 5 source tokens, got 4"):
+        build(Model(), Dropout(), 5, 4, False, [-1, -1, 2, 3])
+
+
 def test_only_a_recurrent_encoder_reads_backwards():
     assert made(reverse_source=True).encoder.reverse
     with pytest.raises(ValueError, match="reverse_source needs the recurrent encoder"):
         made(reverse_source=True, encoder="transformer")
+    with pytest.raises(ValueError, match="got the convolution, which reads in no order; drop one"):
+        made(reverse_source=True, encoder="convolution")
 
 
 def test_the_config_reaches_every_part():
@@ -146,9 +171,51 @@ def test_the_config_reaches_every_part():
     assert model(*batch()).output.shape == (3, 3, 13)
 
 
+def test_the_config_reaches_a_convolution():
+    dropout = Dropout(embedding=0.2, residual=0.3, attention=0.4)
+    options = {"positions": "learned", "join": "concat", "layers": 3, "kernel": 5, "embedding": 6}
+    model = made("additive+sparsemax", dropout, encoder="convolution", decoder="convolution", **options)
+    for side in (model.encoder, model.decoder):
+        assert (len(side.layers), side.embedding.table.weight.shape[1]) == (3, 6)
+        assert (side.embedding.positions.join, type(side.embedding.positions).__name__) == ("concat", "Learned")
+        assert (side.embedding.drop.probability, side.drop.p) == (0.2, 0.3)
+    assert [each.kernel for each in model.encoder.layers] == [5, 5, 5]
+    assert [each.gated.kernel for each in model.decoder.layers] == [5, 5, 5]
+    cross = model.attentions()["decoder.2.cross"]
+    assert (str(cross.normalise), cross.dropout, cross.score.key) == ("Sparsemax()", 0.4, 12)
+    assert model(*batch()).output.shape == (3, 3, 13)
+
+
+def taught(model, memory, row, tokens):
+    """The log-probability of each of a row's tokens, as teacher forcing has it."""
+    output = model.decoder(torch.tensor([[1, *tokens[:-1]]]), select(memory, torch.tensor([row]))).output
+    return output[0].log_softmax(-1)[range(len(tokens)), tokens].tolist()
+
+
+@pytest.mark.parametrize("encoder", ["recurrent", "convolution", "transformer"])
+@pytest.mark.parametrize("decoder", ["recurrent", "convolution", "transformer"])
+def test_every_encoder_with_every_decoder_takes_a_step_of_training_and_decodes(encoder, decoder):
+    model = made("scaled_dot", encoder=encoder, decoder=decoder, layers=2)
+    source, target = batch()
+    optimiser = torch.optim.Adam(model.parameters(), 1e-2)
+    losses = []
+    for _ in range(3):
+        losses.append(F.cross_entropy(model(source, target).output[:, :2].flatten(0, 1), target[:, 1:].flatten()))
+        optimiser.zero_grad()
+        losses[-1].backward()
+        optimiser.step()
+    assert losses[-1] < losses[0]
+    memory = model.eval().encode(source)
+    found = beam(model.decoder, memory, beams=2, length=4, weights=True)
+    assert len(found) == 3
+    for row, (best,) in enumerate(found):
+        assert best.logprobs == pytest.approx(taught(model, memory, row, best.tokens), abs=1e-4)
+        assert all(each.shape[-1] == source.keep[row].sum() for name, each in best.weights.items() if "cross" in name)
+
+
 def test_finished_sentences_leave_the_memory_and_the_state():
     source, target = batch()
-    for kind in ({"decoder": "recurrent"}, {"decoder": "transformer"}, {"attention": "none"}):
+    for kind in ({"decoder": "recurrent"}, {"decoder": "convolution"}, {"decoder": "transformer"}, {"attention": "none"}):
         model = made(**kind).eval()
         memory = model.encode(source)
         state = model.decoder.step(target[:, 0], memory, model.decoder.start(memory)).state
@@ -159,7 +226,14 @@ def test_finished_sentences_leave_the_memory_and_the_state():
 
 
 @pytest.mark.parametrize(
-    "kind", [{}, {"input_feeding": False}, {"order": "bahdanau", "cell": "gru"}, {"decoder": "transformer"}]
+    "kind",
+    [
+        {},
+        {"input_feeding": False},
+        {"order": "bahdanau", "cell": "gru"},
+        {"encoder": "convolution", "decoder": "convolution"},
+        {"decoder": "transformer"},
+    ],
 )
 def test_half_precision_trains_by_autocast(kind):
     model = made("additive", **kind)
@@ -176,9 +250,10 @@ def test_half_precision_trains_by_autocast(kind):
     "options",
     [
         {"attention": "additive", "input_feeding": True},
+        {"attention": "scaled_dot", "encoder": "convolution", "decoder": "convolution"},
         {"attention": "transformer", "encoder": "transformer", "decoder": "transformer"},
     ],
-    ids=["recurrent additive", "transformer"],
+    ids=["recurrent additive", "convolution", "transformer"],
 )
 def test_it_learns_to_reverse_strings_of_five_symbols(options):
     model = made(source=9, target=9, size=32, heads=4, feedforward=64, **options)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import lookup, tasks
-from regard.config import Data, Model, Train
+from regard.config import AttentionPart, Data, Model, Train
 from regard.data.table import DataError, Record
 from regard.tasks import Task, TextConfig
 from regard.training.experiment import Progress
@@ -33,6 +33,26 @@ def test_every_task_trains_on_what_it_draws_itself(name):
     assert all(parameter.grad is not None for parameter in experiment.model.parameters())
     figures = experiment.evaluate(experiment.model)
     assert figures["perplexity"] == pytest.approx(torch.tensor(figures["loss"]).exp().item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("baseline", ["none", "moving_average", "learned"])
+def test_hard_attention_is_taught_by_what_its_looks_lead_to(baseline):
+    config = small("reverse")
+    model = dataclasses.replace(config.model, attention=AttentionPart("additive+hard"))
+    config = dataclasses.replace(config, model=model, train=Train(max_steps=2, baseline=baseline))
+    experiment, _ = tasks.experiment("reverse", config)
+    loss = experiment.loss(experiment.model.train(), experiment.train.batch(0), Progress(0, 2))
+    assert {"nll", "look_entropy", "look_error"} == set(loss.parts)
+    loss.total.backward()
+    assert all(parameter.grad is not None for parameter in experiment.model.parameters())
+    assert bool(experiment.learning.state_dict()) == (baseline != "none")
+
+
+def test_coverage_without_an_attention_is_refused_before_anything_is_trained():
+    config = small("reverse")
+    model = dataclasses.replace(config.model, attention=AttentionPart("none"))
+    with pytest.raises(ValueError, match=r"train\.coverage needs an attention over the source, and this model has none"):
+        tasks.experiment("reverse", dataclasses.replace(config, model=model, train=Train(coverage=1.0)))
 
 
 def test_equal_seeds_begin_with_equal_weights_and_others_do_not():
@@ -87,6 +107,18 @@ def test_nothing_left_to_train_on_is_an_error_that_says_what_to_do(tmp_path):
 def test_the_two_sides_may_be_cut_into_tokens_differently():
     experiment, _ = tasks.experiment("pronounce", small("pronounce"))
     assert (experiment.codec.source.kind, experiment.codec.target.kind) == ("characters", "words")
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_model_that_points_is_told_what_it_copies(joint):
+    config = dataclasses.replace(small("reverse", joint=joint), model=Model(size=16, attention=AttentionPart("pointer")))
+    experiment, _ = tasks.experiment("reverse", config)
+    codec, table = experiment.codec, experiment.model.decoder.outcome.copying.counterparts
+    if joint:
+        assert table is None
+    else:
+        assert table.tolist() == codec.counterparts()
+        assert codec.target.decode(table[codec.source.encode("a b c")].tolist()) == "a b c"
 
 
 def test_a_target_may_be_missing_only_where_nothing_is_learned():

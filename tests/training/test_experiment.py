@@ -2,6 +2,10 @@ import math
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
+import torch
+from torch import nn
+
+from regard.training.experiment import Loss
 
 from .small import Part, experiment
 
@@ -25,3 +29,25 @@ def test_the_size_is_the_config_s():
 def test_an_experiment_does_not_change():
     with pytest.raises(FrozenInstanceError):
         experiment().better = "bleu"
+
+
+def test_a_loss_learns_where_it_is_a_module():
+    made, beside = experiment(), nn.Linear(1, 1)
+    assert made.learning is None
+    assert replace(made, loss=beside).learning is beside
+
+
+def test_a_loss_is_told_of_an_update_if_it_wants_to_know():
+    seen = []
+
+    class Watching:
+        def __call__(self, model, batch, progress):
+            raise AssertionError
+
+        def see(self, loss):
+            seen.append(loss)
+
+    loss = Loss(torch.tensor(1.0), 2)
+    replace(experiment(), loss=Watching()).updated(loss)
+    experiment().updated(loss)
+    assert seen == [loss]

@@ -240,3 +240,36 @@ def test_errors_of_the_task_stay_what_they_are(tmp_path):
 
     with pytest.raises(RuntimeError, match="a mistake in the task"):
         train(replace(experiment(), loss=broken), tmp_path, quiet=True)
+
+
+class Beside(nn.Module):
+    """A loss with a parameter of its own, whose slope is set by `steer` and that adds nothing to the figure."""
+
+    def __init__(self, steer):
+        super().__init__()
+        self.own, self.steer = nn.Parameter(torch.zeros(())), steer
+
+    def forward(self, model, batch, progress):
+        found, more = teach(model, batch), self.steer(self.own)
+        return found._replace(total=found.total + more - more.detach())
+
+
+def test_a_loss_that_learns_does_not_hold_the_model_back(tmp_path):
+    made = replace(experiment(max_steps=5), loss=Beside(lambda own: 1e6 * own))
+    train(made, tmp_path / "beside", quiet=True)
+    train(experiment(max_steps=5), tmp_path / "alone", quiet=True)
+    assert made.loss.own.item() != 0
+    states = [load_file(tmp_path / name / "checkpoints" / "5" / "state.safetensors") for name in ("alone", "beside")]
+    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
+    assert set(states[1]) - set(states[0]) == {
+        "loss.own",
+        *(f"optimiser.loss.own.{each}" for each in ("step", "exp_avg", "exp_avg_sq")),
+    }
+
+
+def test_a_batch_whose_loss_gets_no_finite_gradient_is_skipped(tmp_path):
+    made = replace(experiment(max_steps=3, bad_batches=9), loss=Beside(torch.sqrt))  # at 0: infinitely steep
+    before = {name: value.clone() for name, value in weights(made.model).items()}
+    assert train(made, tmp_path, quiet=True)["skipped"] == 3
+    assert all(torch.equal(value, before[name]) for name, value in weights(made.model).items())
+    assert made.loss.own.item() == 0

@@ -88,3 +88,11 @@ def test_the_rate_is_set_for_all_groups():
     made = optimise.optimiser(nn.Linear(2, 2), Train())
     optimise.set_rate(made, 0.125)
     assert [group["lr"] for group in made.param_groups] == [0.125, 0.125]
+
+
+def test_a_loss_with_parameters_is_optimised_beside_the_model():
+    model, loss = nn.Linear(2, 2), nn.Linear(3, 1)
+    made = optimise.optimiser(model, Train(), loss)
+    assert optimise.names(model, made, loss) == ["weight", "loss.weight", "bias", "loss.bias"]
+    assert list(optimise.named(model, loss)) == ["weight", "bias", "loss.weight", "loss.bias"]
+    assert list(optimise.named(model)) == ["weight", "bias"]

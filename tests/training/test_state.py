@@ -2,6 +2,7 @@ import json
 
 import pytest
 import torch
+from torch import nn
 
 from regard.config import Train
 from regard.training.average import Average
@@ -24,6 +25,20 @@ def made(model=None, ema=None, steps=0):
         state.optimiser.step()
         if state.average:
             state.average.update(model, step)
+    state.counters.step = steps
+    return state
+
+
+def with_loss(steps=0, size=2):
+    """A state whose loss has a parameter and a buffer of its own."""
+    model, beside = Plain(), nn.Linear(size, 1)
+    beside.register_buffer("mean", torch.zeros(()))
+    state = State(model, optimiser(model, Train(), beside), None, Plateau(), loss=beside)
+    for step in range(steps):
+        state.optimiser.zero_grad()
+        (loss(model, Copies().batch(step)).total + beside(torch.ones(1, size)).square().sum()).backward()
+        state.optimiser.step()
+        beside.mean += 1
     state.counters.step = steps
     return state
 
@@ -75,3 +90,29 @@ def test_a_missing_moving_average_and_a_foreign_optimiser_are_named(tmp_path):
     frozen.output.bias.requires_grad_(False)
     with pytest.raises(RefusedError, match=r"its optimiser knows output.bias, which does not learn here"):
         made(frozen).restore(found)
+
+
+def test_a_loss_that_learns_is_saved_and_restored_beside_the_model(tmp_path):
+    state, other = with_loss(steps=3), with_loss()
+    other.restore(saved(state, tmp_path))
+    mine, theirs = state.tensors(), other.tensors()
+    assert {name for name in mine if "loss." in name} == {
+        "loss.weight",
+        "loss.bias",
+        "loss.mean",
+        *(f"optimiser.loss.{name}.{what}" for name in ("weight", "bias") for what in ("step", "exp_avg", "exp_avg_sq")),
+    }
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert mine["loss.mean"] == 3
+
+
+def test_a_checkpoint_of_another_loss_is_refused_and_changes_nothing(tmp_path):
+    found, other = saved(with_loss(steps=1), tmp_path), with_loss(size=3)
+    before = {name: value.clone() for name, value in other.tensors().items()}
+    with pytest.raises(
+        RefusedError, match=r"the loss in .*/1 is of another model: weight has shape \(1, 2\) there and \(1, 3\)"
+    ):
+        other.restore(found)
+    assert all(torch.equal(value, other.tensors()[name]) for name, value in before.items())
+    with pytest.raises(RefusedError, match=r"the loss in .*/1 is of another model: it has bias with shape \(1,\), which"):
+        made(Plain()).restore(found)

@@ -139,6 +139,17 @@ class TextCodec:
         inner = _until_end(numbers)
         return self.target.shown(numbers[: len(inner) + 1])
 
+    def counterparts(self) -> list[int]:
+        """For each number of a source the number of a target with the same spelling; -1 where none has it.
+
+        The end is the end, and what is unknown stays so; PAD and BOS stand in no source.
+        """
+        first = len(NAMES)
+        numbers = {spelling: number for number, spelling in enumerate(self.target.table[first:], first)}
+        special = {EOS: EOS, UNK: UNK}
+        spelt = [numbers.get(spelling, -1) for spelling in self.source.table[first:]]
+        return [*(special.get(number, -1) for number in range(first)), *spelt]
+
     def prepare(self, text: str) -> str:
         """The text that is tokenised: in lower case, when the codec asks for that."""
         return text.lower() if self.lowercase else text

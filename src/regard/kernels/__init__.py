@@ -35,11 +35,19 @@ def choose(request: "Request", impl: str) -> Kernel | None:
     for name, kernel in LOADED.items():
         reason = kernel.covers(request)
         if reason is None:
+            if impl == "auto" and not worthwhile(kernel, request):
+                return None
             return kernel
         reasons.append(f"{name} {reason}")
     if impl == "fused":
         raise ValueError(f"no kernel covers this request: {'; '.join(reasons)}. impl='auto' takes the reference instead")
     return None
+
+
+def worthwhile(kernel: Kernel, request: "Request") -> bool:
+    """Whether a kernel that covers a request is also faster; those that never doubt it do not say."""
+    asked = getattr(kernel, "worthwhile", None)
+    return asked is None or bool(asked(request))
 
 
 def load() -> None:

@@ -39,6 +39,13 @@ def covers(request: Request) -> str | None:
     return None
 
 
+def worthwhile(request: Request) -> bool:
+    """Not for one query on a CPU when only its own gradient is wanted: the kernel would find those of the memory too."""
+    memory = request.keys.requires_grad or request.values.requires_grad
+    alone = request.device == "cpu" and request.query.shape[2] == 1
+    return not (alone and torch.is_grad_enabled() and request.query.requires_grad and not memory)
+
+
 def run(request: Request) -> Attended:
     """Context by scaled_dot_product_attention; statistics by a sweep that holds the weights of a few queries at a time."""
     heads = request.query.shape[1]

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from regard.attention.module import Attention
 from regard.attention.statistics import measure
-from regard.attention.stepping import join
+from regard.attention.stepping import Stepping, join
 from regard.attention.types import Attended, Memory, Sampled, State
 from regard.models.types import repeat
 
@@ -24,8 +24,9 @@ def ask(
     """Ask an attention for rows = sources x beams, with one memory for all beams of a source.
 
     The beams become queries side by side. That takes an attention which is blind to positions, since all beams stand at the
-    same one; any other is asked beam by beam. Only an attention with a state of its own gets a memory for each row.
-    `position` is that of the first query. Statistics are about whole rows: with beams there are none.
+    same one; any other is asked beam by beam. Only an attention with a state of its own gets a memory for each row, unless
+    it gathers the few keys it wants by itself. `position` is that of the first query. Statistics are about whole rows: with
+    beams there are none.
     """
     sources, rows = memory.values.shape[0], query.shape[0]
     if sources == 0 or rows % sources:
@@ -36,7 +37,8 @@ def ask(
     if beams == 1:
         return attention(query, memory, state, offset=offset, weights=weights, statistics=statistics)
     if not stateless(state):
-        return attention(query, repeat(memory, beams), state, offset=offset, weights=weights)
+        shared = isinstance(attention, Stepping) and attention.gathers
+        return attention(query, memory if shared else repeat(memory, beams), state, offset=offset, weights=weights)
     sides = torch.unflatten(query, 0, (sources, beams))
     if blind:
         return unfold(attention(sides.flatten(1, 2), memory, offset=0, weights=weights), beams)

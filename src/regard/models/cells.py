@@ -49,47 +49,45 @@ def run(made: nn.Module, data: Any, begin: Any = None) -> tuple[Any, Any]:
 
 
 class Later(torch.autograd.Function):
-    """Takes the gradient of matrices that a loop uses at every step, once for all steps.
+    """Takes the gradient of a matrix that a loop uses at every step, once for all steps.
 
-    y_t = given_t + Σ_i W_i x_{i,t} has dW_i = Σ_t dy_t x_{i,t}ᵀ. A loop adds up T small products, each as large as W; here
-    the gradient of `given` holds all dy_t, and one product does it. `seen` are the lists that the loop fills with its x.
+    y_t = given_t + W x_t has dW = Σ_t dy_t x_tᵀ. A loop adds up T small products, each as large as W; here the gradient of
+    `given` holds all dy_t, and one product does it. `seen` is the list that the loop fills with its x.
     """
 
     @staticmethod
-    def forward(ctx: Any, given: Tensor, seen: Sequence[list[Tensor]], *weights: Tensor) -> Tensor:
-        ctx.seen, ctx.kinds = seen, [weight.dtype for weight in weights]
+    def forward(ctx: Any, given: Tensor, seen: list[Tensor], weight: Tensor) -> Tensor:
+        ctx.seen, ctx.kind = seen, weight.dtype
         return given.view_as(given)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         flowing = gradient.flatten(0, 1).mT
-        found = [
-            (flowing @ torch.cat(seen).to(flowing.dtype)).to(kind) if needed else None
-            for seen, kind, needed in zip(ctx.seen, ctx.kinds, ctx.needs_input_grad[2:], strict=True)
-        ]
-        return gradient, None, *found
+        return gradient, None, (flowing @ torch.cat(ctx.seen).to(flowing.dtype)).to(ctx.kind)
 
 
 class Repeated:
-    """y_t = given_t + Σ_i W_i x_i, for the steps t of a loop, each taken once and in order."""
+    """y_t = given_t + [W_1 W_2 ...] [x_1; x_2; ...], for the steps t of a loop, each taken once and in order."""
 
     def __init__(self, given: Float[Tensor, "time rows out"], *weights: Float[Tensor, "out _"]):
-        self.seen: list[list[Tensor]] = [[] for _ in weights]
-        self.defers = torch.is_grad_enabled() and given.shape[0] > 1 and not torch.compiler.is_compiling()
+        self.seen: list[Tensor] = []
+        weight = weights[0] if len(weights) == 1 else torch.cat((given.new_empty(given.shape[2], 0), *weights), dim=1)
+        defers = torch.is_grad_enabled() and given.shape[0] > 1 and not torch.compiler.is_compiling()
+        self.defers = defers and weight.requires_grad and weight.numel() > 0
         if self.defers:
-            given = Later.apply(given, self.seen, *weights)  # type: ignore[no-untyped-call]
-            weights = tuple(weight.detach() for weight in weights)
+            given = Later.apply(given, self.seen, weight)  # type: ignore[no-untyped-call]
+            weight = weight.detach()
         self.given = given.unbind(0)
-        self.weights = [weight.to(given.dtype).mT for weight in weights]
+        self.weight = weight.to(given.dtype).mT
 
     def __call__(self, step: int, *inputs: Float[Tensor, "rows _"]) -> Float[Tensor, "rows out"]:
-        found = self.given[step]
-        for data, weight, seen in zip(inputs, self.weights, self.seen, strict=True):
-            if self.defers:
-                seen.append(data.detach())
-            found = torch.addmm(found, data, weight)
-        return found
+        if not inputs:
+            return self.given[step]
+        data = inputs[0] if len(inputs) == 1 else torch.cat(inputs, dim=1)
+        if self.defers:
+            self.seen.append(data.detach())
+        return torch.addmm(self.given[step], data.to(self.weight.dtype), self.weight)
 
 
 class Unrolled:

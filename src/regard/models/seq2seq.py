@@ -1,5 +1,6 @@
 """Sequence to sequence: an encoder, a decoder, and how a config becomes the two."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,10 @@ from regard.attention.positions import Positions
 from regard.config import Dropout, Model
 from regard.data.batch import Padded
 from regard.models.attentions import attention
+from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
+from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
 from regard.models.types import Decoder, Encoder, Step, Tree
@@ -45,12 +48,27 @@ class Seq2Seq(nn.Module):
         return {name: module for name, module in self.named_modules() if isinstance(module, Attention)}
 
 
-def build(model: Model, dropout: Dropout, source_size: int, target_size: int, joint: bool) -> Seq2Seq:
-    """The network that a config describes, for vocabularies of these sizes; `joint`: they are one and the same."""
+def build(
+    model: Model,
+    dropout: Dropout,
+    source_size: int,
+    target_size: int,
+    joint: bool,
+    counterparts: Sequence[int] | None = None,
+) -> Seq2Seq:
+    """The network that a config describes, for vocabularies of these sizes; `joint`: they are one and the same.
+
+    `counterparts` are for an attention that copies: the target's number of each source number, or -1. Without them equal
+    numbers are equal tokens.
+    """
     if joint and source_size != target_size:
         raise ValueError(f"a joint vocabulary has one size, got {source_size} and {target_size}; build with joint=False")
+    if counterparts is not None and len(counterparts) != source_size:
+        raise ValueError(
+            f"counterparts need a target token, or -1, for each of {source_size} source tokens, got {len(counterparts)}"
+        )
     encoder = build_encoder(model, dropout, source_size)
-    decoder = build_decoder(model, dropout, encoder.size, target_size)
+    decoder = build_decoder(model, dropout, encoder.size, target_size, counterparts)
     for part in (encoder, decoder):
         if isinstance(part, TransformerEncoder | TransformerDecoder):
             initialise(part)
@@ -59,7 +77,9 @@ def build(model: Model, dropout: Dropout, source_size: int, target_size: int, jo
     return Seq2Seq(encoder, decoder)
 
 
-def build_encoder(model: Model, dropout: Dropout, vocabulary: int) -> RecurrentEncoder | TransformerEncoder:
+def build_encoder(
+    model: Model, dropout: Dropout, vocabulary: int
+) -> RecurrentEncoder | ConvolutionEncoder | TransformerEncoder:
     """The encoder that a config describes."""
     if model.encoder == "recurrent":
         return RecurrentEncoder(
@@ -76,17 +96,24 @@ def build_encoder(model: Model, dropout: Dropout, vocabulary: int) -> RecurrentE
         )
     if model.reverse_source:
         raise ValueError(
-            "reverse_source needs the recurrent encoder, got the transformer, which reads in no order; drop one"
+            f"reverse_source needs the recurrent encoder, got the {model.encoder}, which reads in no order; drop one"
         )
+    if model.encoder == "convolution":
+        return ConvolutionEncoder(vocabulary, model.size, kernel=model.kernel, **placed(model, dropout))
     return TransformerEncoder(vocabulary, model.size, **shared(model, dropout))
 
 
-def build_decoder(model: Model, dropout: Dropout, source: int, vocabulary: int) -> RecurrentDecoder | TransformerDecoder:
+def build_decoder(
+    model: Model, dropout: Dropout, source: int, vocabulary: int, counterparts: Sequence[int] | None = None
+) -> RecurrentDecoder | ConvolutionDecoder | TransformerDecoder:
     """The decoder that a config describes, for an encoder of size `source`."""
     named = model.attention
     make = partial(attention, named.name, heads=named.heads, size=named.size, dropout=dropout.attention)
+    every: dict[str, Any] = {"attention": make, "tie": model.tie, "counterparts": counterparts}
     if model.decoder == "transformer":
-        return TransformerDecoder(vocabulary, source, model.size, attention=make, tie=model.tie, **shared(model, dropout))
+        return TransformerDecoder(vocabulary, source, model.size, **every, **shared(model, dropout))
+    if model.decoder == "convolution":
+        return ConvolutionDecoder(vocabulary, source, model.size, kernel=model.kernel, **every, **placed(model, dropout))
     return RecurrentDecoder(
         vocabulary,
         source,
@@ -94,36 +121,41 @@ def build_decoder(model: Model, dropout: Dropout, source: int, vocabulary: int) 
         embedding=model.embedding,
         layers=model.layers,
         cell=model.cell,
-        attention=make,
         order=model.order,
         input_feeding=model.input_feeding,
         summary=model.summary,
         bridge=model.encoder != "recurrent",  # states of the same cells and sizes are taken as they are
-        tie=model.tie,
         drop_embedding=dropout.embedding,
         drop_residual=dropout.residual,
         variational=dropout.variational,
+        **every,
     )
 
 
 def shared(model: Model, dropout: Dropout) -> dict[str, Any]:
     """What both halves of a Transformer are told."""
-    positions: type[Positions] = lookup.find(model.positions, "positions")
-    return {
-        "embedding": model.embedding,
-        "layers": model.layers,
+    return placed(model, dropout) | {
         "heads": model.heads,
         "inner": model.feedforward,
         "norm": model.norm,
-        "positions": positions(model.embedding or model.size, model.join),
-        "drop_embedding": dropout.embedding,
-        "drop_residual": dropout.residual,
         "drop_attention": dropout.attention,
     }
 
 
+def placed(model: Model, dropout: Dropout) -> dict[str, Any]:
+    """What all halves are told whose embeddings know their positions."""
+    positions: type[Positions] = lookup.find(model.positions, "positions")
+    return {
+        "embedding": model.embedding,
+        "layers": model.layers,
+        "positions": positions(model.embedding or model.size, model.join),
+        "drop_embedding": dropout.embedding,
+        "drop_residual": dropout.residual,
+    }
+
+
 def initialise(part: nn.Module) -> None:
-    """Xavier's start for the matrices of a Transformer; recurrent parts keep PyTorch's, uniform within ±1/√size.
+    """Xavier's start for the matrices of a Transformer. Others keep theirs: recurrent ones PyTorch's, within ±1/√size.
 
     Glorot and Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html
     """

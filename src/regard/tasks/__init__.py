@@ -15,16 +15,14 @@ from torch import nn
 from regard import lookup
 from regard.config import Data, Dropout, Model, Search, Train
 from regard.data import table
-from regard.data.batch import Batch
 from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.data.text import Example, Report, TextCodec
 from regard.models import seq2seq
 from regard.models.seq2seq import Seq2Seq
-from regard.training.experiment import Experiment, Loss, Progress
-from regard.training.losses import perplexity, teach
+from regard.training.experiment import Experiment
+from regard.training.losses import Teacher, perplexity, teach
 from regard.training.metrics import Bucket, Measured
-from regard.training.self_decoding import own
 
 Figures = dict[str, Measured | list[Bucket]]
 """What a task measures, by name: scores with their intervals, and scores by length."""
@@ -76,12 +74,13 @@ def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
             "data.longest_target) or data.over_long=cut keep more"
         )
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
+    model = build(config, codec)
     return Experiment(
-        model=build(config, codec),
+        model=model,
         codec=codec,
         train=Loader(examples, config.data.batch_tokens, config.train.seed),
         valid=valid,
-        loss=lambda model, batch, progress: loss(config, model, batch, progress),
+        loss=Teacher(config.train, model),
         evaluate=lambda model: evaluate(config, model, valid),
         config=config,
         task=name,
@@ -105,14 +104,8 @@ def records(task: Task, config: TextConfig) -> tuple[list[Record], list[Record]]
 def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
     """The model that a config describes, for the vocabularies of a codec."""
     sizes = codec.source.size, codec.target.size
-    return seq2seq.build(config.model, config.dropout, *sizes, joint=config.data.joint)
-
-
-def loss(config: TextConfig, model: nn.Module, batch: Batch, progress: Progress) -> Loss:
-    """Cross-entropy of the target, taught or fed back as the config says."""
-    train = config.train
-    fed = own(train, progress.step)
-    return teach(model, batch, smoothing=train.smoothing, confidence=train.confidence, own=fed)
+    counterparts = None if codec.joint else codec.counterparts()
+    return seq2seq.build(config.model, config.dropout, *sizes, joint=config.data.joint, counterparts=counterparts)
 
 
 def evaluate(config: TextConfig, model: nn.Module, valid: Sequence[Example]) -> dict[str, float]:

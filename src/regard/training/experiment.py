@@ -53,10 +53,19 @@ class HasTrain(Protocol):
     def train(self) -> Train: ...
 
 
+@runtime_checkable
+class Watching(Protocol):
+    """A loss that goes by what earlier updates cost."""
+
+    def see(self, loss: Loss) -> None: ...
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A model, its data and what to make of them.
 
+    A `loss` that is a module has something to learn or to keep: its parameters are trained beside the model's, and it is in
+    the checkpoints; the published model is without it.
     `evaluate` gets the model in evaluation mode without gradients and returns figures, one of them called `better`; less of
     that is better, unless `upwards`.
     """
@@ -76,6 +85,16 @@ class Experiment:
     def size(self) -> int | None:
         """The width of the model, where its config says one; the noam schedule asks for it."""
         return getattr(getattr(self.config, "model", None), "size", None)
+
+    @property
+    def learning(self) -> nn.Module | None:
+        """The loss, where it has something to learn or to keep."""
+        return self.loss if isinstance(self.loss, nn.Module) else None
+
+    def updated(self, loss: Loss) -> None:
+        """Tell the loss what an update cost, if it wants to know."""
+        if isinstance(self.loss, Watching):
+            self.loss.see(loss)
 
     def judged(self, figures: Mapping[str, float]) -> float:
         """The figure that decides, turned so that less is better; NaN counts as the worst."""

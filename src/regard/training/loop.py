@@ -70,9 +70,10 @@ class Loop:
         self.device = choose(settings.device)
         self.accelerator = Accelerator(device_placement=False, mixed_precision="no")
         model = experiment.model.to(self.device).train()
-        self.model, self.optimiser = self.accelerator.prepare(model, optimiser(model, settings))
+        loss = None if experiment.learning is None else experiment.learning.to(self.device).train()
+        self.model, self.optimiser = self.accelerator.prepare(model, optimiser(model, settings, loss))
         average = None if settings.ema is None else Average(model, settings.ema)
-        self.state = State(model, self.optimiser, average, Plateau())
+        self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
         self.saved = results.resume(run, self.state)
         self.speed, self.health = Speed(self.counters.seconds), Health(experiment, self.device)
 
@@ -125,11 +126,14 @@ class Loop:
         batches = [self.batches.batch(first + number) for number in range(settings.accumulate)]
         loss, counters.parts = gradient(batches, counters.parts, self.backward, self.begin)
         norm = clip(self.model.parameters(), loss.tokens, settings.clip)
+        if self.state.loss is not None:  # cut apart, so that neither holds the other back; NaN where it is not finite
+            norm = norm + 0 * clip(self.state.loss.parameters(), loss.tokens, settings.clip)
         value, tokens, length, parts = per_token(loss, norm)
         if math.isfinite(value) and length < LARGEST:
             self.optimiser.step()
             if self.state.average is not None:
                 self.state.average.update(self.state.model, counters.step)
+            self.experiment.updated(loss)
             self.speed.add(value, tokens, parts)
         else:
             self.skip(value, length)

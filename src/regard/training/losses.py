@@ -1,14 +1,25 @@
 """What a prediction costs. All losses are sums over the kept tokens, so that batches and their parts add up."""
 
 import math
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from regard.attention.module import Attention
+from regard.attention.normalise import widen
+from regard.attention.types import Attended
+from regard.config import Train
 from regard.data.batch import Batch, Padded, shifted
-from regard.training.experiment import Loss
+from regard.decoding.looked import crosses
+from regard.models.decoders import Output
+from regard.training.experiment import Loss, Progress
+from regard.training.looks import Kept, Looks, Tokens, drawing
+from regard.training.projected import projected
+from regard.training.self_decoding import own as own_share
 
 Logits = Float[Tensor, "batch time vocabulary"]
 IGNORED = -100
@@ -51,13 +62,85 @@ def taught(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: f
     return Loss(total, target.keep.sum(), parts)
 
 
-def teach(model: nn.Module, batch: Batch, *, smoothing: float = 0.0, confidence: float = 0.0, own: float = 0.0) -> Loss:
-    """The loss of a model that is shown the target, or, at a share `own` of the steps, what it wrote itself."""
-    if batch.target is None:
+def teach(
+    model: nn.Module,
+    batch: Batch,
+    *,
+    smoothing: float = 0.0,
+    confidence: float = 0.0,
+    own: float = 0.0,
+    coverage: float = 0.0,
+    looks: Looks | None = None,
+) -> Loss:
+    """The loss of a model that is shown the target, or, at a share `own` of the steps, what it wrote itself.
+
+    `coverage` is the price of looking again, and `looks` what teaches attentions that draw where they look.
+    """
+    target = batch.target
+    if target is None:
         raise ValueError("teach needs a batch with targets, and this one has only sources")
-    fed = {"own": own} if own else {}
-    step = model(batch.source, shifted(batch.target.data), **fed)
-    return taught(step.output, batch.target, smoothing, confidence)
+    options = ({"own": own} if own else {}) | ({"weights": True} if coverage else {})
+    apart = not own and looks is None and projects(model)
+    step = model(batch.source, shifted(target.data), **options, **({"project": False} if apart else {}))
+    if apart:
+        loss = straight(model, step.output, target, smoothing, confidence)
+    else:
+        loss = taught(step.output, target, smoothing, confidence)
+    if coverage:
+        loss = plus(loss, coverage * (repeated := again(step.attended, target.keep)), {"coverage": repeated})
+    if looks is not None and any(each.sampled is not None for each in step.attended.values()):
+        loss = plus(loss, *looks(step.attended, target.keep, likelihood(step.output, target)))
+    return loss
+
+
+def projects(model: nn.Module) -> bool:
+    """Whether a model's output is nothing but a projection onto its vocabulary, which may then be left to the loss."""
+    decoder = getattr(model, "decoder", None)
+    return isinstance(getattr(decoder, "output", None), Output) and getattr(decoder, "outcome", None) is None
+
+
+def straight(
+    model: Any, found: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
+) -> Loss:
+    """`taught` from what a decoder found, before its projection: only kept tokens are projected, a few rows at a time."""
+    output, table = model.decoder.output, model.decoder.embedding.table.weight
+    data = output.fit(found[target.keep])
+    cost = projected(data, output.matrix(table), output.bias, target.data[target.keep], smoothing, confidence)
+    parts = {"nll": cost.nll} | ({"entropy": cost.entropy} if confidence else {})
+    return Loss(cost.total, target.keep.sum(), parts)
+
+
+def plus(loss: Loss, more: Float[Tensor, ""], parts: Mapping[str, Tensor]) -> Loss:
+    """A loss with something added to it."""
+    return Loss(loss.total + more, loss.tokens, {**loss.parts, **{name: part.detach() for name, part in parts.items()}})
+
+
+def again(attended: Mapping[str, Attended], keep: Kept) -> Float[Tensor, ""]:
+    """How much of what was read had been read before, over the kept tokens and the mean of all heads.
+
+        Σ_t Σ_s min(a_ts, c_ts),   c_t = Σ_{t' < t} a_t'
+
+    See, Liu and Manning 2017, eq. 12 and 13, https://arxiv.org/abs/1704.04368
+    """
+    weights = {name: widen(each.weights) for name, each in attended.items() if each.weights is not None}
+    looks = torch.cat([weights[name] for name in over_source(weights)], dim=1)  # batch heads queries keys
+    before = functional.pad(looks.cumsum(2)[:, :, :-1], (0, 0, 1, 0))
+    return torch.minimum(looks, before).sum(-1).mean(1).masked_fill(~keep, 0.0).sum()
+
+
+def over_source(names: Iterable[str]) -> list[str]:
+    """Those attentions that look at the source: coverage is about them, and there must be one."""
+    found = [name for name in names if crosses(name)]
+    if not found:
+        raise ValueError("train.coverage needs an attention over the source, and this model has none; set it to 0")
+    return found
+
+
+@torch.no_grad()
+def likelihood(logits: Logits, target: Padded) -> Tokens:
+    """log p(y_t) of each kept token, and 0 for padding."""
+    log = logits.float().log_softmax(-1).gather(-1, target.data[..., None])[..., 0]
+    return log.masked_fill(~target.keep, 0.0)
 
 
 def perplexity(nll: float, tokens: int) -> float:
@@ -66,3 +149,32 @@ def perplexity(nll: float, tokens: int) -> float:
         return math.exp(nll / max(tokens, 1))
     except OverflowError:
         return math.inf
+
+
+class Teacher(nn.Module):
+    """The loss of an experiment: `teach` as a config says. A module, since what teaches a model to look learns itself."""
+
+    def __init__(self, settings: Train, model: nn.Module):
+        super().__init__()
+        self.settings = settings
+        self.looks = Looks(settings, drawn) if (drawn := drawing(model)) else None
+        if settings.coverage:
+            over_source(name for name, each in model.named_modules() if isinstance(each, Attention))
+
+    def forward(self, model: nn.Module, batch: Batch, progress: Progress) -> Loss:
+        settings = self.settings
+        return teach(
+            model,
+            batch,
+            smoothing=settings.smoothing,
+            confidence=settings.confidence,
+            own=own_share(settings, progress.step),
+            coverage=settings.coverage,
+            looks=self.looks,
+        )
+
+    def see(self, loss: Loss) -> None:
+        """Take in what an update cost."""
+        if self.looks is not None and self.looks.baseline is not None:
+            nll, tokens = (torch.as_tensor(each) for each in (loss.parts["nll"], loss.tokens))
+            self.looks.baseline.see(-nll / tokens.clamp_min(1))

@@ -14,14 +14,14 @@ LARGEST = 1e18
 """A gradient longer than this is not usable: its square, which Adam keeps, would leave float32."""
 
 
-def optimiser(model: nn.Module, train: Train) -> Optimizer:
-    """The optimiser that a config names. Vectors (biases, gains) are not decayed.
+def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> Optimizer:
+    """The optimiser that a config names, for a model and a loss that may learn too. Vectors (biases, gains) do not decay.
 
     Adam: Kingma and Ba 2015, https://arxiv.org/abs/1412.6980, with the numbers of Vaswani et al. 2017, section 5.3
     (0.9, 0.98, 1e-9), under the schedules made for them, noam and inverse_sqrt, and its own (0.9, 0.999, 1e-8) else.
     AdamW: Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101. SGD: plain.
     """
-    learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    learned = [parameter for parameter in named(model, loss).values() if parameter.requires_grad]
     groups: list[dict[str, Any]] = [
         {"params": [each for each in learned if each.ndim > 1], "weight_decay": train.weight_decay},
         {"params": [each for each in learned if each.ndim <= 1], "weight_decay": 0.0},
@@ -62,26 +62,32 @@ def clip(parameters: Iterable[nn.Parameter], tokens: int | Shaped[Tensor, ""], m
     return norm
 
 
-def names(model: nn.Module, optimiser: Optimizer) -> list[str]:
+def named(model: nn.Module, loss: nn.Module | None = None) -> dict[str, nn.Parameter]:
+    """The parameters of a model and, under "loss.", those of its loss."""
+    beside = {} if loss is None else {f"loss.{name}": parameter for name, parameter in loss.named_parameters()}
+    return {**dict(model.named_parameters()), **beside}
+
+
+def names(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None) -> list[str]:
     """The name of each parameter, in the order in which the optimiser counts them."""
-    known = {id(parameter): name for name, parameter in model.named_parameters()}
+    known = {id(parameter): name for name, parameter in named(model, loss).items()}
     return [known[id(parameter)] for group in optimiser.param_groups for parameter in group["params"]]
 
 
-def state(model: nn.Module, optimiser: Optimizer) -> dict[str, Tensor]:
+def state(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None) -> dict[str, Tensor]:
     """What the optimiser remembers of each parameter, flat: "<parameter>.<what>"."""
     held = optimiser.state_dict()["state"]
     return {
         f"{name}.{what}": value.detach().cpu().contiguous()
-        for number, name in enumerate(names(model, optimiser))
+        for number, name in enumerate(names(model, optimiser, loss))
         for what, value in held.get(number, {}).items()
         if isinstance(value, Tensor)
     }
 
 
-def restore(model: nn.Module, optimiser: Optimizer, tensors: dict[str, Tensor]) -> None:
+def restore(model: nn.Module, optimiser: Optimizer, tensors: dict[str, Tensor], loss: nn.Module | None = None) -> None:
     """Give the optimiser its memory back."""
-    numbers = {name: number for number, name in enumerate(names(model, optimiser))}
+    numbers = {name: number for number, name in enumerate(names(model, optimiser, loss))}
     held: dict[int, dict[str, Tensor]] = {}
     for path, value in tensors.items():
         name, _, what = path.rpartition(".")

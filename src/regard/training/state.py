@@ -36,18 +36,22 @@ class Counters:
 
 @dataclass
 class State:
-    """Model, optimiser, moving average, schedule and counters."""
+    """Model, optimiser, moving average, schedule, counters, and the loss where it learns or keeps something."""
 
     model: nn.Module
     optimiser: Optimizer
     average: Average | None
     plateau: Plateau
     counters: Counters = field(default_factory=Counters)
+    loss: nn.Module | None = None
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor, flat."""
         found = {f"model.{name}": value for name, value in weights.weights(self.model).items()}
-        found |= {f"optimiser.{name}": value for name, value in optimise.state(self.model, self.optimiser).items()}
+        held = optimise.state(self.model, self.optimiser, self.loss)
+        found |= {f"optimiser.{name}": value for name, value in held.items()}
+        if self.loss is not None:
+            found |= {f"loss.{name}": value for name, value in weights.weights(self.loss).items()}
         if self.average is not None:
             found |= {f"ema.{name}": value.cpu().contiguous() for name, value in self.average.values.items()}
         return found
@@ -63,16 +67,19 @@ class State:
         if missing:
             raise RefusedError(f"{origin} has no counter {min(missing)}: it was not written by this loop")
         weights.agree(weights.named(self.model), part(tensors, "model."), origin)
+        weights.agree({} if self.loss is None else weights.named(self.loss), part(tensors, "loss."), f"the loss in {origin}")
         if self.average is not None:
             _complete(self.average.values, part(tensors, "ema."), origin)
         held = part(tensors, "optimiser.")
-        unknown = {name.rpartition(".")[0] for name in held} - set(optimise.names(self.model, self.optimiser))
+        unknown = {name.rpartition(".")[0] for name in held} - set(optimise.names(self.model, self.optimiser, self.loss))
         if unknown:
             raise RefusedError(
                 f"{origin} is of another model: its optimiser knows {min(unknown)}, which does not learn here"
             )
         weights.restore(self.model, part(tensors, "model."), origin)
-        optimise.restore(self.model, self.optimiser, held)
+        optimise.restore(self.model, self.optimiser, held, self.loss)
+        if self.loss is not None:
+            weights.restore(self.loss, part(tensors, "loss."), origin)
         if self.average is not None:
             self.average.restore(part(tensors, "ema."))
         self.plateau.restore(found.counters["plateau"])

@@ -7,6 +7,10 @@ def test_the_size_counts_the_special_ones():
     assert Characters(Vocabulary(("a", "b"))).size == 6
 
 
+def test_the_table_has_the_spelling_of_every_number():
+    assert Characters(Vocabulary(("a", "汤"))).table == (b"<pad>", b"<bos>", b"<eos>", b"<unk>", b"a", "汤".encode())
+
+
 def test_what_the_vocabulary_does_not_list_is_unknown():
     assert Characters(Vocabulary(("a", "b"))).encode("abc") == [4, 5, UNK]
     assert Characters(Vocabulary(("a", "b"))).encode_all(["b", "c"]) == [[5], [UNK]]

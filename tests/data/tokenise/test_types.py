@@ -9,6 +9,7 @@ from .samples import trained
 def test_every_kind_has_the_face_of_a_tokeniser(kind):
     assert isinstance(trained(kind), Tokeniser)
     assert trained(kind).kind == kind
+    assert len(trained(kind).table) == trained(kind).size
 
 
 def test_something_else_has_not():

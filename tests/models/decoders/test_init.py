@@ -2,7 +2,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from regard.models.decoders import Output, Remembered, spread
+from regard.attention import Attended
+from regard.models.decoders import Output, Remembered, shown, spread
 from regard.models.types import select
 
 TABLE = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
@@ -33,7 +34,15 @@ def test_a_source_is_spread_over_its_beams():
     assert spread(vectors, 6)[:, 0].tolist() == [1, 1, 1, 2, 2, 2]
 
 
+def test_weights_are_shown_to_who_asked_for_them():
+    attended = {"decoder.cross": Attended(torch.ones(1, 1, 2), torch.ones(1, 1, 1, 3))}
+    assert shown(attended, weights=True) == attended
+    quiet = shown(attended, weights=False)["decoder.cross"]
+    assert quiet.weights is None
+    assert quiet.context is attended["decoder.cross"].context
+
+
 def test_what_is_remembered_is_a_tree():
-    remembered = Remembered({}, (torch.tensor([[[1.0]], [[2.0]]]),), torch.tensor([[3.0], [4.0]]))
+    remembered = Remembered({}, (torch.tensor([[[1.0]], [[2.0]]]),), torch.tensor([[3.0], [4.0]]), torch.tensor([[5], [6]]))
     found = select(remembered, torch.tensor([1]))
-    assert (found.initial[0].tolist(), found.summary.tolist()) == ([[[2]]], [[4]])
+    assert (found.initial[0].tolist(), found.summary.tolist(), found.tokens.tolist()) == ([[[2]]], [[4]], [[6]])

@@ -11,6 +11,7 @@ KINDS = {
     "bahdanau": {"order": "bahdanau"},
     "without feeding": {"input_feeding": False},
     "none": {"attention": "none"},
+    "convolution": {"encoder": "convolution", "decoder": "convolution", "layers": 2},
     "transformer": {"decoder": "transformer", "layers": 2},
 }
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())

@@ -64,6 +64,12 @@ def test_reversed_it_reads_from_the_end_and_answers_in_the_order_of_the_source()
     assert_close(encoded.final[0][2], plain.final[0][0])
 
 
+def test_the_tokens_come_along_in_the_order_of_the_source():
+    source = pad([[4, 5, 6], [7, 8]])
+    for reverse in (False, True):
+        assert Recurrent(9, 4, reverse=reverse)(source).tokens.tolist() == [[4, 5, 6], [7, 8, 0]]
+
+
 def test_backwards_respects_padding():
     assert backwards(SOURCE.keep, SOURCE.keep.sum(1)).tolist() == [[3, 2, 1, 0], [1, 0, 2, 3], [2, 1, 0, 3]]
 

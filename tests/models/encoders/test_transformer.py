@@ -47,6 +47,10 @@ def test_the_final_state_is_the_mean_of_what_is_there():
     assert encoded.final[0].shape == (3, 1, 8)
 
 
+def test_the_tokens_come_along():
+    assert Transformer(9, 8, heads=2)(pad([[4, 5, 6], [7, 8]])).tokens.tolist() == [[4, 5, 6], [7, 8, 0]]
+
+
 def test_the_order_of_tokens_matters():
     encoder = Transformer(11, 8, heads=2).eval()
     forwards, back = pad([[4, 5, 6]]), pad([[6, 5, 4]])

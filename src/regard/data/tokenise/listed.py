@@ -22,6 +22,11 @@ class Listed(ABC):
         """How many numbers there are."""
         return len(self.vocabulary)
 
+    @property
+    def table(self) -> tuple[bytes, ...]:
+        """The bytes of every number; those of a special one are its name."""
+        return tuple(self.vocabulary.token(number).encode() for number in range(self.size))
+
     @abstractmethod
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text, known or not."""

@@ -18,6 +18,11 @@ class Tokeniser(Protocol):
         """How many numbers there are, the four special ones included."""
         ...
 
+    @property
+    def table(self) -> tuple[bytes, ...]:
+        """The spelling of every number in bytes; that of a special one is its name."""
+        ...
+
     def encode(self, text: str) -> list[int]:
         """The numbers of a text; of the special ones UNK alone may be among them."""
         ...

@@ -1,5 +1,6 @@
 """Decoders: read what an encoder found, and write a target one token at a time or, taught, all at once."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -7,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.types import Memory
+from regard.attention.types import Attended, Memory
 
 
 class Remembered(NamedTuple):
@@ -18,6 +19,8 @@ class Remembered(NamedTuple):
     """The states that a recurrent decoder starts from, (batch, layers, size) each."""
     summary: Any = ()
     """The source in one vector, for a decoder without attention that sees it at every step."""
+    tokens: Any = ()
+    """The target's token for each place of the source, where a decoder copies it."""
 
 
 class Output(nn.Module):
@@ -37,7 +40,16 @@ class Output(nn.Module):
     def forward(
         self, data: Float[Tensor, "*rows size"], table: Float[Tensor, "vocabulary embedding"]
     ) -> Float[Tensor, "*rows vocabulary"]:
-        return F.linear(self.fit(data), table if self.weight is None else self.weight, self.bias)
+        return F.linear(self.fit(data), self.matrix(table), self.bias)
+
+    def matrix(self, table: Float[Tensor, "vocabulary embedding"]) -> Float[Tensor, "vocabulary width"]:
+        """What the fitted data is multiplied by."""
+        return table if self.weight is None else self.weight
+
+
+def shown(attended: Mapping[str, Attended], weights: bool) -> dict[str, Attended]:
+    """What each attention saw, without the weights that a decoder needed itself and nobody asked for."""
+    return dict(attended) if weights else {name: each._replace(weights=None) for name, each in attended.items()}
 
 
 def spread(vectors: Float[Tensor, "sources size"], rows: int) -> Float[Tensor, "rows size"]:

@@ -1,5 +1,6 @@
 """The recurrent decoder, with attention before the step (Bahdanau), after it (Luong), or none."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,11 +14,13 @@ from regard.attention.types import Attended, Encoded, Memory
 from regard.models.asking import ask, report
 from regard.models.attentions import Make, attention
 from regard.models.cells import STATES, Repeated, Stack, layer, run, stacked
-from regard.models.decoders import Output, Remembered, spread
+from regard.models.decoders import Output, Remembered, shown, spread
 from regard.models.decoders.self_decoding import write_alone
+from regard.models.deferred import Looks
 from regard.models.dropout import Drop
 from regard.models.embedding import Embedding
 from regard.models.encoders import summary as summarise
+from regard.models.outcome import Look, outcome
 from regard.models.types import Step
 
 NAME = "decoder.cross"
@@ -37,6 +40,15 @@ class Carried(NamedTuple):
     """One mask of dropout for all steps: on the embedding, into each layer but the first, on the read-out."""
 
 
+class Found(NamedTuple):
+    """What each position can say something from."""
+
+    top: Data
+    """The highest cell after the step."""
+    readout: Data
+    attended: Attended | None = None
+
+
 class Recurrent(nn.Module):
     """Write with recurrent cells that look at the source once for each token.
 
@@ -50,6 +62,8 @@ class Recurrent(nn.Module):
     https://arxiv.org/abs/1406.1078. Luong's r_{t-1} is input feeding and may be switched off; all cells then run as one
     fused call, and the attention is asked once. `summary` says what a decoder without attention gets of s: the "initial"
     state, s at "every_step", or "both". `bridge` learns the initial states from s; without it they are the encoder's own.
+    An attention may have a say in the output (models/outcome.py), and `counterparts` tell one that points what it copies;
+    the cells are fed its context all the same.
     """
 
     def __init__(
@@ -67,6 +81,7 @@ class Recurrent(nn.Module):
         summary: str = "both",
         bridge: bool = True,
         tie: bool = True,
+        counterparts: Sequence[int] | None = None,
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         variational: bool = False,
@@ -87,6 +102,8 @@ class Recurrent(nn.Module):
         token = 0 if self.cross is not None and not self.before else embedding  # the token before, unless as Luong does it
         self.readout = nn.Linear(size + context + token, size)
         self.output = Output(size, vocabulary, embedding, tie)
+        sizes = {"state": size, "token": embedding, "vocabulary": vocabulary}
+        self.outcome = outcome(self.cross, **sizes, counterparts=counterparts)
         self.drop = Drop(drop_residual, variational)
         self.size, self.states = size, STATES[cell]
 
@@ -101,7 +118,8 @@ class Recurrent(nn.Module):
             states = torch.tanh(self.bridge(vector)).view(len(vector), self.states, len(self.layers), self.size)
             initial = states.unbind(1)
         memories = {} if self.cross is None else {NAME: self.cross.remember(encoded)}
-        return Remembered(memories, initial, vector if self.sees else ())
+        tokens = () if self.outcome is None else self.outcome.tokens(encoded)
+        return Remembered(memories, initial, vector if self.sees else (), tokens)
 
     def fitting(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The encoder's last states, or an error where these cells cannot start from them."""
@@ -140,11 +158,15 @@ class Recurrent(nn.Module):
         statistics: tuple[str, ...] = (),
         own: float = 0.0,
         draws: Float[Tensor, "batch time"] | None = None,
+        project: bool = True,
     ) -> Step:
-        """All positions at once; with `own` above 0, each token is the decoder's own with that probability."""
+        """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
+
+        Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
+        """
         if own:
             return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
-        return self.write(target, memory, self.start(memory), weights=weights, statistics=statistics)
+        return self.write(target, memory, self.start(memory), weights=weights, statistics=statistics, project=project)
 
     def write(
         self,
@@ -154,34 +176,51 @@ class Recurrent(nn.Module):
         *,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
+        project: bool = True,
     ) -> Step:
         """Go on from a state by any number of tokens: what can be done for all of them at once is."""
         embedded = self.embedding(tokens, mask=state.masks[0])
         if self.sees:
             vector = spread(memory.summary, len(tokens))[:, None].expand(-1, tokens.shape[1], -1)
             embedded = torch.cat((embedded, vector), dim=-1)
-        found, state, attended = self.find(embedded, memory, state, weights=weights, statistics=statistics)
+        needed = weights or self.outcome is not None
+        found, state = self.find(embedded, memory, state, weights=needed, statistics=statistics)
         state = state._replace(position=state.position + tokens.shape[1])
-        output = self.output(self.drop(found, state.masks[-1]), self.embedding.table.weight)
-        return Step(output, state, attended)
+        output = self.say(found, embedded, memory, state.masks[-1], project)
+        return Step(output, state, shown({} if found.attended is None else {NAME: found.attended}, weights))
+
+    def say(self, found: Found, embedded: Data, memory: Remembered, mask: Tensor | None, project: bool) -> Data:
+        """The output of every position, from its read-out or from what the attention makes of it."""
+
+        def logits(readout: Data) -> Data:
+            data = self.drop(readout, mask)
+            said: Data = self.output(data, self.embedding.table.weight) if project else data
+            return said
+
+        if self.cross is None or self.outcome is None or found.attended is None:
+            return logits(found.readout)
+        look = Look(self.cross, memory.memories[NAME], found.attended, found.top, embedded, memory.tokens)
+        token = (embedded,) if self.before else ()
+        said: Data = self.outcome(look, lambda c, h, *y: logits(self.read(h, c, *y)), found.top, *token)
+        return said
 
     def find(
         self, embedded: Data, memory: Remembered, state: Carried, *, weights: bool, statistics: tuple[str, ...]
-    ) -> tuple[Data, Carried, dict[str, Attended]]:
+    ) -> tuple[Found, Carried]:
         """The read-out of every position, by the shortest way that this decoder allows."""
         if self.cross is None:
             data, state = self.at_once(embedded, state)
-            return self.read(data, embedded), state, {}
+            return Found(data, self.read(data, embedded)), state
         kept = memory.memories[NAME]
         if not self.feeds:
             data, after = self.at_once(embedded, state)
             asked: dict[str, Any] = {"position": state.position, "weights": weights, "statistics": statistics}
             attended = ask(self.cross, data, kept, state.attention, **asked)
-            return self.read(data, attended.context), after._replace(attention=attended.state), {NAME: attended}
+            return Found(data, self.read(data, attended.context), attended), after._replace(attention=attended.state)
         way = self.bahdanau if self.before else self.luong
-        found, after, attended = way(self.cross, embedded, kept, state, weights or bool(statistics))
+        top, readout, attended, after = way(self.cross, embedded, kept, state, weights or bool(statistics))
         attended = report(self.cross, attended, kept.keep, weights=weights, statistics=statistics)
-        return found, after, {NAME: attended}
+        return Found(top, readout, attended), after
 
     def at_once(self, embedded: Data, state: Carried) -> tuple[Data, Carried]:
         """Nothing that is found returns into the cells, so each layer is one fused call."""
@@ -195,36 +234,31 @@ class Recurrent(nn.Module):
 
     def bahdanau(
         self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
-    ) -> tuple[Data, Carried, Attended]:
+    ) -> tuple[Data, Data, Attended, Carried]:
         """Look with the state before the step; what is found enters the step."""
+        time = embedded.shape[1]
         stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
-        looks, tops, carried = list[Attended](), [], state.attention
-        for place in range(embedded.shape[1]):
-            position = state.position + place
-            looks.append(ask(cross, stack.top[:, None], memory, carried, position=position, weights=weights))
-            carried = looks[-1].state
-            tops.append(stack.advance(place, looks[-1].context[:, 0]))
-        attended = join(looks)
-        found = self.read(torch.stack(tops, dim=1), attended.context, embedded)
-        return found, state._replace(hidden=stack.hidden, attention=carried), attended
+        looks = Looks(cross, memory, state.attention, time, state.position, weights)
+        tops = [stack.advance(place, looks(place, stack.top)) for place in range(time)]
+        attended, top = join(looks.found), torch.stack(tops, dim=1)
+        readout = self.read(top, attended.context, embedded)
+        return top, readout, attended, state._replace(hidden=stack.hidden, attention=looks.state)
 
     def luong(
         self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
-    ) -> tuple[Data, Carried, Attended]:
-        """Look with the state after the step; the read-out enters the next step, if it feeds."""
+    ) -> tuple[Data, Data, Attended, Carried]:
+        """Look with the state after the step; the read-out enters the next step."""
         rows, time, _ = embedded.shape
         stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
-        W = self.readout.weight
-        reads = Repeated(self.readout.bias.expand(time, rows, -1), W[:, : self.size], W[:, self.size :])
-        looks, found, carried, fed = list[Attended](), [], state.attention, state.fed
+        reads = Repeated(self.readout.bias.expand(time, rows, -1), self.readout.weight)
+        looks = Looks(cross, memory, state.attention, time, state.position, weights)
+        tops, found, fed = [], [], state.fed
         for place in range(time):
-            top = stack.advance(place, *((fed,) if self.feeds else ()))
-            looks.append(ask(cross, top[:, None], memory, carried, position=state.position + place, weights=weights))
-            carried = looks[-1].state
-            fed = torch.tanh(reads(place, top, looks[-1].context[:, 0]))
+            tops.append(stack.advance(place, fed))
+            fed = torch.tanh(reads(place, tops[-1], looks(place, tops[-1])))
             found.append(fed)
-        state = state._replace(hidden=stack.hidden, attention=carried, fed=fed if self.feeds else ())
-        return torch.stack(found, dim=1), state, join(looks)
+        state = state._replace(hidden=stack.hidden, attention=looks.state, fed=fed)
+        return torch.stack(tops, dim=1), torch.stack(found, dim=1), join(looks.found), state
 
     def read(self, *parts: Data) -> Data:
         """tanh(W [h; c; y]), for all positions at once."""

@@ -1,5 +1,6 @@
 """The Transformer's decoder, reading the source by any attention."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -12,14 +13,17 @@ from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.models.asking import ask
 from regard.models.attentions import Make, attention
-from regard.models.decoders import Output, Remembered, spread
+from regard.models.decoders import Output, Remembered, shown, spread
 from regard.models.decoders.self_decoding import write_alone
 from regard.models.embedding import Embedding
 from regard.models.encoders import summary as summarise
+from regard.models.outcome import Look, outcome
 from regard.models.residual import Residual, feedforward
 from regard.models.types import Step
 
 Data = Float[Tensor, "rows time size"]
+Context = Float[Tensor, "rows time context"]
+Logits = Float[Tensor, "rows time vocabulary"]
 
 
 class Carried(NamedTuple):
@@ -35,6 +39,8 @@ class Asked(NamedTuple):
 
     weights: bool
     statistics: tuple[str, ...]
+    source: bool = False
+    """Whether the weights over the source are needed in any case."""
 
 
 class Layer(nn.Module):
@@ -62,21 +68,25 @@ class Layer(nn.Module):
         self.feedforward = feedforward(size, inner)
         self.around_feedforward = Residual(size, norm, drop_residual)
 
-    def forward(
+    def look(
         self, data: Data, cache: Memory, memory: Memory | None, state: State, asked: Asked
     ) -> tuple[Data, Memory, dict[str, Attended]]:
-        """The data of the next layer, the cache with these tokens in it, and what each attention saw."""
+        """The data as it asks the source, the cache with these tokens in it, and what each attention saw."""
         seen, looks = cache.keys.shape[2], dict[str, Attended]()
-        entered = self.around_self.enter(data)
+        entered, told = self.around_self.enter(data), asked.statistics
         cache = self.self.extend(cache if seen else None, entered)
-        looks["self"] = self.self(entered, cache, weights=asked.weights, statistics=asked.statistics)
+        looks["self"] = self.self(entered, cache, weights=asked.weights, statistics=told)
         data = self.around_self.leave(data, looks["self"].context)
         if self.cross is not None and memory is not None:
-            entered = self.around_cross.enter(data)
-            looks["cross"] = ask(self.cross, entered, memory, state, position=seen, **asked._asdict())
-            data = self.around_cross.leave(data, self.fit(looks["cross"].context))
-        data = self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data)))
+            entered, weights = self.around_cross.enter(data), asked.weights or asked.source
+            looks["cross"] = ask(self.cross, entered, memory, state, position=seen, weights=weights, statistics=told)
         return data, cache, looks
+
+    def think(self, data: Data, context: Context | None) -> Data:
+        """The data of the next layer, from what was found in the source: each position for itself."""
+        if context is not None:
+            data = self.around_cross.leave(data, self.fit(context))
+        return self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data)))
 
 
 class Transformer(nn.Module):
@@ -87,7 +97,8 @@ class Transformer(nn.Module):
     Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
     The source may be read by any attention; one without a projection of its own gets one behind it. Without attention the
     source in one vector is added to every input. A state holds the keys and values of the tokens so far, so that a step
-    costs one token. Layer n is the submodule "n".
+    costs one token. The highest attention may have a say in the output (models/outcome.py), and `counterparts` tell one that
+    points what it copies. Layer n is the submodule "n".
     """
 
     def __init__(
@@ -104,6 +115,7 @@ class Transformer(nn.Module):
         norm: str = "pre",
         positions: Positions | None = None,
         tie: bool = True,
+        counterparts: Sequence[int] | None = None,
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         drop_attention: float = 0.0,
@@ -121,6 +133,8 @@ class Transformer(nn.Module):
         self.summary = None if self.attends else nn.Linear(source, size)
         self.norm = nn.LayerNorm(size) if norm == "pre" else nn.Identity()
         self.output = Output(size, vocabulary, embedding, tie)
+        sizes = {"state": size, "token": size, "vocabulary": vocabulary}
+        self.outcome = outcome(self.layers[-1].cross, **sizes, counterparts=counterparts)
         self.size = size
 
     @property
@@ -133,7 +147,8 @@ class Transformer(nn.Module):
         if self.summary is not None:
             return Remembered({}, summary=self.summary(summarise(encoded)))
         crosses = {f"decoder.{name}.cross": layer.cross for name, layer in zip(self.names, self.layers, strict=True)}
-        return Remembered({name: cross.remember(encoded) for name, cross in crosses.items() if cross is not None})
+        memories = {name: cross.remember(encoded) for name, cross in crosses.items() if cross is not None}
+        return Remembered(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
 
     def start(self, memory: Remembered) -> Carried:
         """The state before the first token: empty caches."""
@@ -160,12 +175,16 @@ class Transformer(nn.Module):
         statistics: tuple[str, ...] = (),
         own: float = 0.0,
         draws: Float[Tensor, "batch time"] | None = None,
+        project: bool = True,
     ) -> Step:
-        """All positions at once; with `own` above 0, each token is the decoder's own with that probability."""
+        """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
+
+        Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
+        """
         state = self.start(memory)
         if own:
             return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
-        return self.write(target, memory, state, weights=weights, statistics=statistics)
+        return self.write(target, memory, state, weights=weights, statistics=statistics, project=project)
 
     def write(
         self,
@@ -175,19 +194,39 @@ class Transformer(nn.Module):
         *,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
+        project: bool = True,
     ) -> Step:
         """Go on from a state by any number of tokens."""
-        data = self.widen(self.embedding(tokens, state.caches[0].keys.shape[2]))
+        data = embedded = self.widen(self.embedding(tokens, state.caches[0].keys.shape[2]))
         if self.summary is not None:
             data = data + spread(memory.summary, len(tokens))[:, None]
         caches, attended = [], dict[str, Attended]()
         for number, layer in enumerate(self.layers):
-            path = f"decoder.{number}"
+            path, highest = f"decoder.{number}", number + 1 == len(self.names)
             kept = memory.memories.get(f"{path}.cross")
-            asked = Asked(weights, statistics)
-            data, cache, looks = layer(data, state.caches[number], kept, state.attentions[number], asked)
+            asked = Asked(weights, statistics, source=highest and self.outcome is not None)
+            data, cache, looks = layer.look(data, state.caches[number], kept, state.attentions[number], asked)
             caches.append(cache)
             attended |= {f"{path}.{name}": look for name, look in looks.items()}
+            if not highest:
+                data = layer.think(data, looks["cross"].context if "cross" in looks else None)
+        output = self.say(data, embedded, attended, memory, project)
         carried = tuple(attended[name].state for name in memory.memories) or state.attentions
-        output = self.output(self.norm(data), self.embedding.table.weight)
-        return Step(output, Carried(tuple(caches), carried), attended)
+        return Step(output, Carried(tuple(caches), carried), shown(attended, weights))
+
+    def say(self, data: Data, embedded: Data, attended: Mapping[str, Attended], memory: Remembered, project: bool) -> Logits:
+        """The output of every position, from what its highest layer found or from what the attention makes of it."""
+        layer, name = self.layers[-1], f"decoder.{self.names[-1]}.cross"
+        last = attended.get(name)
+
+        def logits(context: Context | None, data: Data) -> Logits:
+            found = self.norm(layer.think(data, context))
+            said: Logits = self.output(found, self.embedding.table.weight) if project else found
+            return said
+
+        if layer.cross is None or last is None or self.outcome is None:
+            return logits(None if last is None else last.context, data)
+        asking = layer.around_cross.enter(data)
+        look = Look(layer.cross, memory.memories[name], last, asking, embedded, memory.tokens)
+        said: Logits = self.outcome(look, logits, data)
+        return said

@@ -1,7 +1,8 @@
 """Encoders: token numbers in, one vector for each out.
 
-Each gives Encoded(data, keep, final). `final` is a tuple of (batch, layers, size): the states that a recurrent decoder may
-start from, of which `summary` takes one vector for a decoder that wants the whole source in one.
+Each gives Encoded(data, keep, final, tokens). `final` is a tuple of (batch, layers, size): the states that a recurrent
+decoder may start from, of which `summary` takes one vector for a decoder that wants the whole source in one. `tokens` are
+what was read, for a decoder that copies.
 """
 
 from jaxtyping import Float

@@ -70,7 +70,7 @@ class Recurrent(nn.Module):
             finals.append(final)
         if order is not None:
             data = data.gather(1, order[..., None].expand_as(data))
-        return Encoded(data.masked_fill(~keep[..., None], 0.0), keep, stacked(finals))
+        return Encoded(data.masked_fill(~keep[..., None], 0.0), keep, stacked(finals), tokens=source.data)
 
 
 def over(rnn: nn.Module, data: Data, lengths: Int[Tensor, " batch"]) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:

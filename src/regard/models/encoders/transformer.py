@@ -73,4 +73,4 @@ class Transformer(nn.Module):
             data = self.get_submodule(name)(data, keep)
         data = self.norm(data).masked_fill(~keep[..., None], 0.0)
         mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
-        return Encoded(data, keep, (mean,))
+        return Encoded(data, keep, (mean,), tokens=tokens)

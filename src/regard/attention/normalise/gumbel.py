@@ -1,0 +1,42 @@
+"""Gumbel: look at one key, and learn as if one had looked at all."""
+
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from regard.attention.normalise import Allowed, Scores, hide, silence, widen
+from regard.attention.normalise.hard import highest, noise
+
+
+class Gumbel(nn.Module):
+    """One key gets everything, and the gradient is that of a softmax beside it.
+
+        a = one_hot(argmax_k s_k),  and while training a = one_hot(argmax_k (s_k + g_k)),  ∂a = ∂softmax((s + g) / τ)
+
+    with g = -log(-log u), u ~ uniform(0, 1).
+    Jang, Gu and Poole 2017, section 2.2, straight-through, https://arxiv.org/abs/1611.01144
+    The gradient is not that of what is computed: it is biased, and needs no reward. A small τ lowers the bias and raises the
+    variance; here it stays what it is, and in the paper it may fall while training. Like dropout it draws while the module
+    is in training mode, which is how a module begins. Of equal scores the first is best.
+    Cost: time O(T S), memory T S.
+    """
+
+    sums_to_one: ClassVar[bool] = True
+
+    def __init__(self, tau: float = 1.0):
+        super().__init__()
+        if not tau > 0:
+            raise ValueError(f"Gumbel needs tau above 0, got {tau}; 1 is the usual choice")
+        self.tau = tau
+
+    def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
+        if not self.training:
+            return highest(hide(scores, allowed), allowed)
+        noisy = hide(widen(scores), allowed)
+        noisy = noisy + noise(noisy)
+        soft = silence(torch.softmax(noisy / self.tau, dim=-1), allowed)
+        return (highest(noisy.detach(), allowed) + (soft - soft.detach())).to(scores.dtype)
+
+    def extra_repr(self) -> str:
+        return f"tau={self.tau}"

@@ -1,0 +1,58 @@
+"""Hard: look at one key, drawn by lot while learning."""
+
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.normalise import Allowed, Scores, hide, silence, visible, widen
+from regard.attention.types import Sampled
+
+
+class Hard(nn.Module):
+    """One key gets everything: while training one that is drawn by the softmax of the scores, else the best.
+
+        a = one_hot(j),  j = argmax_k s_k,  and while training j ~ softmax(s)
+
+    Xu et al. 2015, section 4.1, eq. 11 and 12, https://arxiv.org/abs/1502.03044
+    No gradient passes through a draw. Its log-probability and the entropy of what it was drawn from come back in
+    `Attended.sampled`, both differentiable in the scores, and training/looks.py makes a gradient of them (REINFORCE). Like
+    dropout it draws while the module is in training mode, which is how a module begins. Of equal scores the first is best.
+    Unlike the paper, every look is drawn; there half of the images are read by the softmax itself.
+    Cost: time O(T S), memory T S.
+    """
+
+    sums_to_one: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
+    """That it draws, and learns from rewards for what it drew: a loss that pays them asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores | tuple[Scores, Sampled]:
+        if not self.training:
+            return highest(hide(scores, allowed), allowed)
+        wide = hide(widen(scores), allowed)
+        drawn = highest(wide.detach() + noise(wide), allowed)
+        log = wide.log_softmax(-1)
+        log = log if allowed is None else log.masked_fill(~visible(allowed), 0.0)  # never 0 times infinity
+        share = silence(log.exp(), allowed)
+        return drawn.to(scores.dtype), Sampled((drawn * log).sum(-1), -(share * log).sum(-1))
+
+
+def highest(scores: Scores, allowed: Allowed | None) -> Scores:
+    """One for the largest of each query's scores, the first where several are, and zero for all others."""
+    if scores.shape[-1] == 0:  # no keys, no best one
+        return torch.zeros_like(scores)
+    best = scores.argmax(-1, keepdim=True)
+    return silence(torch.zeros_like(scores).scatter(-1, best, 1.0), allowed)
+
+
+def noise(like: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Draws g = -log(-log u), u ~ uniform(0, 1): the largest of s_k + g_k is key k with probability softmax(s)_k.
+
+    Gumbel 1954; Maddison, Tarlow and Minka 2014, https://arxiv.org/abs/1411.0030
+    """
+    drawn = torch.empty_like(like, requires_grad=False).exponential_()
+    return -drawn.clamp_min(torch.finfo(like.dtype).tiny).log()

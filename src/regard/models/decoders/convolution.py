@@ -1,0 +1,246 @@
+"""The convolutional decoder, reading the source in every layer by any attention."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.heads import MultiHead
+from regard.attention.module import Attention
+from regard.attention.positions import Positions
+from regard.attention.positions.sinusoidal import Sinusoidal
+from regard.attention.types import Attended, Encoded, Memory, State
+from regard.models.asking import ask
+from regard.models.attentions import Make, attention
+from regard.models.decoders import Output, Remembered, shown, spread
+from regard.models.decoders.self_decoding import write_alone
+from regard.models.embedding import Embedding
+from regard.models.encoders import summary as summarise
+from regard.models.gated import HALF, Gated, started
+from regard.models.outcome import Look, outcome
+from regard.models.types import Step
+
+Data = Float[Tensor, "rows time size"]
+Context = Float[Tensor, "rows time context"]
+Logits = Float[Tensor, "rows time vocabulary"]
+
+
+class Carried(NamedTuple):
+    """What goes from step to step, one row for each beam of each source."""
+
+    inputs: tuple[Float[Tensor, "rows before size"], ...]
+    """The last kernel - 1 inputs of each layer: zeros where there were none."""
+    attentions: tuple[State, ...]
+    """What each layer's attention carries itself: () for most."""
+    position: Int[Tensor, " rows"]
+
+
+class Asked(NamedTuple):
+    """What an attention is told beside its query, and what a caller wants to know of it."""
+
+    position: Int[Tensor, " rows"]
+    weights: bool
+    statistics: tuple[str, ...]
+
+
+class Layer(nn.Module):
+    """Mix the tokens so far, then look at the source."""
+
+    def __init__(self, size: int, embedding: int, source: int, kernel: int, attention: Make, dropout: float):
+        super().__init__()
+        self.gated = Gated(size, kernel, dropout)
+        self.cross = attention(embedding, source)
+        if self.cross is not None:
+            self.query = started(nn.Linear(size, embedding))
+            projects = isinstance(self.cross, MultiHead) and self.cross.size == size
+            self.fit = nn.Identity() if projects else started(nn.Linear(self.cross.size, size))
+
+    def convolve(
+        self, entered: Data, before: Float[Tensor, "rows before size"]
+    ) -> tuple[Data, Float[Tensor, "rows before size"]]:
+        """What the convolution makes of these inputs and those before them, and what it needs to go on."""
+        whole = torch.cat((before, entered), dim=1)
+        return self.gated(whole), whole[:, whole.shape[1] - before.shape[1] :]
+
+    def look(
+        self,
+        cross: Attention,
+        data: Data,
+        embedded: Float[Tensor, "rows time _"],
+        memory: Memory,
+        state: State,
+        asked: Asked,
+    ) -> Attended:
+        """Ask for what the data needs, knowing which token it stands at."""
+        return ask(cross, (self.query(data) + embedded) * HALF, memory, state, **asked._asdict())
+
+    def read(self, data: Data, context: Context, memory: Memory) -> Data:
+        """The data and what was found, which the number of places that it is a mean of has made small."""
+        scale = spread(places(memory).sqrt(), len(data))[..., None].to(context.dtype)
+        return (data + self.fit(context * scale)) * HALF
+
+    def leave(self, entered: Data, data: Data, context: Context | None, memory: Memory | None) -> Data:
+        """The data of the next layer, from what entered this one and what it found: each position for itself."""
+        if context is not None and memory is not None:
+            data = self.read(data, context, memory)
+        return (data + entered) * HALF
+
+
+class Convolution(nn.Module):
+    """Layers of causal gated convolutions, each with an attention to the source of its own.
+
+        g = E[y] √d + PE,   h⁰ = W g
+        u = gated(hˡ⁻¹),   d = (W_d u + g) √½,   c = attend(d),   hˡ = ((u + √m W_c c) √½ + hˡ⁻¹) √½,   logits = E W_o hᴺ + b
+
+    Gehring et al. 2017, section 3, eq. 1 and 2, https://arxiv.org/abs/1705.03122
+    m is the length of the source without its padding. What is read differs from what is compared where the encoder says so
+    (Encoded.values). A token sees (kernel - 1) · layers tokens before it. A state holds the last kernel - 1 inputs of each
+    layer, so that a step costs the same however long the target has become. The source may be read by any attention;
+    without one the source in one vector is added to every input. The highest attention may have a say in the output
+    (models/outcome.py), and `counterparts` tell one that points what it copies. What differs from the paper is said in the
+    encoder. Layer n is the submodule "n".
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        source: int,
+        size: int,
+        *,
+        embedding: int | None = None,
+        layers: int = 1,
+        kernel: int = 3,
+        attention: Make = partial(attention, "dot"),
+        positions: Positions | None = None,
+        tie: bool = True,
+        counterparts: Sequence[int] | None = None,
+        drop_embedding: float = 0.0,
+        drop_residual: float = 0.0,
+    ):
+        super().__init__()
+        embedding = embedding or size
+        positions = Sinusoidal(embedding) if positions is None else positions
+        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=positions, dropout=drop_embedding)
+        self.widen = started(nn.Linear(self.embedding.size, size), dropout=drop_embedding)
+        self.names = [str(number) for number in range(layers)]
+        for name in self.names:
+            self.add_module(name, Layer(size, self.embedding.size, source, kernel, attention, drop_residual))
+        self.attends = any(layer.cross is not None for layer in self.layers)
+        self.summary = None if self.attends else nn.Linear(source, size)
+        self.narrow = started(nn.Linear(size, embedding))
+        self.drop = nn.Dropout(drop_residual)
+        self.output = Output(embedding, vocabulary, embedding, tie)
+        sizes = {"state": size, "token": self.embedding.size, "vocabulary": vocabulary}
+        self.outcome = outcome(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        self.size, self.before = size, kernel - 1
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, from the lowest up."""
+        return [cast(Layer, self.get_submodule(name)) for name in self.names]
+
+    def remember(self, encoded: Encoded) -> Remembered:
+        """The source as each layer's attention reads it, or in one vector."""
+        if self.summary is not None:
+            return Remembered({}, summary=self.summary(summarise(encoded)))
+        crosses = {f"decoder.{name}.cross": layer.cross for name, layer in zip(self.names, self.layers, strict=True)}
+        memories = {name: cross.remember(encoded) for name, cross in crosses.items() if cross is not None}
+        return Remembered(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
+
+    def start(self, memory: Remembered) -> Carried:
+        """The state before the first token: nothing has entered any layer."""
+        memories = list(memory.memories.values())
+        like = memory.summary if self.summary is not None else memories[0].values
+        crosses = [layer.cross for layer in self.layers]
+        attentions = [() if cross is None else cross.start(memories[number]) for number, cross in enumerate(crosses)]
+        inputs = (like.new_zeros(len(like), self.before, self.size),) * len(self.names)
+        return Carried(inputs, tuple(attentions), torch.zeros(len(like), dtype=torch.long, device=like.device))
+
+    def step(self, token: Int[Tensor, " rows"], memory: Remembered, state: Carried, *, weights: bool = False) -> Step:
+        """One token for each row, and what follows from it."""
+        step = self.write(token[:, None], memory, state, weights=weights)
+        return step._replace(output=step.output[:, 0])
+
+    def forward(
+        self,
+        target: Int[Tensor, "batch time"],
+        memory: Remembered,
+        *,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+        own: float = 0.0,
+        draws: Float[Tensor, "batch time"] | None = None,
+        project: bool = True,
+    ) -> Step:
+        """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
+
+        Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
+        """
+        if own:
+            return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
+        return self.write(target, memory, self.start(memory), weights=weights, statistics=statistics, project=project)
+
+    def write(
+        self,
+        tokens: Int[Tensor, "rows time"],
+        memory: Remembered,
+        state: Carried,
+        *,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+        project: bool = True,
+    ) -> Step:
+        """Go on from a state by any number of tokens."""
+        embedded = self.embedding(tokens, state.position)
+        data = self.widen(embedded)
+        if self.summary is not None:
+            data = data + spread(memory.summary, len(tokens))[:, None]
+        inputs, attended, found = [], dict[str, Attended](), data
+        for number, layer in enumerate(self.layers):
+            name, highest = f"decoder.{number}.cross", number + 1 == len(self.names)
+            found, last = layer.convolve(self.drop(data), state.inputs[number])
+            inputs.append(last)
+            kept = memory.memories.get(name)
+            if layer.cross is not None and kept is not None:
+                asked = Asked(state.position, weights or (highest and self.outcome is not None), statistics)
+                attended[name] = layer.look(layer.cross, found, embedded, kept, state.attentions[number], asked)
+            if not highest:
+                data = layer.leave(data, found, attended[name].context if name in attended else None, kept)
+        output = self.say(data, found, embedded, attended, memory, project)
+        carried = tuple(look.state for look in attended.values()) or state.attentions
+        state = Carried(tuple(inputs), carried, state.position + tokens.shape[1])
+        return Step(output, state, shown(attended, weights))
+
+    def say(
+        self,
+        entered: Data,
+        data: Data,
+        embedded: Float[Tensor, "rows time _"],
+        attended: Mapping[str, Attended],
+        memory: Remembered,
+        project: bool,
+    ) -> Logits:
+        """The output of every position, from what its highest layer found or from what the attention makes of it."""
+        layer, name = self.layers[-1], f"decoder.{self.names[-1]}.cross"
+        kept, last = memory.memories.get(name), attended.get(name)
+
+        def logits(context: Context | None, entered: Data, data: Data) -> Logits:
+            narrow = self.drop(self.narrow(layer.leave(entered, data, context, kept)))
+            said: Logits = self.output(narrow, self.embedding.table.weight) if project else narrow
+            return said
+
+        if layer.cross is None or kept is None or last is None or self.outcome is None:
+            return logits(None if last is None else last.context, entered, data)
+        look = Look(layer.cross, kept, last, data, embedded, memory.tokens)
+        said: Logits = self.outcome(look, logits, entered, data)
+        return said
+
+
+def places(memory: Memory) -> Float[Tensor, "sources 1"]:
+    """How many places each source has: at least one, so that a source without any stays finite."""
+    if memory.keep is None:
+        return memory.values.new_full((len(memory.values), 1), memory.values.shape[2])
+    return memory.keep.sum(1, keepdim=True).clamp_min(1).to(memory.values.dtype)

@@ -1,0 +1,69 @@
+"""The convolutional encoder."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention.positions import Positions
+from regard.attention.positions.sinusoidal import Sinusoidal
+from regard.attention.types import Encoded
+from regard.data.batch import Padded
+from regard.models.embedding import Embedding
+from regard.models.gated import HALF, Gated, started
+
+
+class Convolution(nn.Module):
+    """Layers of gated convolutions: each token knows its neighbours, and with every layer more of them.
+
+        x = E[s] √d + PE,   h⁰ = W x,   hˡ = (gated(hˡ⁻¹) + hˡ⁻¹) √½,   z = W' hᴺ
+
+    Gehring et al. 2017, section 3, https://arxiv.org/abs/1705.03122
+    Compared is z, read is (z + x) √½: what stands at a place in its surroundings, and the token itself. Both are as wide as
+    the embedding, which `size`, the width of what comes out, therefore is. A token sees (kernel - 1) / 2 places further to
+    each side with every layer. Padding is set to zero before each convolution, so that it looks like the end.
+    Unlike the paper: the embedding is scaled, as the Transformer's is, there is no weight normalisation, and the encoder's
+    gradient is not divided by the number of attentions, which Adam would undo. The final state is the mean of z.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        size: int,
+        *,
+        embedding: int | None = None,
+        layers: int = 1,
+        kernel: int = 3,
+        positions: Positions | None = None,
+        drop_embedding: float = 0.0,
+        drop_residual: float = 0.0,
+    ):
+        super().__init__()
+        if kernel % 2 == 0:
+            raise ValueError(
+                f"a convolutional encoder needs an odd kernel, as many places to each side, got {kernel}; "
+                f"choose {kernel + 1}"
+            )
+        embedding = embedding or size
+        positions = Sinusoidal(embedding) if positions is None else positions
+        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=positions, dropout=drop_embedding)
+        self.size = self.embedding.size
+        self.widen = started(nn.Linear(self.size, size), dropout=drop_embedding)
+        self.layers = nn.ModuleList(Gated(size, kernel, drop_residual) for _ in range(layers))
+        self.narrow = started(nn.Linear(size, self.size))
+        self.drop = nn.Dropout(drop_residual)
+        self.side = kernel // 2
+
+    def forward(self, source: Padded) -> Encoded:
+        tokens, keep = source
+        hidden = ~keep[..., None]
+        embedded = self.embedding(tokens).masked_fill(hidden, 0.0)
+        data = self.widen(embedded)
+        for gated in self.layers:
+            data = (gated(self.around(self.drop(data.masked_fill(hidden, 0.0)))) + data) * HALF
+        data = self.narrow(data).masked_fill(hidden, 0.0)
+        mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
+        return Encoded(data, keep, (mean,), values=(data + embedded) * HALF, tokens=tokens)
+
+    def around(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch around size"]:
+        """The data with zeros before and after it, so that as much comes out of a convolution as went in."""
+        return F.pad(data, (0, 0, self.side, self.side))

@@ -1,0 +1,30 @@
+"""Mixtures of distributions, worked out in logarithms so that nothing small is lost."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def logarithm(shares: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """log a, and minus infinity where a share is 0; that share then gets no gradient, where the plain formula has NaN."""
+    some = shares > 0
+    return torch.where(some, shares, 1.0).log().masked_fill(~some, -math.inf)
+
+
+def mix(
+    logits: Float[Tensor, "rows time parts vocabulary"], shares: Float[Tensor, "rows time parts"]
+) -> Float[Tensor, "rows time vocabulary"]:
+    """The logarithm of several distributions, each taken for its share.
+
+        log p(y) = log Σ_n a_n softmax(logits_n)_y
+
+    A part whose share is 0 contributes nothing.
+    """
+    return (widened(logits).log_softmax(-1) + logarithm(shares)[..., None]).logsumexp(-2)
+
+
+def widened(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """At least single precision: half has no room for the logarithm of a probability near one."""
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))

@@ -1,0 +1,117 @@
+"""The cost of a prediction straight from what is projected onto the vocabulary: the logits of all tokens never exist.
+
+Logits are many times larger than all else that a batch needs. Here a few rows of them at a time are made, judged, turned
+into their own gradient and used up while they are still in the cache; only the gradients of the three inputs are kept.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+ROWS = {"cpu": 256}
+"""How many rows of logits are made at once: few enough for a cache; elsewhere as many as keep a GPU busy."""
+MANY = 4096
+
+
+class Cost(NamedTuple):
+    """Sums over all rows: what to minimise, and the plain cross-entropy and entropy for the log."""
+
+    total: Float[Tensor, ""]
+    nll: Float[Tensor, ""]
+    entropy: Float[Tensor, ""]
+
+
+def projected(
+    hidden: Float[Tensor, "rows size"],
+    weight: Float[Tensor, "vocabulary size"],
+    bias: Float[Tensor, " vocabulary"],
+    wanted: Int[Tensor, " rows"],
+    smoothing: float = 0.0,
+    confidence: float = 0.0,
+) -> Cost:
+    """Cross-entropy with label smoothing, less `confidence` times the entropy, of logits = hidden weightᵀ + bias.
+
+        Σ_t  -(1 - ε) log p(y_t) - ε / V Σ_v log p(v) + β Σ_v p(v) log p(v)
+
+    The same as `losses.cross_entropy` and `losses.entropy` of the logits; only `total` passes a gradient, and that once.
+    """
+    return Cost(*Projected.apply(hidden, weight, bias, wanted, smoothing, confidence))  # type: ignore[no-untyped-call]
+
+
+class Projected(torch.autograd.Function):
+    """Computes the gradients while it has the logits at hand, and hands them out when they are asked for."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, wanted: Tensor, smoothing: float, confidence: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        ctx.needed = ctx.needs_input_grad[:3]
+        kind = hidden.device.type
+        half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+        with torch.autocast(kind, enabled=False):
+            pass_ = Pass(hidden.to(half), weight.to(half), bias.float(), any(ctx.needed), smoothing, confidence)
+            rows = ROWS.get(kind, MANY)
+            for first in range(0, len(hidden), rows):
+                pass_.take(slice(first, first + rows), wanted[first : first + rows])
+        ctx.kinds = hidden.dtype, weight.dtype, bias.dtype
+        ctx.save_for_backward(pass_.d_hidden, pass_.d_weight, pass_.d_bias)
+        ctx.mark_non_differentiable(pass_.nll, pass_.entropy)
+        return pass_.total, pass_.nll, pass_.entropy
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, flowing: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        found = [
+            (each * flowing).to(kind) if needed else None
+            for each, kind, needed in zip(ctx.saved_tensors, ctx.kinds, ctx.needed, strict=True)
+        ]
+        return *found, None, None, None
+
+
+class Pass:
+    """One pass over the rows. Sums are taken in single precision or better, whatever the inputs are in."""
+
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, learns: bool, smoothing: float, confidence: float):
+        self.hidden, self.weight, self.bias, self.learns = hidden, weight, bias.to(_wide(hidden)), learns
+        self.smoothing, self.confidence = smoothing, confidence
+        wide = self.bias.dtype
+        self.total, self.nll, self.entropy = (hidden.new_zeros((), dtype=wide) for _ in range(3))
+        sizes = (hidden.shape, weight.shape, bias.shape) if learns else ((0,),) * 3
+        self.d_hidden = hidden.new_empty(sizes[0])
+        self.d_weight, self.d_bias = hidden.new_zeros(sizes[1], dtype=wide), hidden.new_zeros(sizes[2], dtype=wide)
+
+    def take(self, rows: slice, wanted: Int[Tensor, " some"]) -> None:
+        """Make the logits of some rows, judge them, and turn them into gradients in place."""
+        hidden, vocabulary = self.hidden[rows], len(self.bias)
+        logits = (hidden @ self.weight.mT).to(self.bias.dtype).add_(self.bias)
+        log = logits.sub_(logits.logsumexp(-1, keepdim=True))
+        right = log.gather(1, wanted[:, None])
+        nll = -right.sum()
+        self.nll += nll
+        self.total += (1 - self.smoothing) * nll
+        if self.smoothing:
+            self.total -= self.smoothing / vocabulary * log.sum()
+        share = log.exp() if self.confidence else log.exp_()
+        if self.confidence:
+            undecided = -(share * log).sum(-1, keepdim=True)
+            self.entropy += undecided.sum()
+            self.total -= self.confidence * undecided.sum()
+        if not self.learns:
+            return
+        slope = share * (1 + self.confidence * (log + undecided)) if self.confidence else share
+        if self.smoothing:
+            slope -= self.smoothing / vocabulary
+        slope.scatter_add_(1, wanted[:, None], slope.new_full((len(wanted), 1), self.smoothing - 1))
+        self.d_bias += slope.sum(0)
+        slope = slope.to(hidden.dtype)
+        torch.matmul(slope, self.weight, out=self.d_hidden[rows])
+        if slope.dtype == self.d_weight.dtype:
+            self.d_weight.addmm_(slope.mT, hidden)
+        else:
+            self.d_weight += slope.mT @ hidden
+
+
+def _wide(data: Tensor) -> torch.dtype:
+    return torch.promote_types(data.dtype, torch.float32)
