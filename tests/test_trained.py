@@ -120,7 +120,7 @@ def test_weights_of_another_model_are_refused(trained):
 
 
 def test_what_is_no_trained_model_is_told_as_such(tmp_path):
-    with pytest.raises(DamagedError, match="is no trained model: it has no manifest.json; give the directory that"):
+    with pytest.raises(DamagedError, match=r"is no trained model: it has no manifest.json; give the directory that"):
         regard.load(tmp_path)
     with pytest.raises(DamagedError, match="is no trained model: it is no directory"):
         regard.load(tmp_path / "nowhere")

@@ -165,10 +165,38 @@ def _group(cases: list[Case], *marks: Any) -> list[Any]:
 
 
 CORE = frozenset(
-    "additive bilinear concat concat_without_tanh cosine distance dot location scaled_dot "
-    "entmax entmax_at_1.3 entmax_that_learns identity sigmoid softmax sparsemax sum_to_one top_k "
-    "blocks causal causal_and_local causal_or_prefix dilated everywhere local not_causal others padding prefix "
-    "prefix_of_each_row".split()
+    [
+        "additive",
+        "bilinear",
+        "concat",
+        "concat_without_tanh",
+        "cosine",
+        "distance",
+        "dot",
+        "location",
+        "scaled_dot",
+        "entmax",
+        "entmax_at_1.3",
+        "entmax_that_learns",
+        "identity",
+        "sigmoid",
+        "softmax",
+        "sparsemax",
+        "sum_to_one",
+        "top_k",
+        "blocks",
+        "causal",
+        "causal_and_local",
+        "causal_or_prefix",
+        "dilated",
+        "everywhere",
+        "local",
+        "not_causal",
+        "others",
+        "padding",
+        "prefix",
+        "prefix_of_each_row",
+    ]
 )
 """Stages whose every combination is tried in every run; with the others, every two meet in every run and all in the soak."""
 

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 from regard.attention.types import Encoded, Memory
 from regard.lookup import names
 from regard.models.attentions import attention
-from regard.models.deferred import Looks
+from regard.models.deferred import Deferred
 
 KEEP = torch.tensor([[True, True, True], [True, False, False]])
 TIME = 4
@@ -15,7 +15,7 @@ TIME = 4
 def looked(made, memory, queries, deferred, weights=False, position=None):
     """The contexts of a loop in which every query depends on what was found before it."""
     state = made.start(memory)
-    looks = Looks(made, memory, state, TIME, torch.zeros(2, dtype=torch.long) if position is None else position, weights)
+    looks = Deferred(made, memory, state, TIME, torch.zeros(2, dtype=torch.long) if position is None else position, weights)
     if not deferred:
         looks.given, looks.memory = (), memory
     found = torch.zeros(2, made.size, dtype=torch.float64)
@@ -73,7 +73,7 @@ class Anything(nn.Module):
 )
 def test_what_does_not_follow_from_query_and_memory_alone_does_not_wait(options, made):
     kept = memory()
-    assert not Looks(
+    assert not Deferred(
         made, kept, made.start(kept), TIME, torch.zeros(2, dtype=torch.long), options.get("weights", False)
     ).given
 
@@ -81,14 +81,14 @@ def test_what_does_not_follow_from_query_and_memory_alone_does_not_wait(options,
 def test_what_is_drawn_does_not_wait_while_training():
     made = attention("additive", 4, 4)
     made.normalise = Anything()
-    assert not Looks(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
-    assert Looks(made.eval(), memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+    assert not Deferred(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+    assert Deferred(made.eval(), memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
 
 
 def test_nothing_waits_where_no_gradient_is_wanted_or_beams_share_a_memory():
     made = attention("additive", 4, 4)
-    assert not Looks(made, memory(grad=False), (), TIME, torch.zeros(2, dtype=torch.long), False).given
-    assert not Looks(made, memory(), (), 1, torch.zeros(2, dtype=torch.long), False).given
-    assert not Looks(made, memory(), (), TIME, torch.zeros(6, dtype=torch.long), False).given
+    assert not Deferred(made, memory(grad=False), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+    assert not Deferred(made, memory(), (), 1, torch.zeros(2, dtype=torch.long), False).given
+    assert not Deferred(made, memory(), (), TIME, torch.zeros(6, dtype=torch.long), False).given
     with torch.no_grad():
-        assert not Looks(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+        assert not Deferred(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given

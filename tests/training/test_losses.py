@@ -7,14 +7,15 @@ from safetensors.torch import load_file
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended
-from regard.config import Train
+from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Padded, shifted
+from regard.models.seq2seq import build
 from regard.training import loop
 from regard.training.experiment import Loss, Progress
 from regard.training.loop import train
 from regard.training.losses import Teacher, again, cross_entropy, entropy, likelihood, perplexity, taught, teach
 
-from .small import Copies, Network, Plain, experiment, fingerprint
+from .small import VOCABULARY, Copies, Network, Plain, experiment, fingerprint
 
 HALF = torch.tensor([[[0.0, 0.0], [0.0, math.log(3.0)], [7.0, -7.0]]])  # p = (1/2, 1/2), (1/4, 3/4), padding
 TARGET = Padded(torch.tensor([[0, 1, 0]]), torch.tensor([[True, True, False]]))
@@ -180,6 +181,25 @@ def test_draws_teach_the_score_and_cost_only_what_being_undecided_earns():
     model.zero_grad()
     teach(model, batch).total.backward()
     assert model.attention.score.v.weight.grad is None  # without a teacher of looks
+
+
+@pytest.mark.parametrize("name", ["additive+hard", "additive+gumbel"])
+@pytest.mark.parametrize("order", ["bahdanau", "luong"])
+def test_the_gradient_of_a_recurrent_decoder_is_that_of_what_was_drawn(name, order):
+    """It may not be put off and taken from other draws, as that of attentions that draw nothing is."""
+    kind = Model(size=8, attention=AttentionPart(name), order=order)
+    model, batch = build(kind, Dropout(embedding=0.0, residual=0.0), VOCABULARY, VOCABULARY, joint=False), Copies().batch(0)
+    found = []
+    for coverage in (0.0, 1e-30):  # weights that are asked for are never put off
+        torch.manual_seed(1)
+        teacher = Teacher(Train(coverage=coverage), model)
+        model.zero_grad()
+        torch.manual_seed(2)
+        teacher(model, batch, Progress(0, 1)).total.backward()
+        found.append({path: parameter.grad for path, parameter in model.named_parameters()})
+    assert all(each is not None for each in found[0].values())
+    for path, gradient in found[0].items():
+        torch.testing.assert_close(gradient, found[1][path], msg=lambda text, path=path: f"{path}: {text}")
 
 
 def test_nothing_is_drawn_and_nothing_paid_in_evaluation():

@@ -19,7 +19,7 @@ class Reading(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, look: "Looks", keys: Tensor, values: Tensor) -> Tensor:
+    def forward(ctx: Any, look: "Deferred", keys: Tensor, values: Tensor) -> Tensor:
         ctx.look = look
         ctx.save_for_backward(keys, values)
         return values.new_zeros(look.time, len(values), look.cross.size)
@@ -36,7 +36,7 @@ class Reading(torch.autograd.Function):
         return None, *found
 
 
-class Looks:
+class Deferred:
     """The looks of a loop at one memory, one for each step, taken in order."""
 
     def __init__(

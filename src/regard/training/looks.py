@@ -141,4 +141,4 @@ class Looks(nn.Module):
 def drawing(model: nn.Module) -> dict[str, int]:
     """The attentions of a model that draw where they look, by name, with the width of what they find."""
     attentions = ((name, each) for name, each in model.named_modules() if isinstance(each, Attention))
-    return {name: each.size for name, each in attentions if getattr(each.normalise, "draws", False)}
+    return {name: each.size for name, each in attentions if getattr(each.normalise, "rewarded", False)}

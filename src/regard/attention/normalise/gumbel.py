@@ -23,6 +23,7 @@ class Gumbel(nn.Module):
     """
 
     sums_to_one: ClassVar[bool] = True
+    random: ClassVar[bool] = True
 
     def __init__(self, tau: float = 1.0):
         super().__init__()

@@ -24,8 +24,10 @@ class Hard(nn.Module):
     """
 
     sums_to_one: ClassVar[bool] = True
-    draws: ClassVar[bool] = True
-    """That it draws, and learns from rewards for what it drew: a loss that pays them asks."""
+    random: ClassVar[bool] = True
+    """Whether two calls may differ while training."""
+    rewarded: ClassVar[bool] = True
+    """Whether it learns from rewards for what it drew; the loss that pays them asks."""
 
     def __init__(self) -> None:
         super().__init__()

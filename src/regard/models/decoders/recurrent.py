@@ -16,7 +16,7 @@ from regard.models.attentions import Make, attention
 from regard.models.cells import STATES, Repeated, Stack, layer, run, stacked
 from regard.models.decoders import Output, Remembered, shown, spread
 from regard.models.decoders.self_decoding import write_alone
-from regard.models.deferred import Looks
+from regard.models.deferred import Deferred
 from regard.models.dropout import Drop
 from regard.models.embedding import Embedding
 from regard.models.encoders import summary as summarise
@@ -238,7 +238,7 @@ class Recurrent(nn.Module):
         """Look with the state before the step; what is found enters the step."""
         time = embedded.shape[1]
         stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
-        looks = Looks(cross, memory, state.attention, time, state.position, weights)
+        looks = Deferred(cross, memory, state.attention, time, state.position, weights)
         tops = [stack.advance(place, looks(place, stack.top)) for place in range(time)]
         attended, top = join(looks.found), torch.stack(tops, dim=1)
         readout = self.read(top, attended.context, embedded)
@@ -251,7 +251,7 @@ class Recurrent(nn.Module):
         rows, time, _ = embedded.shape
         stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
         reads = Repeated(self.readout.bias.expand(time, rows, -1), self.readout.weight)
-        looks = Looks(cross, memory, state.attention, time, state.position, weights)
+        looks = Deferred(cross, memory, state.attention, time, state.position, weights)
         tops, found, fed = [], [], state.fed
         for place in range(time):
             tops.append(stack.advance(place, fed))
