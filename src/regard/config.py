@@ -84,7 +84,10 @@ class Model:
     heads: int = 4
     feedforward: int | None = None
     norm: Literal["pre", "post"] = "pre"
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    self_attention: str = "scaled_dot"
+    """How a Transformer's layers look at themselves: a score, a normaliser or a scope, or several joined by +."""
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """What embeddings know of their places; none where the self-attention knows: rotary, alibi, relative, t5."""
     join: Literal["add", "concat"] = "add"
     tie: bool = True
     """The decoder's output layer shares the embedding of its input; with a joint vocabulary the encoder does too."""

@@ -68,7 +68,7 @@ def every(kind: str) -> list[type[Any]]:
     return [find(name, kind) for name in names(kind)]
 
 
-def build(what: Any, kind: str, **sizes: int) -> Any:
+def build(what: Any, kind: str, **sizes: Any) -> Any:
     """A stage from its name, its class, or itself.
 
     A name or a class is built with those of `sizes` that its constructor has a place for; what is already built is

@@ -57,6 +57,13 @@ def test_a_setting_that_counts_is_taken(chosen):
     heeded([chosen], DEFAULT)
 
 
+def test_what_teaches_draws_needs_draws():
+    learned = replace(DEFAULT.train, baseline="learned")
+    heeded([replace(config("additive+hard"), train=learned)], DEFAULT)
+    with pytest.raises(ConfigError, match=r"train.baseline=learned would change nothing: it needs an attention that draws"):
+        heeded([replace(config("additive"), train=learned)], DEFAULT)
+
+
 def test_a_default_of_the_task_itself_is_no_mistake():
     heeded([config(cell="gru", **TRANSFORMER)], config(cell="gru"))
 

@@ -12,7 +12,7 @@ from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.local import Local
 from regard.lookup import names
-from regard.models.attentions import attention, both, mechanism, parts
+from regard.models.attentions import attention, both, mechanism, parts, self_attention
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,32 @@ def test_heads_must_divide_the_size():
         attention("transformer", 8, 8, heads=3)
     with pytest.raises(ValueError, match="got size 8 and 0 heads"):
         mechanism("transformer", 8, 8, 0, {"size": None})
+
+
+def test_self_attention_has_heads_of_any_score_under_a_scope_of_its_own():
+    made = self_attention("rotary+sparsemax+local", 8, 2, dropout=0.25, scope="causal")
+    assert (type(made.score).__name__, made.normalise, made.scope) == ("Rotary", Sparsemax(), Causal() & Local())
+    assert (made.heads, made.dropout) == (2, 0.25)
+    assert type(self_attention("sparsemax", 8, 2).score).__name__ == "ScaledDot"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("luong", "self-attention is made of stages, and 'luong' is a mechanism; name a score"),
+        ("dot+hard", "'dot\\+hard' draws where it looks, which only an attention to the source is taught to do"),
+    ],
+)
+def test_self_attention_of_what_cannot_be_is_refused(name, text):
+    with pytest.raises(ValueError, match=text):
+        self_attention(name, 8, 2)
+
+
+def test_a_transformer_takes_any_score_in_its_heads():
+    assert type(attention("transformer+rotary", 8, 8, heads=2).score).__name__ == "Rotary"
+
+
+def test_no_source_is_longer_than_the_limit():
+    made = attention("location", 4, 4, limit=3)
+    with pytest.raises(ValueError, match="Location was made for at most 3 keys, got 4"):
+        made.remember(torch.randn(1, 4, 4))

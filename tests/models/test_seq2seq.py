@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from regard.attention import Attention
 from regard.config import AttentionPart, Dropout, Model
-from regard.data.batch import Padded
+from regard.data.batch import Padded, pad
 from regard.decoding.beam import beam
 from regard.models.seq2seq import build
 from regard.models.types import Decoder, Encoder, repeat, select
@@ -277,3 +277,26 @@ def test_a_transformer_starts_by_xavier_and_recurrent_cells_small():
         assert 0.9 * bound < module.weight.abs().max() <= bound
         assert module.bias.abs().sum() == 0
     assert model.encoder.layers[0].weight_hh_l0.abs().max() <= 32**-0.5
+
+
+@pytest.mark.parametrize("looks", ["rotary", "alibi", "relative", "t5", "transformer_xl", "additive+sparsemax+local"])
+def test_a_transformer_looks_at_itself_by_any_score_step_by_step_as_all_at_once(looks):
+    options = {"encoder": "transformer", "decoder": "transformer", "self_attention": looks, "positions": "none"}
+    model = build(Model(size=8, heads=2, layers=2, **options), Dropout(), 9, 9, joint=False).eval()
+    assert model.encoder.embedding.positions is None
+    source, target = pad([[4, 5, 6, 2], [7, 2]]), torch.tensor([[1, 4, 5], [1, 6, 7]])
+    memory = model.encode(source)
+    state, outputs = model.decoder.start(memory), []
+    for place in range(3):
+        step = model.decoder.step(target[:, place], memory, state)
+        state = step.state
+        outputs.append(step.output)
+    torch.testing.assert_close(torch.stack(outputs, 1), model(source, target).output)
+
+
+def test_what_learns_something_for_each_position_has_room_for_the_longest():
+    options = {"encoder": "transformer", "decoder": "transformer", "positions": "learned"}
+    config = Model(size=8, heads=2, attention=AttentionPart("location"), **options)
+    model = build(config, Dropout(), 9, 9, joint=False, longest=(5, 7))
+    assert (model.encoder.embedding.positions.limit, model.decoder.embedding.positions.limit) == (5, 7)
+    assert model.get_submodule("decoder.0.cross").score.limit == 5

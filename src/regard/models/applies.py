@@ -29,6 +29,10 @@ def _has_heads(model: Model) -> bool:
     return "mechanisms" in named and takes(named["mechanisms"], "heads")
 
 
+def _draws(model: Model) -> bool:
+    return "hard" in model.attention.name.split("+")
+
+
 def _recurrent_look(model: Model) -> bool:
     return model.decoder == "recurrent" and _attends(model)
 
@@ -48,12 +52,17 @@ RULES = {
     ),
     "model.heads": Rule(_any("transformer"), "a transformer encoder or decoder (an attention has model.attention.heads)"),
     "model.feedforward": Rule(_any("transformer"), "a transformer encoder or decoder"),
+    "model.self_attention": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.norm": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.positions": Rule(_any("transformer", "convolution"), "a transformer or convolution encoder or decoder"),
     "model.join": Rule(_any("transformer", "convolution"), "a transformer or convolution encoder or decoder"),
     "model.kernel": Rule(_any("convolution"), "a convolution encoder or decoder"),
     "model.attention.heads": Rule(_has_heads, "an attention that has several heads, such as transformer"),
     "model.attention.size": Rule(_attends, "an attention"),
+    "train.baseline": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
+    "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
+    "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
+    "train.coverage": Rule(_attends, "an attention"),
     "dropout.attention": Rule(
         lambda model: _attends(model) or _any("transformer")(model), "an attention, or a transformer encoder or decoder"
     ),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from regard import lookup
+from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
 from regard.attention.scope import Scope
 from regard.attention.scope.everywhere import Everywhere
@@ -46,6 +47,27 @@ def attention(
     if "mechanisms" in named:
         return mechanism(named["mechanisms"], query, key, heads, options)
     return Attention(query, key, **options)
+
+
+def self_attention(
+    name: str, size: int, heads: int, *, dropout: float = 0.0, scope: str = "everywhere", limit: int = 1024
+) -> MultiHead:
+    """The heads with which a Transformer's layer looks at itself: a score, normaliser or scope, or several joined by +."""
+    named = parts(name)
+    if "mechanisms" in named:
+        raise ValueError(
+            f"self-attention is made of stages, and {named['mechanisms']!r} is a mechanism; "
+            "name a score, a normaliser or a scope, such as rotary or alibi+local"
+        )
+    chosen: dict[str, Any] = {kind: named[kind] for kind in ("score", "normalise") if kind in named}
+    where = both(scope, named.get("scope", "everywhere"))
+    made = MultiHead(size, heads=heads, scope=where, dropout=dropout, limit=limit, **chosen)
+    if getattr(made.normalise, "rewarded", False):
+        raise ValueError(
+            f"{name!r} draws where it looks, which only an attention to the source is taught to do; "
+            "use gumbel, whose gradient passes through, or a normaliser that draws nothing"
+        )
+    return made
 
 
 def parts(name: str) -> dict[str, str]:

@@ -55,9 +55,11 @@ def build(
     target_size: int,
     joint: bool,
     counterparts: Sequence[int] | None = None,
+    longest: tuple[int, int] = (1024, 1024),
 ) -> Seq2Seq:
     """The network that a config describes, for vocabularies of these sizes; `joint`: they are one and the same.
 
+    `longest` are the most tokens of a source and of a target, for parts that learn something for each position.
     `counterparts` are for an attention that copies: the target's number of each source number, or -1. Without them equal
     numbers are equal tokens.
     """
@@ -67,8 +69,8 @@ def build(
         raise ValueError(
             f"counterparts need a target token, or -1, for each of {source_size} source tokens, got {len(counterparts)}"
         )
-    encoder = build_encoder(model, dropout, source_size)
-    decoder = build_decoder(model, dropout, encoder.size, target_size, counterparts)
+    encoder = build_encoder(model, dropout, source_size, longest[0])
+    decoder = build_decoder(model, dropout, encoder.size, target_size, counterparts, longest)
     for part in (encoder, decoder):
         if isinstance(part, TransformerEncoder | TransformerDecoder):
             initialise(part)
@@ -78,7 +80,7 @@ def build(
 
 
 def build_encoder(
-    model: Model, dropout: Dropout, vocabulary: int
+    model: Model, dropout: Dropout, vocabulary: int, longest: int = 1024
 ) -> RecurrentEncoder | ConvolutionEncoder | TransformerEncoder:
     """The encoder that a config describes."""
     if model.encoder == "recurrent":
@@ -99,21 +101,28 @@ def build_encoder(
             f"reverse_source needs the recurrent encoder, got the {model.encoder}, which reads in no order; drop one"
         )
     if model.encoder == "convolution":
-        return ConvolutionEncoder(vocabulary, model.size, kernel=model.kernel, **placed(model, dropout))
-    return TransformerEncoder(vocabulary, model.size, **shared(model, dropout))
+        return ConvolutionEncoder(vocabulary, model.size, kernel=model.kernel, **placed(model, dropout, longest))
+    return TransformerEncoder(vocabulary, model.size, **shared(model, dropout, longest))
 
 
 def build_decoder(
-    model: Model, dropout: Dropout, source: int, vocabulary: int, counterparts: Sequence[int] | None = None
+    model: Model,
+    dropout: Dropout,
+    source: int,
+    vocabulary: int,
+    counterparts: Sequence[int] | None = None,
+    longest: tuple[int, int] = (1024, 1024),
 ) -> RecurrentDecoder | ConvolutionDecoder | TransformerDecoder:
     """The decoder that a config describes, for an encoder of size `source`."""
     named = model.attention
-    make = partial(attention, named.name, heads=named.heads, size=named.size, dropout=dropout.attention)
+    options: dict[str, Any] = {"heads": named.heads, "size": named.size, "dropout": dropout.attention}
+    make = partial(attention, named.name, limit=longest[0], **options)
     every: dict[str, Any] = {"attention": make, "tie": model.tie, "counterparts": counterparts}
     if model.decoder == "transformer":
-        return TransformerDecoder(vocabulary, source, model.size, **every, **shared(model, dropout))
+        return TransformerDecoder(vocabulary, source, model.size, **every, **shared(model, dropout, longest[1]))
     if model.decoder == "convolution":
-        return ConvolutionDecoder(vocabulary, source, model.size, kernel=model.kernel, **every, **placed(model, dropout))
+        known = every | placed(model, dropout, longest[1])
+        return ConvolutionDecoder(vocabulary, source, model.size, kernel=model.kernel, **known)
     return RecurrentDecoder(
         vocabulary,
         source,
@@ -132,23 +141,27 @@ def build_decoder(
     )
 
 
-def shared(model: Model, dropout: Dropout) -> dict[str, Any]:
+def shared(model: Model, dropout: Dropout, longest: int) -> dict[str, Any]:
     """What both halves of a Transformer are told."""
-    return placed(model, dropout) | {
+    return placed(model, dropout, longest) | {
         "heads": model.heads,
+        "self_attention": model.self_attention,
         "inner": model.feedforward,
         "norm": model.norm,
         "drop_attention": dropout.attention,
     }
 
 
-def placed(model: Model, dropout: Dropout) -> dict[str, Any]:
-    """What all halves are told whose embeddings know their positions."""
-    positions: type[Positions] = lookup.find(model.positions, "positions")
+def placed(model: Model, dropout: Dropout, longest: int) -> dict[str, Any]:
+    """What all halves are told whose embeddings know their positions, of which there are `longest`."""
+    sizes = {"size": model.embedding or model.size, "join": model.join, "limit": longest}
+    positions: Positions | None = None
+    if model.positions != "none":
+        positions = lookup.build(model.positions, "positions", **sizes)
     return {
         "embedding": model.embedding,
         "layers": model.layers,
-        "positions": positions(model.embedding or model.size, model.join),
+        "positions": positions,
         "drop_embedding": dropout.embedding,
         "drop_residual": dropout.residual,
     }

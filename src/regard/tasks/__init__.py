@@ -105,7 +105,9 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
     """The model that a config describes, for the vocabularies of a codec."""
     sizes = codec.source.size, codec.target.size
     counterparts = None if codec.joint else codec.counterparts()
-    return seq2seq.build(config.model, config.dropout, *sizes, joint=config.data.joint, counterparts=counterparts)
+    data, search = config.data, config.search
+    longest = data.longest_source, max(data.longest_target, search.length + 1)
+    return seq2seq.build(config.model, config.dropout, *sizes, data.joint, counterparts, longest)
 
 
 def evaluate(config: TextConfig, model: nn.Module, valid: Sequence[Example]) -> dict[str, float]:

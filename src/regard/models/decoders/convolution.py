@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard import lookup
 from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
 from regard.attention.positions import Positions
-from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.models.asking import ask
 from regard.models.attentions import Make, attention
@@ -114,7 +114,7 @@ class Convolution(nn.Module):
         layers: int = 1,
         kernel: int = 3,
         attention: Make = partial(attention, "dot"),
-        positions: Positions | None = None,
+        positions: Positions | str | None = "sinusoidal",
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
         drop_embedding: float = 0.0,
@@ -122,8 +122,8 @@ class Convolution(nn.Module):
     ):
         super().__init__()
         embedding = embedding or size
-        positions = Sinusoidal(embedding) if positions is None else positions
-        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=positions, dropout=drop_embedding)
+        placed = lookup.build(positions, "positions", size=embedding)
+        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
         self.widen = started(nn.Linear(self.embedding.size, size), dropout=drop_embedding)
         self.names = [str(number) for number in range(layers)]
         for name in self.names:

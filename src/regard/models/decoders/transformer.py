@@ -7,12 +7,12 @@ from typing import NamedTuple, cast
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard import lookup
 from regard.attention.heads import MultiHead
 from regard.attention.positions import Positions
-from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.models.asking import ask
-from regard.models.attentions import Make, attention
+from regard.models.attentions import Make, attention, self_attention
 from regard.models.decoders import Output, Remembered, shown, spread
 from regard.models.decoders.self_decoding import write_alone
 from regard.models.embedding import Embedding
@@ -53,12 +53,13 @@ class Layer(nn.Module):
         heads: int,
         inner: int,
         attention: Make,
+        looks: str,
         norm: str,
         drop_residual: float,
         drop_attention: float,
     ):
         super().__init__()
-        self.self = MultiHead(size, heads=heads, scope="causal", dropout=drop_attention)
+        self.self = self_attention(looks, size, heads, dropout=drop_attention, scope="causal")
         self.around_self = Residual(size, norm, drop_residual)
         self.cross = attention(size, source)
         if self.cross is not None:
@@ -112,8 +113,9 @@ class Transformer(nn.Module):
         heads: int = 4,
         inner: int | None = None,
         attention: Make = partial(attention, "transformer"),
+        self_attention: str = "scaled_dot",
         norm: str = "pre",
-        positions: Positions | None = None,
+        positions: Positions | str | None = "sinusoidal",
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
         drop_embedding: float = 0.0,
@@ -122,11 +124,11 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         embedding = embedding or size
-        positions = Sinusoidal(embedding) if positions is None else positions
-        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=positions, dropout=drop_embedding)
+        placed = lookup.build(positions, "positions", size=embedding)
+        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
-        options = attention, norm, drop_residual, drop_attention
+        options = attention, self_attention, norm, drop_residual, drop_attention
         for name in self.names:
             self.add_module(name, Layer(size, source, heads, inner or 4 * size, *options))
         self.attends = any(layer.cross is not None for layer in self.layers)

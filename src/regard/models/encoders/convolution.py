@@ -4,8 +4,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard import lookup
 from regard.attention.positions import Positions
-from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
 from regard.models.embedding import Embedding
@@ -33,7 +33,7 @@ class Convolution(nn.Module):
         embedding: int | None = None,
         layers: int = 1,
         kernel: int = 3,
-        positions: Positions | None = None,
+        positions: Positions | str | None = "sinusoidal",
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
     ):
@@ -44,8 +44,8 @@ class Convolution(nn.Module):
                 f"choose {kernel + 1}"
             )
         embedding = embedding or size
-        positions = Sinusoidal(embedding) if positions is None else positions
-        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=positions, dropout=drop_embedding)
+        placed = lookup.build(positions, "positions", size=embedding)
+        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
         self.size = self.embedding.size
         self.widen = started(nn.Linear(self.size, size), dropout=drop_embedding)
         self.layers = nn.ModuleList(Gated(size, kernel, drop_residual) for _ in range(layers))

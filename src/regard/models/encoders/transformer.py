@@ -3,11 +3,11 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attention.heads import MultiHead
+from regard import lookup
 from regard.attention.positions import Positions
-from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
+from regard.models.attentions import self_attention
 from regard.models.embedding import Embedding
 from regard.models.residual import Residual, feedforward
 
@@ -17,9 +17,11 @@ Data = Float[Tensor, "batch time size"]
 class Layer(nn.Module):
     """Every token looks at all others, then thinks for itself."""
 
-    def __init__(self, size: int, heads: int, inner: int, norm: str, drop_residual: float, drop_attention: float):
+    def __init__(
+        self, size: int, heads: int, inner: int, looks: str, norm: str, drop_residual: float, drop_attention: float
+    ):
         super().__init__()
-        self.self = MultiHead(size, heads=heads, dropout=drop_attention)
+        self.self = self_attention(looks, size, heads, dropout=drop_attention)
         self.around_self = Residual(size, norm, drop_residual)
         self.feedforward = feedforward(size, inner)
         self.around_feedforward = Residual(size, norm, drop_residual)
@@ -49,20 +51,21 @@ class Transformer(nn.Module):
         layers: int = 1,
         heads: int = 4,
         inner: int | None = None,
+        self_attention: str = "scaled_dot",
         norm: str = "pre",
-        positions: Positions | None = None,
+        positions: Positions | str | None = "sinusoidal",
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         drop_attention: float = 0.0,
     ):
         super().__init__()
         embedding = embedding or size
-        positions = Sinusoidal(embedding) if positions is None else positions
-        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=positions, dropout=drop_embedding)
+        placed = lookup.build(positions, "positions", size=embedding)
+        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
         for name in self.names:
-            self.add_module(name, Layer(size, heads, inner or 4 * size, norm, drop_residual, drop_attention))
+            self.add_module(name, Layer(size, heads, inner or 4 * size, self_attention, norm, drop_residual, drop_attention))
         self.norm = nn.LayerNorm(size) if norm == "pre" else nn.Identity()
         self.size = size
 
