@@ -1,0 +1,184 @@
+"""Memory networks: read a memory several times, each time with what was found before."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention.attend import last, read
+from regard.attention.module import Attention
+from regard.attention.normalise.marginal import Marginal
+from regard.attention.per_head import PerHead, each_head
+from regard.attention.scope import Offset, Scope
+from regard.attention.scope.padding import Padding
+from regard.attention.score import fits
+from regard.attention.types import Attended, Encoded, Memory, Sampled, State
+
+
+class Hop(NamedTuple):
+    """One read: the question u, and the answer o with its weights."""
+
+    question: Float[Tensor, "batch queries size"]
+    answer: Attended
+
+
+class MemoryNetwork(Attention):
+    """Ask a memory, add the answer to the question, and ask again: facts that only lead to each other are found.
+
+        m_i = A_k x_i + T_A(i),    c_i = C_k x_i + T_C(i)                  the memory of hop k
+        u_1 = B q,    o_k = Σ_i softmax_i(u_kᵀ m_i) c_i
+        u_{k+1} = u_k + o_k        adjacent tying:   A_{k+1} = C_k
+        u_{k+1} = H u_k + o_k      layerwise tying:  one A and one C for all hops
+
+    Sukhbaatar et al. 2015, sections 2.1, 2.2 and 4.1, https://arxiv.org/abs/1503.08895
+    The context is u after the last hop, o + u, from which the paper predicts, and so more than weights @ values. Hops stand
+    in the axis of heads: weights are (batch, hops, queries, keys). T, learned unless temporal=False, tells how many places
+    lie behind place i, so that 0 is the latest; no memory may be longer than `limit`. The paper's linear start is
+    normalise="identity" to begin with. `sentences` makes a memory out of words. Unlike the paper, B is not tied to A, nor
+    the output to C, since a query and an output have sizes of their own here.
+    Cost: hops times that of Dot.
+    """
+
+    def __init__(
+        self,
+        query: int,
+        key: int | None = None,
+        *,
+        size: int | None = None,
+        hops: int = 3,
+        tying: str = "adjacent",
+        temporal: bool = True,
+        limit: int = 128,
+        normalise: Any = "softmax",
+        scope: Any = "everywhere",
+        dropout: float = 0.0,
+        impl: str = "auto",
+    ):
+        if hops < 1:
+            raise ValueError(f"MemoryNetwork needs at least one hop, got {hops}")
+        if tying not in ("adjacent", "layerwise"):
+            raise ValueError(f"tying needs to be 'adjacent' or 'layerwise', got {tying!r}")
+        super().__init__(query, key, score="dot", normalise=normalise, scope=scope, dropout=dropout, impl=impl)
+        self.source, self.size = key or query, size or query
+        self.hops = self.heads = hops
+        self.limit = limit
+        if isinstance(self.normalise, Marginal):
+            raise ValueError(
+                "MemoryNetwork adds what it reads to its question, so that no key has a context of its own to weigh; "
+                "use softmax or hard"
+            )
+        sets = hops + 1 if tying == "adjacent" else 2
+        self.query = nn.Linear(query, self.size, bias=False)  # B
+        self.embed = PerHead(self.source, self.size, sets)  # A is all but the last set, C all but the first
+        self.T = nn.Parameter(0.1 * torch.randn(sets, limit, self.size)) if temporal else None
+        self.H = nn.Identity() if tying == "adjacent" else nn.Linear(self.size, self.size, bias=False)
+
+    def remember(
+        self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
+    ) -> Memory:
+        """The memory as each hop compares and reads it, hops side by side in the axis of heads."""
+        plain = super().remember(encoded, values, first)
+        for data in plain[:2]:
+            fits("MemoryNetwork", "key", self.source, data.shape[-1])
+        age = self.age(plain)
+        keys, values = self.embedded(plain.keys, slice(None, -1), age), self.embedded(plain.values, slice(1, None), age)
+        return Memory(keys, values, plain.keep)
+
+    def embedded(
+        self, data: Float[Tensor, "batch 1 keys key"], sets: slice, age: Int[Tensor, "#batch keys"]
+    ) -> Float[Tensor, "batch hops keys size"]:
+        """A x + T_A or C x + T_C, for every hop; hops that share a matrix share its product too."""
+        found = each_head(data, self.embed.weight[sets])
+        if self.T is not None:
+            found = found + self.T[sets][:, age].transpose(0, 1)
+        return found.expand(-1, self.hops, -1, -1)
+
+    def age(self, memory: Memory) -> Int[Tensor, "#batch keys"]:
+        """How many places that hold something lie behind each place."""
+        places = memory.keys.shape[2]
+        if self.T is not None and places > self.limit:
+            raise ValueError(
+                f"MemoryNetwork was made for at most {self.limit} places, got {places}; build it with limit={places}, "
+                "or with temporal=False"
+            )
+        if memory.keep is None:
+            return torch.arange(places - 1, -1, -1, device=memory.keys.device)[None]
+        return (memory.keep.flip(1).cumsum(1).flip(1) - 1).clamp_min(0)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch queries query"],
+        memory: Memory,
+        state: State = (),
+        *,
+        offset: Offset | None = None,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+    ) -> Attended:
+        """Ask as often as there are hops."""
+        self.check(query, memory, statistics)
+        hops = self.walk(query, memory, offset=offset, weights=weights, statistics=statistics)
+        answers = [hop.answer for hop in hops]
+        found = self.H(hops[-1].question) + answers[-1].context[:, 0]
+        sampled = [answer.sampled for answer in answers if answer.sampled is not None]
+        return Attended(
+            self.silenced(found, memory, offset),
+            torch.cat([answer.weights for answer in answers if answer.weights is not None], dim=1) if weights else None,
+            {name: torch.cat([answer.statistics[name] for answer in answers], dim=1) for name in answers[0].statistics},
+            state,
+            Sampled(*(torch.cat(each, dim=1) for each in zip(*sampled, strict=True))) if sampled else None,
+        )
+
+    def walk(self, query: Float[Tensor, "batch queries query"], memory: Memory, **asked: Any) -> list[Hop]:
+        """Every hop: score, normalise and combine, with a question that the hop before has changed."""
+        hops: list[Hop] = []
+        question = self.query(query)
+        for hop in range(self.hops):
+            if hops:
+                question = self.H(question) + hops[-1].answer.context[:, 0]
+            answer = read(
+                question[:, None],
+                Memory(memory.keys[:, hop : hop + 1], memory.values[:, hop : hop + 1]),
+                score=self.score,
+                normalise=self.normalise,
+                scope=self.visible(memory),
+                dropout=self.dropout if self.training else 0.0,
+                impl=self.impl,
+                **asked,
+            )
+            hops.append(Hop(question, answer))
+        return hops
+
+    def visible(self, memory: Memory) -> Scope:
+        """The scope, and what of the memory is really there."""
+        scope: Scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
+        return scope
+
+    def silenced(
+        self, found: Float[Tensor, "batch queries size"], memory: Memory, offset: Offset | None
+    ) -> Float[Tensor, "batch queries size"]:
+        """Zeros for a question that may see nothing of the memory, which would otherwise be its own answer."""
+        (batch, queries, _), keys = found.shape, memory.keys.shape[2]
+        offset = last(queries, keys) if offset is None else offset
+        allowed = self.visible(memory).allowed(batch, 1, queries, keys, offset, found.device)
+        return found if allowed is None else found.masked_fill(~allowed.any(-1)[:, 0, :, None], 0.0)
+
+
+def sentences(
+    words: Float[Tensor, "batch sentences words dim"], keep: Bool[Tensor, "batch sentences words"] | None = None
+) -> Encoded:
+    """A source of one vector a sentence, from the words of each, in which the order of the words still counts.
+
+        x_i = Σ_j l_j ∘ w_ij,    l_kj = (1 - j/J) - (k/d) (1 - 2j/J)
+
+    with J words in the sentence and d numbers in a word, both counted from 1: position encoding, Sukhbaatar et al. 2015,
+    section 4.1. `keep` is True where there is a word; a sentence without one is padding. Unlike the paper, l weighs a word
+    before A embeds it.
+    """
+    keep = torch.ones_like(words[..., 0], dtype=torch.bool) if keep is None else keep
+    dim = words.shape[-1]
+    j = (keep.cumsum(-1) / keep.sum(-1, keepdim=True).clamp_min(1))[..., None].to(words.dtype)
+    k = torch.arange(1, dim + 1, device=words.device, dtype=words.dtype) / dim
+    weighed = words.masked_fill(~keep[..., None], 0.0) * ((1 - j) - k * (1 - 2 * j))
+    return Encoded(weighed.sum(2), keep.any(-1))

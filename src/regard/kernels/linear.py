@@ -1,0 +1,158 @@
+"""Attention in linear time: attend(score=FeatureMap, normalise=SumToOne(), scope=any of Everywhere, Padding, Causal).
+
+A share in proportion to φ(q)ᵀφ(k) lets the products change places, so that keys and values meet first:
+
+    Σ_k φ(q)ᵀφ(k) v / Σ_k φ(q)ᵀφ(k) = φ(q)ᵀ (Σ_k φ(k) vᵀ) / φ(q)ᵀ (Σ_k φ(k))
+
+Everywhere, both sums are the same for all queries. Under a causal scope they grow from query to query: they are kept at the
+beginning of each chunk of positions, and inside its own chunk a query meets its keys one by one. Everything is in single
+precision at least, since sums over all keys lose their small terms in half.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.attention.normalise import widen
+from regard.attention.normalise.sum_to_one import SumToOne
+from regard.attention.per_head import spread
+from regard.attention.scope import And, Scope
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.padding import Padding
+from regard.attention.score import places
+from regard.attention.score.feature_map import FeatureMap
+from regard.attention.statistics import sweep
+from regard.attention.types import Attended, Request
+
+CHUNK = 64
+"""Positions whose queries and keys meet one by one; sums are kept once for each chunk."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    if type(request.score) is not FeatureMap:
+        return f"needs FeatureMap, got {type(request.score).__name__}"
+    normalise: object = request.normalise
+    if type(normalise) is not SumToOne:
+        return f"needs SumToOne, got {type(normalise).__name__}"
+    if request.query.shape[-1] != request.keys.shape[-1]:
+        return f"needs queries and keys of one size, got {request.query.shape[-1]} and {request.keys.shape[-1]}"
+    if request.weights:
+        return "never forms the weights, and they are asked for"
+    if request.dropout:
+        return "never forms the weights, and some are to be dropped"
+    if request.statistics and torch.compiler.is_compiling():
+        return "takes statistics a block of queries at a time, which cannot be traced"
+    return _covers_scope(request)
+
+
+def _covers_scope(request: Request) -> str | None:
+    for part in _parts(request.scope):
+        if type(part) not in (Everywhere, Padding, Causal):
+            return f"needs Everywhere, Padding, Causal or several of them joined by &, got {type(part).__name__}"
+    if not _is_causal(request) or request.query.shape[2] == 1:
+        return None
+    if torch.compiler.is_exporting():
+        return "cannot be exported with a causal scope and open lengths"
+    if isinstance(request.offset, Tensor):
+        return "needs one offset for all rows where several queries are causal, got one for each row"
+    return None
+
+
+def run(request: Request) -> Attended:
+    """Context from sums over the keys; statistics by a sweep that holds the weights of a few queries at a time."""
+    assert isinstance(request.score, FeatureMap)
+    batch, heads = request.query.shape[:2]
+    query = widen(request.score.project(request.query))
+    keys, values = widen(spread(request.keys, heads)), widen(spread(request.values, heads))
+    keep = _keep(request)
+    if keep is not None:
+        keys = keys.masked_fill(~keep[:, None, :, None], 0.0)
+    values = F.pad(values, (0, 1), value=1.0)  # a column of ones beside the values sums the features themselves
+    if _is_causal(request) and request.query.shape[2] > 1:
+        assert isinstance(request.offset, int)
+        everybody = batch, heads, -1, -1
+        summed = traced if torch.compiler.is_compiling() else sums
+        found = summed(query, keys.expand(everybody), values.expand(everybody), request.offset)
+    else:
+        found = query @ (keys.mT @ values)
+    total = found[..., -1:]
+    context = found[..., :-1] / torch.where(total > 0, total, 1.0)
+    return Attended(context.to(request.values.dtype), statistics=sweep(request))
+
+
+def sums(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
+    """Σ_k (qᵀ k) v over the keys up to each query, of which the first stands at `offset`.
+
+    What lies before a chunk is summed up for all its queries; inside it each query meets each key.
+    """
+    if offset < 0:  # before the first key there is nothing to see
+        blind = query.new_zeros(*query.shape[:2], min(-offset, query.shape[2]), values.shape[3])
+        return torch.cat((blind, sums(query[:, :, -offset:], keys, values, 0)), dim=2)
+    queries = query.shape[2]
+    earlier = keys[:, :, :offset].mT @ values[:, :, :offset]  # what every query sees
+    q, k, v = (_chunks(each, queries) for each in (query, keys[:, :, offset:], values[:, :, offset:]))
+    before = torch.cat((earlier[:, :, None], k.mT @ v), dim=2).cumsum(2)[:, :, :-1]
+    found = (q @ before).add_((q @ k.mT).tril_() @ v)
+    return found.flatten(2, 3)[:, :, :queries].contiguous()
+
+
+# The same as an operator that torch.compile does not look into, so that no length is built into what it compiles.
+traced = torch.library.custom_op("regard::linear_sums", sums, mutates_args=())
+
+
+@traced.register_fake
+def _(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
+    return query.new_empty(*query.shape[:3], values.shape[3])
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:3])
+    ctx.offset = inputs[3]
+
+
+def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    """The gradients of all three, which are such sums themselves: those of keys and values run from the end to the front."""
+    query, keys, values = ctx.saved_tensors
+    g, q, k, v = (each.flip(2) for each in (gradient, query, keys, values))
+    behind = query.shape[2] + ctx.offset - keys.shape[2]
+    return traced(gradient, values, keys, ctx.offset), traced(v, g, q, behind).flip(2), traced(k, q, g, behind).flip(2), None
+
+
+traced.register_autograd(_backward, setup_context=_save)
+
+
+def _chunks(data: Float[Tensor, "batch heads time size"], length: int) -> Float[Tensor, "batch heads chunks chunk size"]:
+    """The first `length` positions in chunks; behind the end there are zeros, which add nothing to a sum."""
+    data = data[:, :, :length]
+    chunks = (length + CHUNK - 1) // CHUNK
+    return torch.unflatten(F.pad(data, (0, 0, 0, chunks * CHUNK - data.shape[2])), 2, (chunks, CHUNK))
+
+
+def _keep(request: Request) -> Bool[Tensor, "batch keys"] | None:
+    """The keys that may be seen whatever the query: all padding at once, and what one causal query sees."""
+    batch, heads, queries, _ = request.query.shape
+    request.scope.check(batch, heads, queries, count := request.keys.shape[2])
+    kept = [part.keep for part in _parts(request.scope) if isinstance(part, Padding)]
+    if _is_causal(request) and queries == 1:
+        device = request.keys.device
+        kept.append((places(count, 0, device) <= places(1, request.offset, device)).expand(batch, -1))
+    return torch.stack(kept).all(0) if kept else None
+
+
+def _is_causal(request: Request) -> bool:
+    return any(isinstance(part, Causal) for part in _parts(request.scope))
+
+
+def _parts(scope: Scope) -> Iterator[Scope]:
+    """The scopes that are joined by &."""
+    if type(scope) is And:
+        yield from _parts(scope.left)
+        yield from _parts(scope.right)
+    else:
+        yield scope
