@@ -3,7 +3,7 @@ import json
 import pytest
 import torch
 
-from regard.training import results
+from regard.training import checkpoint, results
 from regard.training.directory import RunDirectory, verify
 from regard.training.errors import DamagedWarning
 from regard.training.loop import train
@@ -38,3 +38,20 @@ def test_metrics_say_what_it_took(tmp_path):
     assert told["parameters"] == sum(each.numel() for each in experiment().model.parameters())
     assert told["tokens"] > 0
     assert set(told["valid"]) == {"loss"}
+
+
+def test_a_model_newer_than_the_checkpoint_is_not_described_by_the_figures_of_an_older_one(tmp_path):
+    with RunDirectory(tmp_path) as run:
+        run.claim(experiment())
+        state = made(steps=2)
+        state.counters.best, state.counters.step = 1.0, 2
+        results.publish(run, state)
+        checkpoint.save(run.checkpoints, 2, state.tensors(), state.table())
+        again = made(steps=0)
+        results.resume(run, again)
+        assert again.counters.best == 1.0
+        newer = made(steps=3)
+        results.publish(run, newer)  # and then the run is killed, before its next checkpoint
+        again = made(steps=0)
+        results.resume(run, again)
+        assert again.counters.best is None

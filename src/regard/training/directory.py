@@ -111,9 +111,9 @@ class RunDirectory:
                 table["files"][name] = expected
         return {"files": table["files"], "pending": {}}
 
-    def holds(self, name: str) -> bool:
-        """Whether a file is there and is what was written."""
-        expected = self.manifest()["files"].get(name)
+    def holds(self, name: str, expected: str | None = None) -> bool:
+        """Whether a file is there and is what was written last, or what `expected` is the digest of."""
+        expected = self.manifest()["files"].get(name) if expected is None else expected
         return expected is not None and _digest(self.path / name) == expected
 
     def _seal(self, table: dict[str, Any]) -> None:

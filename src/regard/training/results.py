@@ -22,7 +22,10 @@ def resume(run: RunDirectory, state: State) -> tuple[int, int] | None:
     if found is None:
         return None
     state.restore(found)
-    if state.counters.best is not None and not run.holds(MODEL):
+    if state.counters.best is not None and run.holds(MODEL) and not run.holds(MODEL, state.counters.published):
+        # a kill came between a better model and the next checkpoint: its figures are lost, and found again on the way
+        state.counters.best = None
+    elif state.counters.best is not None and not run.holds(MODEL):
         text = f"{run.path / MODEL} is missing or not what was written; the best model from here on takes its place"
         warnings.warn(text, DamagedWarning, stacklevel=2)
         state.counters.best = None
@@ -34,7 +37,9 @@ def publish(run: RunDirectory, state: State) -> None:
     from safetensors.torch import save
 
     with nullcontext() if state.average is None else state.average.inside(state.model):
-        run.publish({MODEL: save(weights(state.model))})
+        data = save(weights(state.model))
+    run.publish({MODEL: data})
+    state.counters.published = manifest.digest(data)
 
 
 def published(run: RunDirectory) -> dict[str, Tensor]:

@@ -30,6 +30,8 @@ class Counters:
     best: float | None = None
     best_step: int = 0
     best_figures: dict[str, float | None] = field(default_factory=dict)
+    published: str = ""
+    """The SHA-256 of the best model, as it lies in the directory."""
     stale: int = 0
     """Evaluations since the best."""
 
