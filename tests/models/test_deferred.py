@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -92,3 +95,26 @@ def test_nothing_waits_where_no_gradient_is_wanted_or_beams_share_a_memory():
     assert not Deferred(made, memory(), (), TIME, torch.zeros(6, dtype=torch.long), False).given
     with torch.no_grad():
         assert not Deferred(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+
+
+def test_what_a_loop_held_is_freed_without_looking_for_rings():
+    made, kept = attention("additive", 4, 4), memory()
+    gc.disable()
+    try:
+        looks = Deferred(made, kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
+        looks(0, torch.randn(2, 4)).sum().backward(retain_graph=True)
+        freed = weakref.ref(looks.queries[0]), weakref.ref(looks)
+        del looks
+        assert [each() for each in freed] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_under_autocast_the_gradient_is_taken_under_it_too():
+    made = attention("transformer", 4, 4, heads=2)
+    kept = made.remember(torch.randn(2, 3, 4, requires_grad=True))
+    with torch.autocast("cpu", torch.float16):
+        looks = Deferred(made, kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
+        total = sum(looks(step, torch.randn(2, 4)).sum() for step in range(TIME))
+    found = torch.autograd.grad(total, (kept.keys, kept.values))
+    assert all(each.dtype == torch.float32 and bool(each.abs().sum() > 0) for each in found)

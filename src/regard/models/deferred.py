@@ -1,6 +1,6 @@
 """A memory that a loop reads at every step, and whose gradient is taken once for all steps."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -19,21 +19,34 @@ class Reading(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, look: "Deferred", keys: Tensor, values: Tensor) -> Tensor:
-        ctx.look = look
+    def forward(ctx: Any, asked: "Asked", time: int, keys: Tensor, values: Tensor) -> Tensor:
+        ctx.asked = asked
         ctx.save_for_backward(keys, values)
-        return values.new_zeros(look.time, len(values), look.cross.size)
+        return values.new_zeros(time, len(values), asked.cross.size)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
-        look = ctx.look
-        with torch.enable_grad():
+        asked = ctx.asked
+        with torch.enable_grad(), torch.autocast(flowing.device.type, asked.half, enabled=asked.half is not None):
             keys, values = (each.detach().requires_grad_() for each in ctx.saved_tensors)
-            queries = torch.cat(look.asked, dim=1)
-            read = look.cross(queries, Memory(keys, values, look.memory.keep), offset=look.position).context
-            found = torch.autograd.grad(read, (keys, values), flowing.transpose(0, 1).to(read.dtype), allow_unused=True)
-        return None, *found
+            memory = Memory(keys, values, asked.keep)
+            read = asked.cross(torch.cat(asked.queries, dim=1), memory, offset=asked.position).context
+        flowing = flowing[: len(asked.queries)].transpose(0, 1).to(read.dtype)
+        found = torch.autograd.grad(read, (keys, values), flowing, allow_unused=True)
+        return None, None, *found
+
+
+class Asked(NamedTuple):
+    """Who was asked, and with what: all that is needed to ask again. It knows nothing of the loop, which holds it: what a
+    graph and a loop know of each other is only freed when Python looks for such rings."""
+
+    cross: Attention
+    keep: Tensor | None
+    position: Tensor
+    half: torch.dtype | None
+    """The type of autocast, where the loop ran under one."""
+    queries: list[Tensor]
 
 
 class Deferred:
@@ -44,11 +57,14 @@ class Deferred:
     ):
         self.cross, self.memory, self.state, self.time = cross, memory, state, time
         self.position, self.weights = position, weights
-        self.asked: list[Tensor] = []
+        self.queries: list[Tensor] = []
         self.found: list[Attended] = []
         self.given: tuple[Tensor, ...] = ()
         if self.defers(len(position)):
-            self.given = Reading.apply(self, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
+            kind = memory.values.device.type
+            half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+            asked = Asked(cross, memory.keep, position, half, self.queries)
+            self.given = Reading.apply(asked, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
             self.memory = Memory(memory.keys.detach(), memory.values.detach(), memory.keep)
 
     def defers(self, rows: int) -> bool:
@@ -65,7 +81,7 @@ class Deferred:
         look = ask(self.cross, query[:, None], self.memory, self.state, **where)  # type: ignore[arg-type]
         self.state = look.state
         if self.given:
-            self.asked.append(query.detach()[:, None])
+            self.queries.append(query.detach()[:, None])
             look = look._replace(context=look.context + self.given[step][:, None])
         self.found.append(look)
         return look.context[:, 0]
