@@ -1,12 +1,15 @@
 """What is written out by hand comes to what the stage gave, and gets there by itself."""
 
+import math
+
 import pytest
 import torch
 
 from regard import lookup
-from regard.attention import Entmax, Softmax
+from regard.attention import Entmax, Softmax, Structured
+from regard.attention.mechanisms.monotonic import Monotone
 from regard.show.by_hand import products, score_by_hand, share_by_hand
-from regard.show.example import Stages, stages, work
+from regard.show.example import Later, Stages, stages, work
 
 WORKED = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in lookup.names(kind)]
 
@@ -85,6 +88,22 @@ def test_entmax_by_hand_finds_its_threshold_from_the_scores_and_not_from_the_sha
 def test_entmax_by_hand_leaves_out_what_may_not_be_seen():
     found = row([1.0, 1.0, 9.0], Entmax(2.0), allowed=[True, True, False])
     assert share_by_hand(Entmax(2.0), found) == "τ = 0.500,  (1.0·1.000 - 0.500)^1.0 = 0.500"
+
+
+def test_a_chain_by_hand_leaves_out_what_may_not_be_seen():
+    normalise = Structured().requires_grad_(False)
+    normalise.transition.data = torch.tensor([[[0.0, 0.0], [math.log(5), math.log(7)]]])
+    found = row([math.log(2), 9.0, math.log(3)], normalise, allowed=[True, False, True])
+    assert share_by_hand(normalise, found) == "(10.000 (10) + 42.000 (11)) / 56.000, the sum of all 4 = 0.929"
+
+
+def test_a_walk_by_hand_says_where_it_begins_and_where_it_stops():
+    scores = torch.tensor([[[-1.0, 2.0, 3.0], [9.0, -1.0, -1.0]]])
+    weights = Monotone().eval()(scores[None])[0]
+    stages = scores, torch.ones_like(scores, dtype=torch.bool), weights, weights
+    stopped = "the first score above 0 from key 0 on is 2.000 at key 1, which gets all = 1.000"
+    assert share_by_hand(Monotone(), Stages(*stages)) == stopped
+    assert share_by_hand(Monotone(), Later(*stages)) == "from key 1 on no score is above 0, so nothing is read = 0.000"
 
 
 def test_a_dot_product_is_written_number_by_number():

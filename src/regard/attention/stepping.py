@@ -59,13 +59,18 @@ class Stepping(Attention):
         found = joined.weights
         if not wanted or found is None:
             return joined._replace(weights=None)
-        measured = measure(found, self.allowed(found, memory, first), statistics)
+        measured = measure(found, self.allowed(found, memory, first), statistics) if statistics else {}
         return joined._replace(weights=found if weights else None, statistics=measured)
 
     @property
     def positional(self) -> bool:
         """Steps follow each other, so it matters."""
         return True
+
+    @property
+    def gathers(self) -> bool:
+        """Whether it picks the few keys it reads by itself, so that one memory serves several rows of queries: beams."""
+        return False
 
     def allowed(self, like: Float[Tensor, "batch heads queries keys"], memory: Memory, offset: Offset) -> Tensor | None:
         """What the scope and the padding leave, as a mask for weights of this shape."""

@@ -78,7 +78,8 @@ def share_by_hand(normalise: Any, found: Stages) -> str:
         case "Identity":
             return f"s_k = {s:.3f}"
         case "Structured":
-            return _chains(normalise.transition[0].tolist(), scores[found.allowed[0, query]].tolist(), key)
+            seen = found.allowed[0, query]
+            return _chains(normalise.transition[0].tolist(), scores[seen].tolist(), int(seen[:key].sum()))
         case "Monotone" | "Chunks":
             return _walk(normalise, found)
         case "SumToOne":
@@ -102,7 +103,7 @@ def _walk(normalise: Any, found: Stages) -> str:
     """Where the walk stops, and the share of a key there or in the chunk that ends there."""
     query, key = found.pair
     start, stop, keys = 0, 0, found.scores.shape[-1]
-    for row in found.scores[0, : query + 1].tolist():
+    for row in found.scores[0, : query + 1].masked_fill(~found.allowed[0, : query + 1], -1.0).tolist():
         start, stop = stop, next((place for place in range(stop, keys) if row[place] > 0), keys)
     if stop == keys:
         return f"from key {start} on no score is above 0, so nothing is read = 0.000"

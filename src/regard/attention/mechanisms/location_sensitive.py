@@ -4,6 +4,7 @@ from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.attention.module import Attention
 from regard.attention.scope import Offset
@@ -47,7 +48,8 @@ class LocationSensitive(Stepping):
 
     def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
         """U k + V f + b: the memory, each key of which knows what was read around it."""
-        features = self.V(self.F(state[:, None]).mT)  # batch keys hidden
+        looked = F.pad(state[:, None], (0, 1))  # a zero more, since nothing convolves a source without keys
+        features = self.V(self.F(looked).mT)[:, :-1]  # batch keys hidden
         return memory._replace(keys=memory.keys + features[:, None])
 
     def look(

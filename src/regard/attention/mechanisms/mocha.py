@@ -1,0 +1,142 @@
+"""Monotonic chunkwise attention: where the walk stops, look back over a few keys."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.attention.mechanisms.monotonic import Chances, Energy, May, Monotone, Monotonic
+from regard.attention.normalise import Allowed, Scores, widen
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.score.additive import Additive
+from regard.attention.types import Memory
+from regard.attention.walk import Place, Spots, Walk
+
+
+class Energies(Energy):
+    """Two scores of one query and one key: whether the walk stops there, and how much of a chunk it is worth.
+
+        e = g vᵀ tanh(W q + U k + b) / ‖v‖ + r
+
+    Their prepared keys stand side by side. Called like any score it gives the first, that of Energy; `inside` is the other.
+    """
+
+    def __init__(self, query: int, key: int, hidden: int | None = None, heads: int = 1):
+        super().__init__(query, key, hidden, heads)
+        self.worth = Additive(query, key, hidden, heads)
+
+    def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys both"]:
+        """U k + b: does not see the query, so it is computed once per source; that of the chunk stands beside it."""
+        return torch.cat((super().prepare(key), self.worth.prepare(key)), dim=-1)
+
+    def forward(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys both"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        return super().forward(query, prepared.chunk(2, dim=-1)[0])
+
+    def inside(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys both"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        """The energies by which the keys of a chunk share it."""
+        found: Tensor = self.worth(query, prepared.chunk(2, dim=-1)[1])
+        return found
+
+
+class Mocha(Monotonic):
+    """Walk as Monotonic does, and share each stop among the few keys up to it, by a softmax of their own energies.
+
+        u_ij = vᵀ tanh(W s_i + U h_j)
+        training:  b_ij = Σ_{k=j}^{j+w-1} a_ik exp(u_ij) / Σ_{l=k-w+1}^{k} exp(u_il),    c_i = Σ_j b_ij h_j
+        else:      c_i = Σ_{j=t-w+1}^{t} softmax_j(u_i) h_j,    t the stop; c_i = 0 if there is none
+
+    Chiu and Raffel 2018, section 2, https://arxiv.org/abs/1712.05382
+    with a, e and t as in Monotonic, w the width of a `chunk`. A key that may not be seen does not count among the w. u has
+    no bias, being Additive. Each chunk is measured by its own sum, so that none overflows and none gets lost beside others.
+    Cost: training twice that of Monotonic and O(T S w), memory T S w; else O(T (1 + w) + S) energies for T queries.
+    """
+
+    energies: ClassVar[type[Energy]] = Energies
+
+    def __init__(
+        self,
+        query: int,
+        key: int | None = None,
+        *,
+        chunk: int = 2,
+        r: float = -4.0,
+        noise: float = 1.0,
+        **options: Any,
+    ):
+        if chunk < 1:
+            raise ValueError(f"Mocha needs a chunk of 1 or more keys, got {chunk}; 1 is Monotonic")
+        super().__init__(query, key, r=r, noise=noise, **options)
+        self.chunk = chunk
+
+    def share(self, asked: Tensor, memory: Memory, stops: Chances, allowed: May) -> Chances:
+        """The chances to stop, each shared among the chunk that ends there."""
+        return chunked(stops, widen(self.score.inside(asked, memory.keys)), self.chunk, allowed)
+
+    def around(self, walk: Walk, place: Place) -> tuple[Spots, Float[Tensor, "some spots"]]:
+        """The chunk that ends at `place`, and its shares. Where keys are hidden, it reaches further back."""
+        if not walk.keys:
+            return super().around(walk, place)
+        reach, stopped = self.chunk, (place < walk.keys)[:, None]
+        while True:
+            spots = place[:, None] + torch.arange(1 - reach, 1, device=place.device)
+            seen = walk.sees(spots) & stopped
+            missing = (seen.sum(-1, keepdim=True) < self.chunk) & stopped & (spots[:, :1] > 0)
+            if not missing.any():
+                break
+            reach *= 2
+        chunk = seen & (seen.flip(-1).cumsum(-1).flip(-1) <= self.chunk)
+        energies = self.score.inside(walk.query, walk.gather(walk.memory.keys, spots))
+        shares = Softmax()(widen(energies), chunk[:, None, None])
+        return spots.clamp(0, walk.keys - 1), shares[:, 0, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """Monotone's stops and their chunks as one normaliser.
+
+        b_j = Σ_{k=j}^{j+w-1} a_k exp(u_j) / Σ_{l=k-w+1}^{k} exp(u_l)
+
+    The chunk energies u are known beforehand: what is compared once more is no part of a normaliser.
+    """
+
+    stops: Monotone
+    energies: Scores
+    width: int
+    sums_to_one: ClassVar[bool] = False
+
+    def __call__(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
+        return chunked(self.stops(scores, allowed), self.energies, self.width, allowed)
+
+
+def chunked(stops: Scores, energies: Scores, width: int, allowed: Allowed | None = None) -> Scores:
+    """Each stop shared among the last `width` allowed keys up to it, in proportion to exp(energy), by two moving sums.
+
+        b_j = Σ_{k=j}^{j+w-1} a_k exp(u_j - m_k) / Σ_{l=k-w+1}^{k} exp(u_l - m_k)
+
+    where m_k is the best energy of the chunk that ends at k, so that no power is ever above 0 and no sum below 1.
+    """
+    if not stops.shape[-1]:  # no keys, no chunk
+        return stops
+    if allowed is None:
+        chunk = windows(energies, width - 1, 0, -math.inf)
+        best = chunk.detach().amax(-1)
+        each = windows(stops / (chunk - best[..., None]).exp().sum(-1), 0, width - 1, 0.0)
+        return (each * (energies[..., None] - windows(best, 0, width - 1, math.inf)).exp()).sum(-1)
+    allowed, keys = allowed.expand_as(stops), stops.shape[-1]
+    slot = torch.where(allowed, allowed.cumsum(-1) - 1, keys)  # allowed keys move together; the last slot takes the others
+    empty = stops.new_zeros(*stops.shape[:3], keys + 1)
+    stops, energies = (empty.scatter(-1, slot, each)[..., :keys] for each in (stops, energies))
+    return chunked(stops, energies, width).gather(-1, slot.clamp_max(keys - 1)).masked_fill(~allowed, 0.0)
+
+
+def windows(data: Float[Tensor, "*rows keys"], left: int, right: int, fill: float) -> Float[Tensor, "*rows keys width"]:
+    """Each key with so many to its left and to its right, and `fill` where there are none."""
+    return F.pad(data, (left, right), value=fill).unfold(-1, left + right + 1, 1)

@@ -1,0 +1,174 @@
+"""Monotonic attention, Raffel's: read from left to right, and never go back."""
+
+import math
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention.normalise import Allowed, Scores, widen
+from regard.attention.scan import before, recur
+from regard.attention.scope import Offset
+from regard.attention.score import compare
+from regard.attention.score.additive import Additive
+from regard.attention.stepping import Stepping
+from regard.attention.types import Attended, Memory
+from regard.attention.walk import Place, Spots, Walk
+
+Chances = Float[Tensor, "batch heads 1 keys"]
+May = Bool[Tensor, "#batch #heads 1 keys"] | None
+
+
+class Energy(Additive):
+    """An additive score that begins below 0 and whose length is learned apart: above 0 the walk stops here.
+
+        e = g vᵀ tanh(W q + U k + b) / ‖v‖ + r
+
+    Raffel et al. 2017, section 2.4, https://arxiv.org/abs/1704.00784
+    """
+
+    def __init__(self, query: int, key: int, hidden: int | None = None, heads: int = 1, r: float = -4.0):
+        super().__init__(query, key, hidden, heads)
+        hidden = self.v.weight.shape[-1]
+        self.b = nn.Parameter(torch.zeros(heads, 1, hidden))
+        self.g = nn.Parameter(torch.full((heads, 1, 1), 1 / math.sqrt(hidden)))
+        self.r = nn.Parameter(torch.full((heads, 1, 1), float(r)))
+
+    def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
+        """U k + b: does not see the query, so it is computed once per source."""
+        return super().prepare(key) + self.b
+
+    def forward(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        return self.g / self.v.weight.norm(dim=-1, keepdim=True) * super().forward(query, prepared) + self.r
+
+
+class Monotone(nn.Module):
+    """Walk over the keys from where the query before stopped, and stop at one with the chance p.
+
+        q_ij = (1 - p_i,j-1) q_i,j-1 + a_i-1,j,    a_ij = p_ij q_ij,    a_0 = one_hot(0)
+
+    so that a_ij is the chance that query i stops at key j. While training p = sigmoid(e + noise); else the walk is certain,
+    p = 1 where e > 0 and 0 elsewhere. A walk that finds no key to stop at is over, and reads nothing from then on.
+    """
+
+    sums_to_one: ClassVar[bool] = False
+
+    def __init__(self, noise: float = 1.0):
+        super().__init__()
+        if noise < 0:
+            raise ValueError(f"Monotonic needs noise of 0 or more, a standard deviation, got {noise}")
+        self.noise = noise
+
+    def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
+        """All queries, one after the other, from the first key on."""
+        seen = None if allowed is None else allowed.expand_as(scores)
+        looks, stops = [], self.begin(scores[:, :, :1])
+        for query in range(scores.shape[2]):
+            now = slice(query, query + 1)
+            stops = self.move(scores[:, :, now], None if seen is None else seen[:, :, now], stops)
+            looks.append(stops)
+        return torch.cat(looks, dim=2).to(scores.dtype)
+
+    def begin(self, like: Chances) -> Chances:
+        """Before the first query the walk stands at the first key."""
+        first = torch.arange(like.shape[-1], device=like.device) == 0
+        return first.to(widen(like).dtype).expand_as(like)
+
+    def move(self, energies: Chances, allowed: May, stops: Chances) -> Chances:
+        """One query on: from the chances that the walk stopped at each key to those after it."""
+        stop, go = self.chances(widen(energies))
+        if allowed is not None:
+            stop, go = stop.masked_fill(~allowed, 0.0), go.masked_fill(~allowed, 1.0)
+        return stop * recur(before(go), stops)
+
+    def chances(self, energies: Chances) -> tuple[Chances, Chances]:
+        """p and 1 - p, each as exact as the other."""
+        if not self.training:
+            return (energies > 0).to(energies.dtype), (energies <= 0).to(energies.dtype)
+        noisy = energies + self.noise * torch.randn_like(energies) if self.noise else energies
+        return torch.sigmoid(noisy), torch.sigmoid(-noisy)
+
+    def extra_repr(self) -> str:
+        return f"noise={self.noise}"
+
+
+class Monotonic(Stepping):
+    """Stop at one key for each query, never before the last stop: in linear time, while the source still comes in.
+
+        e_ij = g vᵀ tanh(W s_i + U h_j + b) / ‖v‖ + r,    p_ij = sigmoid(e_ij)
+        training:  a_ij = p_ij Σ_{k ≤ j} a_{i-1,k} Π_{l=k}^{j-1} (1 - p_il),    c_i = Σ_j a_ij h_j
+        else:      c_i = h_j for the first j ≥ t_{i-1} with e_ij > 0, which is then t_i; c_i = 0 if there is none
+
+    Raffel et al. 2017, eq. 9 to 14, and sections 2.4 (r) and 2.5 (noise), https://arxiv.org/abs/1704.00784
+    The products are exact, where appendix C.1 divides by one that runs out of digits. `r` is what r begins with; `noise` is
+    added to the energies while training, so that certain ones pay. Weights need not add up to one. Like dropout, which of
+    the two formulas holds follows .training; the state is a_{i-1} in the one and t_{i-1} in the other. After a query that
+    found no key there is nothing left to read, which is where the training formula leads as well.
+    Cost: training that of Additive, and O(T S log S) in T log S steps; else O(T + S) energies for T queries.
+    """
+
+    energies: ClassVar[type[Energy]] = Energy
+
+    def __init__(self, query: int, key: int | None = None, *, r: float = -4.0, noise: float = 1.0, **options: Any):
+        if "normalise" in options:
+            raise ValueError(
+                f"{type(self).__name__} brings its own normalisation, got normalise={options['normalise']!r}; leave it out"
+            )
+        super().__init__(query, key, score=self.energies, normalise=Monotone(noise), **options)
+        nn.init.constant_(self.score.r, r)
+
+    def start(self, memory: Memory) -> Chances | Place:
+        """At the first key: the chances to stand at each while training, else the place."""
+        if self.training:
+            return self.normalise.begin(memory.values[..., :1].mT)
+        return torch.zeros(len(memory.values), dtype=torch.long, device=memory.values.device)
+
+    def look(
+        self,
+        query: Float[Tensor, "rows 1 query"],
+        memory: Memory,
+        state: Chances | Place,
+        *,
+        offset: Offset,
+        weights: bool,
+    ) -> Attended:
+        """Walk on from the state, with all chances at once while training."""
+        asked = self.split(self.query(query))
+        if self.training:
+            return self.expect(asked, memory, state, offset, weights)
+        walk = Walk(asked, memory, self.score, self.scope, offset)
+        place = walk.stop(state)
+        spots, shares = self.around(walk, place)
+        shares = shares[:, None, None].to(memory.values.dtype)
+        context = self.output(self.merge(shares @ walk.gather(memory.values, spots)))
+        if not weights:
+            return Attended(context, state=place)
+        dense = shares.new_zeros(len(place), 1, 1, walk.keys)
+        return Attended(context, dense.scatter_add(-1, spots[:, None, None], shares), state=place)
+
+    @property
+    def gathers(self) -> bool:
+        """Evaluation does: rows of queries may be sources x beams."""
+        return not self.training
+
+    def expect(self, asked: Tensor, memory: Memory, state: Chances, offset: Offset, weights: bool) -> Attended:
+        """One query with all the chances of where it stops."""
+        energies = compare(self.score, asked, memory.keys)
+        allowed = self.allowed(energies, memory, offset)
+        stops = self.normalise.move(energies, allowed, state)
+        shares = self.share(asked, memory, stops, allowed).to(memory.values.dtype)
+        kept = F.dropout(shares, self.dropout) if self.dropout else shares
+        return Attended(self.output(self.merge(kept @ memory.values)), shares if weights else None, state=stops)
+
+    def share(self, asked: Tensor, memory: Memory, stops: Chances, allowed: May) -> Chances:
+        """What is read when the walk stops with these chances: the key where it stops."""
+        return stops
+
+    def around(self, walk: Walk, place: Place) -> tuple[Spots, Float[Tensor, "some spots"]]:
+        """Which keys are read when the walk stopped at `place`, and their shares: that key, and none behind the end."""
+        spots = place[:, None].clamp_max(walk.keys - 1)[:, : walk.keys]
+        return spots, (place < walk.keys)[:, None].expand_as(spots).to(walk.query.dtype)
