@@ -162,7 +162,9 @@ class MemoryNetwork(Attention):
         (batch, queries, _), keys = found.shape, memory.keys.shape[2]
         offset = last(queries, keys) if offset is None else offset
         allowed = self.visible(memory).allowed(batch, 1, queries, keys, offset, found.device)
-        return found if allowed is None else found.masked_fill(~allowed.any(-1)[:, 0, :, None], 0.0)
+        if allowed is None:
+            return found if keys else torch.zeros_like(found)
+        return found.masked_fill(~allowed.any(-1)[:, 0, :, None], 0.0)
 
 
 def sentences(

@@ -1,0 +1,83 @@
+"""The guide to choosing an attention runs, builds and names what there is, and the READMEs leave nothing out."""
+
+import io
+import re
+import shlex
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from regard import lookup
+from regard.cli.train import read, sensible
+
+TOP = Path(__file__).parent.parent
+GUIDE = (TOP / "docs" / "attention.md").read_text(encoding="utf-8")
+COMMANDS = [shlex.split(line) for block in re.findall(r"```bash\n(.*?)```", GUIDE, re.DOTALL) for line in block.splitlines()]
+
+
+def configs(command):
+    """What a command would train: one config, or one for each value of --vary."""
+    _, _, task, *options = command
+    values = [""]
+    if "--vary" in options:
+        place = options.index("--vary")
+        setting, _, varied = options[place + 1].partition("=")
+        values = [f"--{setting}={value}" for value in varied.split(",")]
+        del options[place : place + 2]
+    place = options.index("--out")
+    del options[place : place + 2]
+    return task, [read(task, None, [*options, *filter(None, [value])]) for value in values]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_command_of_the_guide_has_settings_that_exist_and_count(command):
+    assert command[:2] in (["regard", "train"], ["regard", "compare"])
+    task, settings = configs(command)
+    assert settings
+    sensible(task, settings)
+
+
+def test_every_name_in_the_guide_s_table_is_an_attention_that_can_be_trained():
+    table = GUIDE.split("## By what is missing")[1].split("## ")[0]
+    names = [
+        name for row in table.splitlines() if row.startswith("| ") for name in re.findall(r"`([^`-]+)`", row.split("|")[2])
+    ]
+    assert len(names) > 15
+    for name in names:
+        sensible("reverse", [read("reverse", None, [f"--model.attention={name}"])])
+
+
+@pytest.mark.parametrize("kind", ["score", "normalise", "mechanisms", "visual"])
+def test_the_guide_has_a_word_for_everything(kind):
+    prose = re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL)
+    said = {part for word in re.findall(r"`([^`]+)`", prose) for part in word.split("+")}
+    assert set(lookup.names(kind)) <= said
+
+
+def test_the_guide_s_code_prints_what_it_says():
+    [code] = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    [expected] = re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code, {})
+    assert printed.getvalue() == expected
+
+
+def test_every_link_of_the_guide_leads_somewhere():
+    for link in re.findall(r"\]\(([^):]+)\)", GUIDE):
+        path, _, heading = link.partition("#")
+        assert not path or (TOP / "docs" / path).exists(), link
+        headings = {
+            re.sub(r"[^a-z ]", "", line.lower()).strip().replace(" ", "-") for line in GUIDE.splitlines() if line[:2] == "##"
+        }
+        assert not heading or heading in headings, link
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+@pytest.mark.parametrize("kind", lookup.FINDABLE)
+def test_a_readme_names_everything_there_is(name, kind):
+    rows = re.findall(rf"^\|[^|]*\b{kind}\b[^|]*\|(.*)\|$", (TOP / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == 1
+    named = set(re.findall(r"[a-z0-9_]+", rows[0]))
+    assert set(lookup.names(kind)) <= named
