@@ -98,7 +98,7 @@ def train(attention: str, decoder: str, task: str, setting: str, steps: int | No
         train=dataclasses.replace(
             usual.train,
             max_steps=steps,
-            evaluate_every=steps,
+            evaluate_every=300 if setting == "a" else steps,
             checkpoint_every=0,
             log_every=0,
             rate=rate,

@@ -1,0 +1,28 @@
+"""That attention learns: trainings to 98 % of a validation set right as a whole, as docs/mechanisms.csv has them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS))
+
+import mechanisms  # noqa: E402
+
+ROWS = [row for row in mechanisms.rows(DOCS / "mechanisms.csv") if float(row["exact"]) >= mechanisms.ENOUGH]
+EVERY = [[row[name] for name in ("attention", "decoder", "task", "setting", "steps")] for row in ROWS]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("attention", "steps"), [("pointer", 300), ("additive", 300)])
+def test_a_recurrent_network_learns_to_reverse(attention, steps):
+    assert float(mechanisms.train(attention, "recurrent", "reverse", "a", steps)["exact"]) >= mechanisms.ENOUGH
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("attention", "decoder", "task", "setting", "steps"), EVERY)
+def test_what_the_table_says_has_learned_learns(attention, decoder, task, setting, steps):
+    """A machine of another kind adds up in another order, so that a training near the mark may end just below it."""
+    assert float(mechanisms.train(attention, decoder, task, setting, int(steps))["exact"]) >= mechanisms.ENOUGH - 0.02
