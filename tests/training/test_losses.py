@@ -10,10 +10,11 @@ from regard.attention.types import Attended
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Padded, shifted
 from regard.models.seq2seq import build
-from regard.training import loop
+from regard.training import judge
 from regard.training.experiment import Loss, Progress
 from regard.training.loop import train
 from regard.training.losses import Teacher, again, cross_entropy, entropy, likelihood, perplexity, taught, teach
+from regard.training.seed import reseed
 
 from .small import VOCABULARY, Copies, Network, Plain, experiment, fingerprint
 
@@ -250,14 +251,14 @@ def test_hard_attention_stopped_anywhere_goes_on_without_changing_a_bit(tmp_path
 def test_that_comparison_bites_where_the_baseline_is_forgotten(tmp_path, monkeypatch):
     train(hard("moving_average", max_steps=20), tmp_path / "whole", quiet=True)
     train(hard("moving_average", max_steps=10), tmp_path / "cut", quiet=True)
-    resume = loop.results.resume
+    resume = judge.results.resume
 
     def forgetful(run, state):
         found = resume(run, state)
         state.loss.looks.baseline.mean.zero_()
         return found
 
-    monkeypatch.setattr(loop.results, "resume", forgetful)
+    monkeypatch.setattr(judge.results, "resume", forgetful)
     train(hard("moving_average", max_steps=20), tmp_path / "cut", quiet=True)
     assert fingerprint(tmp_path / "whole")["20"] != fingerprint(tmp_path / "cut")["20"]
 
@@ -285,7 +286,7 @@ def test_a_skipped_batch_does_not_spoil_the_baseline(tmp_path):
 
 def test_accumulated_batches_are_seen_as_one_update(tmp_path):
     made = hard("moving_average", max_steps=1, accumulate=3)
-    loop.reseed(made.config.train.seed, 0, torch.device("cpu"))
+    reseed(made.config.train.seed, 0, torch.device("cpu"))
     found = [made.loss(made.model, made.train.batch(number), Progress(0, 1)) for number in range(3)]
     mean = sum(each.parts["nll"] for each in found) / sum(each.tokens for each in found)
     train(made, tmp_path, quiet=True)

@@ -1,0 +1,85 @@
+"""One update of a training: some batches in, the weights changed, or left alone where the batches were bad."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from regard.data.batch import Batch
+from regard.training.average import Average
+from regard.training.device import choose
+from regard.training.errors import FailedError
+from regard.training.experiment import Experiment, Loss, Progress
+from regard.training.gradient import gradient, per_token
+from regard.training.optimise import LARGEST, clip, optimiser, set_rate
+from regard.training.schedule import Plateau, rate
+from regard.training.seed import reseed
+from regard.training.speed import Speed
+from regard.training.state import State
+
+
+class Update:
+    """Changes the weights once each time it is called. All that changes with them is in `state`."""
+
+    def __init__(self, experiment: Experiment):
+        from accelerate import Accelerator  # type: ignore[import-untyped]
+
+        self.experiment = experiment
+        self.settings = settings = experiment.config.train
+        self.device = choose(settings.device)
+        self.accelerator = Accelerator(device_placement=False, mixed_precision="no")
+        model = experiment.model.to(self.device).train()
+        loss = None if experiment.learning is None else experiment.learning.to(self.device).train()
+        self.model, self.optimiser = self.accelerator.prepare(model, optimiser(model, settings, loss))
+        average = None if settings.ema is None else Average(model, settings.ema)
+        self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
+
+    def __call__(self, batches: Sequence[Batch], speed: Speed) -> dict[str, float]:
+        """One update, unless its batches turn out to be bad; what is to be told of it."""
+        state, settings, counters = self.state, self.settings, self.state.counters
+        current = state.plateau.factor * rate(settings, counters.step, self.experiment.size)
+        set_rate(self.optimiser, current)
+        loss, counters.parts = gradient(batches, counters.parts, self.backward, self.begin)
+        norm = clip(self.model.parameters(), loss.tokens, settings.clip)
+        if state.loss is not None:  # cut apart, so that neither holds the other back; NaN where it is not finite
+            norm = norm + 0 * clip(state.loss.parameters(), loss.tokens, settings.clip)
+        value, tokens, length, parts = per_token(loss, norm)
+        if math.isfinite(value) and length < LARGEST:
+            self.optimiser.step()
+            if state.average is not None:
+                state.average.update(state.model, counters.step)
+            self.experiment.updated(loss)
+            speed.add(value, tokens, parts)
+        else:
+            self.skip(value, length)
+        counters.step, counters.tokens = counters.step + 1, counters.tokens + tokens
+        return {"rate": current, "gradient": length}
+
+    def begin(self) -> None:
+        """Before the first part of an update, and again when it has to be cut into smaller ones."""
+        reseed(self.settings.seed, self.state.counters.step, self.device)
+        self.optimiser.zero_grad()
+
+    def backward(self, batch: Batch) -> Loss:
+        """The loss of a part of an update, its gradients added to those of the parts before."""
+        with self.autocast():
+            progress = Progress(self.state.counters.step, self.settings.max_steps)
+            loss = self.experiment.loss(self.model, batch.to(self.device), progress)
+        self.accelerator.backward(loss.total)
+        parts = {name: torch.as_tensor(value).detach() for name, value in loss.parts.items()}
+        return Loss(loss.total.detach(), loss.tokens, parts)
+
+    def autocast(self) -> torch.autocast:
+        """Half precision where the config asks for it."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bf16")
+
+    def skip(self, value: float, length: float) -> None:
+        """Leave the weights alone, and give up when this happens too often."""
+        counters = self.state.counters
+        counters.skipped += 1
+        if counters.skipped >= max(1, self.settings.bad_batches):
+            raise FailedError(
+                f"{counters.skipped} batches had a loss or gradient that is not finite, the last at step "
+                f"{counters.step} (loss {value:g} per token, gradient {length:g}). Lower train.rate or train.clip, "
+                "look for bad records, or allow more with train.bad_batches; the last checkpoint is whole"
+            )

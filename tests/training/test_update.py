@@ -1,0 +1,113 @@
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from regard.data.batch import Batch
+from regard.models.types import Step
+from regard.training.loop import train
+from regard.training.losses import teach
+from regard.training.weights import weights
+
+from .small import Copies, Part, experiment
+
+
+def test_accumulated_batches_are_one_update(tmp_path):
+    class Joined(Copies):
+        """Two batches of the other in one."""
+
+        def batch(self, step):
+            first, second = super().batch(2 * step), super().batch(2 * step + 1)
+            return Batch(*(merge(getattr(first, side), getattr(second, side)) for side in ("source", "target")))
+
+    def merge(left, right):
+        from regard.data.batch import pad
+
+        return pad([row[keep].tolist() for each in (left, right) for row, keep in zip(each.data, each.keep, strict=True)])
+
+    part, settings = Part(dropout=0.0), {"max_steps": 5, "optimiser": "sgd", "rate": 0.5}
+    first = experiment(part=part, accumulate=2, **settings)
+    second = replace(experiment(part=part, **settings), train=Joined())
+    second.model.load_state_dict(first.model.state_dict())
+    train(first, tmp_path / "1", quiet=True)
+    train(second, tmp_path / "2", quiet=True)
+    for left, right in zip(first.model.parameters(), second.model.parameters(), strict=True):
+        torch.testing.assert_close(left, right)
+
+
+def test_bf16_is_for_the_operations_and_the_weights_stay_in_fp32(tmp_path):
+    seen = []
+
+    class Table(nn.Module):
+        """Nothing but a table of logits."""
+
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(12, 12)
+
+        def forward(self, source, target):
+            seen.append((torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")))
+            return Step(self.embedding(target), (), {})
+
+    for precision in ("bf16", "fp32"):
+        train(experiment(Table(), max_steps=2, precision=precision), tmp_path / precision, quiet=True)
+        assert {value.dtype for value in load_file(tmp_path / precision / "model.safetensors").values()} == {torch.float32}
+    assert seen[:3] == [(True, torch.bfloat16)] * 3  # two updates, one evaluation
+    assert [on for on, _ in seen[3:]] == [False] * 3
+
+
+def test_the_loss_is_told_how_far_the_training_is(tmp_path):
+    seen = []
+
+    def watched(model, batch, progress):
+        seen.append(progress)
+        return teach(model, batch)
+
+    train(replace(experiment(max_steps=3), loss=watched), tmp_path, quiet=True)
+    assert seen == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_the_rate_follows_the_schedule(tmp_path):
+    train(experiment(max_steps=4, rate=1.0, schedule="noam", warmup=2, log_every=1), tmp_path, quiet=True)
+    rates = [line["rate"] for line in log(tmp_path) if "rate" in line]
+    assert rates == pytest.approx([8**-0.5 * min(n**-0.5, n * 2**-1.5) for n in (1, 2, 3, 4)])
+
+
+class Beside(nn.Module):
+    """A loss with a parameter of its own, whose slope is set by `steer` and that adds nothing to the figure."""
+
+    def __init__(self, steer):
+        super().__init__()
+        self.own, self.steer = nn.Parameter(torch.zeros(())), steer
+
+    def forward(self, model, batch, progress):
+        found, more = teach(model, batch), self.steer(self.own)
+        return found._replace(total=found.total + more - more.detach())
+
+
+def test_a_loss_that_learns_does_not_hold_the_model_back(tmp_path):
+    made = replace(experiment(max_steps=5), loss=Beside(lambda own: 1e6 * own))
+    train(made, tmp_path / "beside", quiet=True)
+    train(experiment(max_steps=5), tmp_path / "alone", quiet=True)
+    assert made.loss.own.item() != 0
+    states = [load_file(tmp_path / name / "checkpoints" / "5" / "state.safetensors") for name in ("alone", "beside")]
+    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
+    assert set(states[1]) - set(states[0]) == {
+        "loss.own",
+        *(f"optimiser.loss.own.{each}" for each in ("step", "exp_avg", "exp_avg_sq")),
+    }
+
+
+def test_a_batch_whose_loss_gets_no_finite_gradient_is_skipped(tmp_path):
+    made = replace(experiment(max_steps=3, bad_batches=9), loss=Beside(torch.sqrt))  # at 0: infinitely steep
+    before = {name: value.clone() for name, value in weights(made.model).items()}
+    assert train(made, tmp_path, quiet=True)["skipped"] == 3
+    assert all(torch.equal(value, before[name]) for name, value in weights(made.model).items())
+    assert made.loss.own.item() == 0
+
+
+def log(directory):
+    return [json.loads(line) for line in (directory / "log.jsonl").read_text().splitlines()]
