@@ -26,3 +26,7 @@ def test_a_recurrent_network_learns_to_reverse(attention, steps):
 def test_what_the_table_says_has_learned_learns(attention, decoder, task, setting, steps):
     """A machine of another kind adds up in another order, so that a training near the mark may end just below it."""
     assert float(mechanisms.train(attention, decoder, task, setting, int(steps))["exact"]) >= mechanisms.ENOUGH - 0.02
+
+
+def test_the_page_shows_the_table_of_the_file():
+    assert mechanisms.table(DOCS / "mechanisms.csv") in (DOCS / "mechanisms.md").read_text(encoding="utf-8")
