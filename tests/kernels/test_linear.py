@@ -3,6 +3,7 @@ import torch
 
 from regard.attention import attend
 from regard.attention.attend import compose
+from regard.attention.mechanisms.linear import Linear
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sum_to_one import SumToOne
 from regard.attention.scope.causal import Causal
@@ -268,3 +269,14 @@ def test_it_compiles_without_a_break_and_for_lengths_that_are_open():
         torch.testing.assert_close(found, expected)
         gradients = [torch.autograd.grad(each.square().sum(), (query, data)) for each in (found, expected)]
         torch.testing.assert_close(*gradients)
+
+
+def test_autocast_does_not_take_the_sums_back_to_half_precision():
+    torch.manual_seed(0)
+    made = Linear(16, 16, heads=1).eval()
+    source, query = torch.randn(1, 512, 16) * 4, torch.randn(1, 4, 16) * 4
+    with torch.no_grad():
+        exact = made(query, made.remember(source)).context
+        with torch.autocast("cpu", torch.float16):
+            found = made(query, made.remember(source)).context
+    torch.testing.assert_close(found.float(), exact, rtol=2e-2, atol=2e-2)

@@ -110,6 +110,19 @@ def test_what_a_loop_held_is_freed_without_looking_for_rings():
         gc.enable()
 
 
+def test_the_gradient_is_that_of_the_mode_in_which_was_asked():
+    made = attention("additive", 4, 4, dropout=0.5).eval()
+    kept, queries = memory(), torch.randn(TIME, 2, 4)
+    found = []
+    for training in (False, True):
+        looks = Deferred(made.eval(), kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
+        total = sum(looks(step, queries[step]).sin().sum() for step in range(TIME))
+        made.train(training)
+        found.append(torch.autograd.grad(total, (kept.keys, kept.values)))
+        assert made.training == training
+    assert_close(found[0], found[1])
+
+
 def test_under_autocast_the_gradient_is_taken_under_it_too():
     made = attention("transformer", 4, 4, heads=2)
     kept = made.remember(torch.randn(2, 3, 4, requires_grad=True))

@@ -47,12 +47,17 @@ def test_the_gradient_stays_right_for_logits_far_apart():
     )
 
 
-def test_without_gradients_nothing_is_kept_for_them():
+def test_without_gradients_nothing_is_kept_for_them(monkeypatch):
     *learned, wanted = inputs()
+    told, begin = [], module.Pass.__init__
     with torch.no_grad():
         found = projected(*learned, wanted)
     assert not found.total.requires_grad
     assert_close(found.total, plainly(*learned, wanted, 0.0, 0.0)[0].detach())
+    monkeypatch.setattr(module.Pass, "__init__", lambda *arguments: told.append(arguments[4]) or begin(*arguments))
+    with torch.no_grad():
+        projected(*learned, wanted)
+    assert told == [False]
     frozen = [each.detach() for each in learned]
     assert_close(projected(*frozen, wanted).total, found.total)
 

@@ -66,6 +66,13 @@ def _covers_scope(request: Request) -> str | None:
 
 def run(request: Request) -> Attended:
     """Context from sums over the keys; statistics by a sweep that holds the weights of a few queries at a time."""
+    with torch.autocast(request.device, enabled=False):  # which would take every product back to half precision
+        context = read(request)
+    return Attended(context, statistics=sweep(request))
+
+
+def read(request: Request) -> Float[Tensor, "batch heads queries value"]:
+    """The context, in the precision of the values."""
     assert isinstance(request.score, FeatureMap)
     batch, heads = request.query.shape[:2]
     query = widen(request.score.project(request.query))
@@ -82,8 +89,7 @@ def run(request: Request) -> Attended:
     else:
         found = query @ (keys.mT @ values)
     total = found[..., -1:]
-    context = found[..., :-1] / torch.where(total > 0, total, 1.0)
-    return Attended(context.to(request.values.dtype), statistics=sweep(request))
+    return (found[..., :-1] / torch.where(total > 0, total, 1.0)).to(request.values.dtype)
 
 
 def sums(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:

@@ -28,10 +28,13 @@ class Reading(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
         asked = ctx.asked
+        cross, now = asked.cross, asked.cross.training
+        cross.train(asked.training)  # as it was asked, whatever has been done to the model since
         with torch.enable_grad(), torch.autocast(flowing.device.type, asked.half, enabled=asked.half is not None):
             keys, values = (each.detach().requires_grad_() for each in ctx.saved_tensors)
             memory = Memory(keys, values, asked.keep)
-            read = asked.cross(torch.cat(asked.queries, dim=1), memory, offset=asked.position).context
+            read = cross(torch.cat(asked.queries, dim=1), memory, offset=asked.position).context
+        cross.train(now)
         flowing = flowing[: len(asked.queries)].transpose(0, 1).to(read.dtype)
         found = torch.autograd.grad(read, (keys, values), flowing, allow_unused=True)
         return None, None, *found
@@ -44,6 +47,7 @@ class Asked(NamedTuple):
     cross: Attention
     keep: Tensor | None
     position: Tensor
+    training: bool
     half: torch.dtype | None
     """The type of autocast, where the loop ran under one."""
     queries: list[Tensor]
@@ -63,7 +67,7 @@ class Deferred:
         if self.defers(len(position)):
             kind = memory.values.device.type
             half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-            asked = Asked(cross, memory.keep, position, half, self.queries)
+            asked = Asked(cross, memory.keep, position, cross.training, half, self.queries)
             self.given = Reading.apply(asked, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
             self.memory = Memory(memory.keys.detach(), memory.values.detach(), memory.keep)
 

@@ -120,7 +120,8 @@ class Looks(nn.Module):
             log, entropy = each.sampled.log_probability.sum(1), each.sampled.entropy
             expected = torch.zeros_like(reward)
             if self.baseline is not None:
-                expected = count * self.baseline(name, each.context, entropy.mean(1), count)
+                first = entropy[:, 0]  # those of later heads may depend on its draw: a memory network's hops do
+                expected = count * self.baseline(name, each.context, first, count)
             errors.append((reward - expected).square() / count)
             steering.append(errors[-1] - (reward - expected).detach() * log)
             entropies.append(entropy)

@@ -37,6 +37,8 @@ def projected(
 
     The same as `losses.cross_entropy` and `losses.entropy` of the logits; only `total` passes a gradient, and that once.
     """
+    if not torch.is_grad_enabled():  # which no function is told; its gradients would be computed for nobody
+        hidden, weight, bias = hidden.detach(), weight.detach(), bias.detach()
     return Cost(*Projected.apply(hidden, weight, bias, wanted, smoothing, confidence))  # type: ignore[no-untyped-call]
 
 
@@ -51,7 +53,7 @@ class Projected(torch.autograd.Function):
         kind = hidden.device.type
         half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
         with torch.autocast(kind, enabled=False):
-            pass_ = Pass(hidden.to(half), weight.to(half), bias.float(), any(ctx.needed), smoothing, confidence)
+            pass_ = Pass(hidden.to(half), weight.to(half), bias, any(ctx.needed), smoothing, confidence)
             rows = ROWS.get(kind, MANY)
             for first in range(0, len(hidden), rows):
                 pass_.take(slice(first, first + rows), wanted[first : first + rows])
