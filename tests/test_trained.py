@@ -98,7 +98,8 @@ def test_nothing_asked_is_nothing_answered(trained):
 def test_figures_are_those_of_the_task(trained):
     records = [Record("Tom chases Jerry", "汤姆追逐杰瑞", "a:1"), Record("Mary likes Tom", "玛丽喜欢汤姆", "a:2")]
     figures = regard.load(trained[2]).evaluate(records)
-    assert set(figures) == {"bleu", "chrf", "exact", "bleu_by_length"}
+    assert set(figures) == {"bleu", "chrf", "exact", "bleu_by_length", "perplexity"}
+    assert 1 <= figures["perplexity"].low <= figures["perplexity"].value <= figures["perplexity"].high
 
 
 def test_a_directory_without_a_model_is_refused(tmp_path):

@@ -14,17 +14,20 @@ from regard.config import Search
 from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.data.text import Example, TextCodec
+from regard.data.vocabulary import EOS, UNK
 from regard.decoding.align import align
 from regard.decoding.beam import beam as beam_search
 from regard.decoding.found import Found
 from regard.decoding.greedy import greedy
 from regard.decoding.looked import crosses
+from regard.decoding.rate import rate
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks import Figures, Task, TextConfig
 from regard.training.device import choose
 from regard.training.directory import CONFIG, MODEL, verify
 from regard.training.errors import DamagedError
 from regard.training.manifest import NAME as MANIFEST
+from regard.training.metrics import Measured, perplexity
 from regard.training.weights import restore
 
 
@@ -70,10 +73,30 @@ class Trained:
         """The same for records that the task has prepared already."""
         examples = self.codec.encode_all(prepared, over_long="cut").examples
         outputs = [""] * len(examples)
+        likely = self._perplexity(examples)
         for index, found in self._search(examples, beam or self.config.search.beam, best=1, weights=False):
             outputs[index] = self.task.finish(self.codec.decode(found[0].tokens))
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
-        return self.task.measure(outputs, references, [record.source for record in prepared], self.config)
+        figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
+        return figures if likely is None else figures | {"perplexity": likely}
+
+    def knows(self, text: str) -> bool:
+        """Whether any token of a source is one that the model has seen; without one, its answer would be a guess."""
+        example = self.codec.encode(self.task.prepare(Record(text, None, "input:1")))
+        return any(token not in (UNK, EOS) for token in example.source)
+
+    def _perplexity(self, examples: list[Example]) -> Measured | None:
+        """How surprising the targets are to the model, sentence by sentence."""
+        device = next(self.model.parameters()).device
+        nll, tokens = list[float](), list[int]()
+        for _, batch in Loader(examples, self._budget(examples), shuffle=False).in_order() if examples else ():
+            if batch.target is None:
+                return None
+            with torch.no_grad():
+                rated = rate(self.model.decoder, self.model.encode(batch.source.to(device)), batch.target)
+            nll += (-rated.scores).tolist()
+            tokens += batch.target.keep.sum(1).tolist()
+        return perplexity(nll, tokens) if nll else None
 
     def _search(self, examples: list[Example], beams: int, best: int, weights: bool) -> Iterator[tuple[int, list[Found]]]:
         search: Search = self.config.search

@@ -13,7 +13,7 @@ def test_figures_come_with_intervals_and_signatures(run_directory, tmp_path):
     assert "0-10" in done.stdout
     assert "2 sentences" in done.stdout
     done = regard("evaluate", run_directory, f"--data.test={path}", "--json")
-    assert {"bleu", "chrf", "exact", "bleu_by_length"} == set(json.loads(done.stdout))
+    assert {"bleu", "chrf", "exact", "bleu_by_length", "perplexity"} == set(json.loads(done.stdout))
 
 
 def test_a_test_set_is_needed(run_directory):

@@ -41,11 +41,6 @@ def test_a_file_of_answers_appears_only_when_it_is_whole(run_directory, tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["问.txt", "答.txt"])
 
 
-def test_a_source_of_only_unknown_characters_is_answered_too(run_directory):
-    done = regard("predict", run_directory, "ꙮꙮꙮ ☃")
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_damaged_directory_is_refused_by_name(run_directory, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(run_directory, copy)
@@ -62,3 +57,21 @@ def test_a_directory_that_is_none_is_refused(tmp_path):
     done = regard("predict", tmp_path / "nothing", "Tom")
     assert done.returncode == 2
     assert "nothing" in done.stderr
+
+
+def test_what_the_model_knows_nothing_of_is_left_empty_and_told(run_directory, tmp_path):
+    (tmp_path / "in.txt").write_text("Tom chases Jerry\n☃ ☂ ⚛\nTom chases Jerry\n", encoding="utf-8")
+    done = regard("predict", run_directory, "--file", tmp_path / "in.txt", "--out", tmp_path / "out.txt")
+    assert done.returncode == 2
+    assert "in.txt:2 has nothing in it that the model knows (1 such in all)" in done.stderr
+    first, second, third = (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()
+    assert first == third != ""
+    assert second == ""
+
+
+def test_lines_before_one_that_cannot_be_read_are_answered(run_directory, tmp_path):
+    (tmp_path / "in.txt").write_bytes(b"Tom chases Jerry\nTom chases Jerry\n\xff\n")
+    done = regard("predict", run_directory, "--file", tmp_path / "in.txt")
+    assert done.returncode == 2
+    assert "in.txt:3 is not UTF-8" in done.stderr
+    assert len(done.stdout.splitlines()) == 2

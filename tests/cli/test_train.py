@@ -43,6 +43,12 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
         (["translate", "--data.train=nowhere.tsv", "--data.valid=nowhere.tsv", "--out", "x"], "nowhere.tsv"),
         (["translate", "--data.train", "--out", "x"], "--data.train needs a value"),
         (["translate", "--model.norm=post", "--out", "x"], "model.norm=post would change nothing: it needs a transformer"),
+        (["reverse", "--train.schedule=noam", "--out", "x"], "train.schedule=noam needs train.warmup of 1 or more, got 0"),
+        (["reverse", "--train.self_decoding_steps=5", "--out", "x"], "would change nothing: it needs self-decoding"),
+        (
+            ["reverse", "--train.self_decoding=linear", "--train.self_decoding_most=1.5", "--out", "x"],
+            "train.self_decoding_most needs to be from 0 to 1, got 1.5",
+        ),
         (["reverse", "--train.device=gpu", "--out", "x"], "train.device needs to be auto, cpu, cuda or cuda:1, got 'gpu'"),
         (["translate", "nowhere.toml", "--out", "x"], "nowhere.toml cannot be read"),
     ],

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from regard.config import AttentionPart, ConfigError, Dropout, Model
-from regard.models.applies import RULES, buildable, heeded
+from regard.models.applies import RULES, buildable, heeded, trainable
 from regard.tasks import TextConfig
 
 DEFAULT = TextConfig()
@@ -62,6 +62,17 @@ def test_what_teaches_draws_needs_draws():
     heeded([replace(config("additive+hard"), train=learned)], DEFAULT)
     with pytest.raises(ConfigError, match=r"train.baseline=learned would change nothing: it needs an attention that draws"):
         heeded([replace(config("additive"), train=learned)], DEFAULT)
+
+
+def test_a_setting_that_is_varied_and_counts_nowhere_is_refused():
+    with pytest.raises(ConfigError, match=r"model.norm=post would change nothing"):
+        heeded([config(norm="pre"), config(norm="post")], DEFAULT)
+
+
+def test_tensorboard_that_is_not_there_is_told_before_anything_is_written(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"train.tensorboard needs the tensorboard package, which is not installed"):
+        trainable(replace(DEFAULT, train=replace(DEFAULT.train, tensorboard=True)))
 
 
 def test_a_default_of_the_task_itself_is_no_mistake():

@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import traceback
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -58,6 +59,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
+    warnings.showwarning = lambda message, *_: typer.echo(f"regard: {message}", err=True)
     app(prog_name="regard")
 
 

@@ -3,13 +3,13 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli import Command, app
+from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.trained import Prediction, Trained
@@ -47,12 +47,17 @@ def predict(
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else WINDOW
     if out is None:
-        _answer(model, _inputs(text, file), sys.stdout, window, beam, nbest, align, as_json)
-        return
-    partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there
-    with partial.open("w", encoding="utf-8") as stream:
-        _answer(model, _inputs(text, file), stream, window, beam, nbest, align, as_json)
-    partial.replace(out)
+        strange = _answer(model, _inputs(text, file), sys.stdout, window, beam, nbest, align, as_json)
+    else:
+        partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there
+        with partial.open("w", encoding="utf-8") as stream:
+            strange = _answer(model, _inputs(text, file), stream, window, beam, nbest, align, as_json)
+        partial.replace(out)
+    if strange:
+        raise DataError(
+            f"{file or 'input'}:{strange[0]} has nothing in it that the model knows ({len(strange)} such in all): an answer "
+            "would be a guess, so it was left empty; everything else is answered"
+        )
 
 
 def _answer(
@@ -64,18 +69,24 @@ def _answer(
     nbest: int,
     align: bool,
     as_json: bool,
-) -> None:
+) -> list[int]:
+    """Write an answer to each input; the numbers of those, from 1, in which the model knows nothing."""
+    strange, place = list[int](), 0
     for window in _windows(inputs, size):
-        asked = [text for text in window if text.strip()]
+        known = [bool(text.strip()) and model.knows(text) for text in window]
+        asked = [text for text, fine in zip(window, known, strict=True) if fine]
         found = iter(model.predict(asked, beam=beam, best=nbest, align=align))
-        for text in window:
-            answers = next(found) if text.strip() else []
+        for text, fine in zip(window, known, strict=True):
+            place += 1
+            strange += [place] * (not fine and bool(text.strip()))
+            answers = next(found) if fine else []
             stream.write(_json(text, answers) if as_json else _plain(answers, nbest, align))
         stream.flush()
+    return strange
 
 
 def _inputs(text: str | None, file: str | None) -> Iterator[str]:
-    from regard.data.lines import DataError, lines
+    from regard.data.lines import lines
 
     if text is not None and file is not None:
         raise DataError("give an INPUT or --file, not both")
@@ -85,8 +96,19 @@ def _inputs(text: str | None, file: str | None) -> Iterator[str]:
 
 
 def _windows(inputs: Iterable[str], size: int) -> Iterator[list[str]]:
-    rest = iter(inputs)
-    while window := list(islice(rest, size)):
+    """So many inputs at a time; those before one that cannot be read are answered first."""
+    window: list[str] = []
+    try:
+        for text in inputs:
+            window.append(text)
+            if len(window) == size:
+                yield window
+                window = []
+    except DataError:
+        if window:
+            yield window
+        raise
+    if window:
         yield window
 
 

@@ -53,10 +53,11 @@ def train(
 def sensible(task: str, configs: list[Any]) -> None:
     """Refuse settings that would change nothing, and models that cannot be built, before any data is read."""
     from regard import tasks
-    from regard.models.applies import buildable, heeded
+    from regard.models.applies import buildable, heeded, trainable
 
     heeded(configs, tasks.find(task).Config())
     for config in configs:
+        trainable(config)
         buildable(config)
 
 

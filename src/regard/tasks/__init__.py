@@ -84,6 +84,7 @@ def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
         evaluate=lambda model: evaluate(config, model, valid),
         config=config,
         task=name,
+        notes=report._asdict(),
     ), report
 
 

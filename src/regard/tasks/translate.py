@@ -7,7 +7,7 @@ from regard.config import Data, Model, Train
 from regard.data import synthetic
 from regard.data.table import Record
 from regard.tasks import Figures, TextConfig
-from regard.training.metrics import Bleu, Chrf, ExactMatch, by_length
+from regard.training.metrics import Bleu, Chrf, ErrorRate, ExactMatch, by_length
 from regard.training.metrics import measure as measured
 
 
@@ -36,12 +36,14 @@ def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
-    """BLEU, chrF and exact match, and BLEU by the length of the source in words."""
+    """BLEU, chrF, exact match and word errors (but for Chinese, which marks no words), and BLEU by words of the source."""
     chinese = any("\u4e00" <= letter <= "\u9fff" for reference in references for letter in reference)
     metric = Bleu(config.data.bleu if config.data.bleu != "auto" else "zh" if chinese else "13a")
+    words: Figures = {} if chinese else {"wer": measured(ErrorRate("words"), outputs, references)}
     return {
         "bleu": measured(metric, outputs, references),
         "chrf": measured(Chrf(), outputs, references),
         "exact": measured(ExactMatch(), outputs, references),
+        **words,
         "bleu_by_length": by_length(metric, outputs, references, [len(source.split()) for source in sources]),
     }

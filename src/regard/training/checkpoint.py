@@ -58,13 +58,17 @@ def load(path: Path) -> Checkpoint:
 
 def newest(folder: Path) -> Checkpoint | None:
     """The newest checkpoint that is whole; those found damaged on the way are moved aside, with a warning each."""
-    for step in reversed(steps(folder)):
+    there = steps(folder)
+    for step in reversed(there):
         path = folder / str(step)
         try:
             return load(path)
         except DamagedError as damage:
             aside = move_aside(path)
-            text = f"{damage}; moved to {aside.name}, going on from the checkpoint before it"
+            left = (
+                "going on from the checkpoint before it" if step != there[0] else "there is no other: training begins anew"
+            )
+            text = f"{damage}; moved to {aside.name}, {left}"
             warnings.warn(text, DamagedWarning, stacklevel=2)
     return None
 

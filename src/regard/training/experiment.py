@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -78,6 +78,8 @@ class Experiment:
     config: HasTrain
     valid: Any = None
     task: str = ""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What became of the data, for the log."""
     better: str = "loss"
     upwards: bool = False
 

@@ -38,6 +38,8 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         loop.log = loop.judge.log = stack.enter_context(Log(run.path, loop.counters.step, settings.tensorboard))
         loop.display = loop.judge.display = stack.enter_context(display(settings.max_steps, quiet))
         stack.enter_context(deterministic(settings.deterministic))
+        if experiment.notes and loop.counters.step == 0:
+            loop.log.write({"step": 0, "data": dict(experiment.notes)})
         try:
             return loop.run()
         except (RuntimeError, MemoryError) as error:
