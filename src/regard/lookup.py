@@ -26,6 +26,9 @@ FOLDERS = {
 }
 """Each kind of thing that has a name, and the folder whose files are those things."""
 
+ONE = {"normalise": "normaliser", "mechanisms": "mechanism", "kernels": "kernel", "tasks": "task"}
+"""What one of a kind is called, where it is not called as its kind."""
+
 FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")
 """The kinds that `find` looks through when it is told none: a kernel may carry the name of what it makes fast."""
 
@@ -55,7 +58,8 @@ def locate(name: str, kind: str | None = None) -> str:
     known = [each for holder in kinds for each in names(holder)]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-    raise LookupError(f"no {kind or 'stage or mechanism'} is called {name!r}{hint}")
+    what = "stage or mechanism" if kind is None else ONE.get(kind, kind)
+    raise LookupError(f"no {what} is called {name!r}{hint}")
 
 
 def load(kind: str, name: str) -> ModuleType:

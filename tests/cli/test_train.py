@@ -36,7 +36,7 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
     ("arguments", "told"),
     [
         (["translate"], "train needs a directory for what it learns: --out DIR"),
-        (["transalte", "--out", "x"], "no tasks is called 'transalte'; did you mean 'translate'?"),
+        (["transalte", "--out", "x"], "no task is called 'transalte'; did you mean 'translate'?"),
         (["translate", "--train.rat=1", "--out", "x"], "there is no setting train.rat; did you mean train.rate?"),
         (["translate", "--model.cell=gated", "--out", "x"], "model.cell: Input should be"),
         (["translate", "--model.attention=aditive", "--out", "x"], "did you mean 'additive'?"),

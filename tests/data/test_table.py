@@ -147,9 +147,9 @@ def test_bad_json_lines_are_refused_with_their_place(tmp_path, line, message):
 
 def test_parallel_files_need_equally_many_lines(tmp_path):
     three, two = written(tmp_path, "a\nb\nc\n", "three.de"), written(tmp_path, "a\nb\n", "two.en")
-    with pytest.raises(DataError, match=r"two\.en ends after line 2, and .*three\.de goes on; the two need equally many"):
+    with pytest.raises(DataError, match=r"two\.en:2 is its last line, and .*three\.de goes on; the two need equally many"):
         pairs(f"{three}::{two}")
-    with pytest.raises(DataError, match=r"two\.en ends after line 2, and .*three\.de goes on"):
+    with pytest.raises(DataError, match=r"two\.en:2 is its last line, and .*three\.de goes on"):
         pairs(f"{two}::{three}")
 
 

@@ -90,7 +90,8 @@ def _mean(values: list[float]) -> str:
     middle = statistics.fmean(values)
     if len(values) == 1:
         return f"{middle:,.0f}" if middle >= 1000 else f"{middle:.3g}" if middle < 10 else f"{middle:.1f}"
-    return f"{middle:.4g} ± {statistics.stdev(values):.2g}"
+    spread = statistics.stdev(values)
+    return f"{middle:,.0f} ± {spread:,.0f}" if middle >= 1000 else f"{middle:.4g} ± {spread:.2g}"
 
 
 def _name(value: str) -> str:

@@ -29,8 +29,8 @@ def train(
 ) -> None:
     """Train a model into a directory, or go on where an earlier run was stopped.
 
-    Any setting is an option by its dotted path: --data.train=FILE --model.attention=NAME --train.max_steps=N. Without data
-    the task trains on samples that it draws itself.
+    Any setting is an option by its dotted path: --data.train=FILE --model.attention=NAME --train.max_steps=N. `regard show
+    TASK` lists them all with their defaults. Without data the task trains on samples that it draws itself.
 
     \b
     Example:

@@ -156,7 +156,7 @@ def _parallel(path: str, limit: int) -> Iterator[Record]:
     for number, (source, target) in enumerate(pairs):
         if source is None or target is None:
             short, long = both if source is None else both[::-1]
-            raise DataError(f"{short} ends after line {number}, and {long} goes on; the two need equally many lines")
+            raise DataError(f"{short}:{number} is its last line, and {long} goes on; the two need equally many lines")
         if not target.text.strip():
             raise DataError(f"{target.where} is empty; a record needs a target")
         yield _record(source.text, target.text, source.where)
