@@ -121,6 +121,7 @@ def test_self_attention_has_heads_of_any_score_under_a_scope_of_its_own():
     ("name", "text"),
     [
         ("luong", "self-attention is made of stages, and 'luong' is a mechanism; name a score"),
+        ("dot+marginal", "'dot\\+marginal' names marginal, which is about what a decoder writes"),
         ("dot+hard", "'dot\\+hard' draws where it looks, which only an attention to the source is taught to do"),
     ],
 )

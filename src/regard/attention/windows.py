@@ -82,7 +82,8 @@ class Windows(Attention):
         if centre is not None and positional(self.score):
             raise ValueError(
                 f"{type(self).__name__} compares the keys of a window without their positions, and "
-                f"{type(self.score).__name__} needs these; use it with Attention(scope=Local({width})) instead"
+                f"{type(self.score).__name__} needs these; use a score that compares what is there, such as Bilinear, or "
+                f"Attention(scope=Local({width})), whose window stands at the query's own place"
             )
         if centre is not None and impl == "fused":
             raise ValueError(f"{type(self).__name__} gathers its windows, and no kernel does; impl='auto' is what it can do")

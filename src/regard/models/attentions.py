@@ -7,6 +7,7 @@ from typing import Any
 from regard import lookup
 from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
+from regard.attention.normalise.marginal import Marginal
 from regard.attention.scope import Scope
 from regard.attention.scope.everywhere import Everywhere
 
@@ -62,6 +63,10 @@ def self_attention(
     chosen: dict[str, Any] = {kind: named[kind] for kind in ("score", "normalise") if kind in named}
     where = both(scope, named.get("scope", "everywhere"))
     made = MultiHead(size, heads=heads, scope=where, dropout=dropout, limit=limit, **chosen)
+    if isinstance(made.normalise, Marginal):
+        raise ValueError(
+            f"{name!r} names marginal, which is about what a decoder writes and would be softmax here; name softmax"
+        )
     if getattr(made.normalise, "rewarded", False):
         raise ValueError(
             f"{name!r} draws where it looks, which only an attention to the source is taught to do; "
