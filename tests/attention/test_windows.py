@@ -254,7 +254,7 @@ class Clock(Dot):
 
 @both
 def test_a_score_that_looks_at_positions_is_refused(kind):
-    text = r"without their positions, and Clock needs these; use it with Attention\(scope=Local\(10\)\) instead"
+    text = r"without their positions, and Clock needs these; use a score that compares what is there"
     with pytest.raises(ValueError, match=text):
         kind(4, score=Clock())
 
