@@ -16,7 +16,7 @@ from regard.attention.types import Attended, Encoded, Memory, State
 from regard.models.asking import ask
 from regard.models.attentions import Make, attention
 from regard.models.decoders import Output, Remembered, shown, spread
-from regard.models.decoders.self_decoding import write_alone
+from regard.models.decoders.writing import Writing
 from regard.models.embedding import Embedding
 from regard.models.encoders import summary as summarise
 from regard.models.gated import HALF, Gated, started
@@ -89,7 +89,7 @@ class Layer(nn.Module):
         return (data + entered) * HALF
 
 
-class Convolution(nn.Module):
+class Convolution(Writing):
     """Layers of causal gated convolutions, each with an attention to the source of its own.
 
         g = E[y] √d + PE,   h⁰ = W g
@@ -158,30 +158,6 @@ class Convolution(nn.Module):
         attentions = [() if cross is None else cross.start(memories[number]) for number, cross in enumerate(crosses)]
         inputs = (like.new_zeros(len(like), self.before, self.size),) * len(self.names)
         return Carried(inputs, tuple(attentions), torch.zeros(len(like), dtype=torch.long, device=like.device))
-
-    def step(self, token: Int[Tensor, " rows"], memory: Remembered, state: Carried, *, weights: bool = False) -> Step:
-        """One token for each row, and what follows from it."""
-        step = self.write(token[:, None], memory, state, weights=weights)
-        return step._replace(output=step.output[:, 0])
-
-    def forward(
-        self,
-        target: Int[Tensor, "batch time"],
-        memory: Remembered,
-        *,
-        weights: bool = False,
-        statistics: tuple[str, ...] = (),
-        own: float = 0.0,
-        draws: Float[Tensor, "batch time"] | None = None,
-        project: bool = True,
-    ) -> Step:
-        """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
-
-        Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
-        """
-        if own:
-            return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
-        return self.write(target, memory, self.start(memory), weights=weights, statistics=statistics, project=project)
 
     def write(
         self,

@@ -15,7 +15,7 @@ from regard.models.asking import ask, report
 from regard.models.attentions import Make, attention
 from regard.models.cells import STATES, Repeated, Stack, layer, run, stacked
 from regard.models.decoders import Output, Remembered, shown, spread
-from regard.models.decoders.self_decoding import write_alone
+from regard.models.decoders.writing import Writing
 from regard.models.deferred import Deferred
 from regard.models.dropout import Drop
 from regard.models.embedding import Embedding
@@ -49,7 +49,7 @@ class Found(NamedTuple):
     attended: Attended | None = None
 
 
-class Recurrent(nn.Module):
+class Recurrent(Writing):
     """Write with recurrent cells that look at the source once for each token.
 
         bahdanau:  c_t = attend(h_{t-1}),  h_t = cell([y_t; c_t], h_{t-1}),        r_t = tanh(W [h_t; c_t; y_t])
@@ -143,30 +143,6 @@ class Recurrent(nn.Module):
             torch.zeros(len(first), dtype=torch.long, device=first.device),
             tuple(masks),
         )
-
-    def step(self, token: Int[Tensor, " rows"], memory: Remembered, state: Carried, *, weights: bool = False) -> Step:
-        """One token for each row, and what follows from it."""
-        step = self.write(token[:, None], memory, state, weights=weights)
-        return step._replace(output=step.output[:, 0])
-
-    def forward(
-        self,
-        target: Int[Tensor, "batch time"],
-        memory: Remembered,
-        *,
-        weights: bool = False,
-        statistics: tuple[str, ...] = (),
-        own: float = 0.0,
-        draws: Float[Tensor, "batch time"] | None = None,
-        project: bool = True,
-    ) -> Step:
-        """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
-
-        Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
-        """
-        if own:
-            return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
-        return self.write(target, memory, self.start(memory), weights=weights, statistics=statistics, project=project)
 
     def write(
         self,

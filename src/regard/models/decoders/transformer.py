@@ -14,7 +14,7 @@ from regard.attention.types import Attended, Encoded, Memory, State
 from regard.models.asking import ask
 from regard.models.attentions import Make, attention, self_attention
 from regard.models.decoders import Output, Remembered, shown, spread
-from regard.models.decoders.self_decoding import write_alone
+from regard.models.decoders.writing import Writing
 from regard.models.embedding import Embedding
 from regard.models.encoders import summary as summarise
 from regard.models.outcome import Look, outcome
@@ -90,7 +90,7 @@ class Layer(nn.Module):
         return self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data)))
 
 
-class Transformer(nn.Module):
+class Transformer(Writing):
     """Layers of causal self-attention, attention to the source, and feed-forward networks.
 
         x = layer_N(... layer_1(E[y] √d + PE)),  logits = E x + b
@@ -162,31 +162,6 @@ class Transformer(nn.Module):
             caches.append(Memory(nothing, nothing))
             attentions.append(() if layer.cross is None else layer.cross.start(memories[number]))
         return Carried(tuple(caches), tuple(attentions))
-
-    def step(self, token: Int[Tensor, " rows"], memory: Remembered, state: Carried, *, weights: bool = False) -> Step:
-        """One token for each row, and what follows from it."""
-        step = self.write(token[:, None], memory, state, weights=weights)
-        return step._replace(output=step.output[:, 0])
-
-    def forward(
-        self,
-        target: Int[Tensor, "batch time"],
-        memory: Remembered,
-        *,
-        weights: bool = False,
-        statistics: tuple[str, ...] = (),
-        own: float = 0.0,
-        draws: Float[Tensor, "batch time"] | None = None,
-        project: bool = True,
-    ) -> Step:
-        """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
-
-        Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
-        """
-        state = self.start(memory)
-        if own:
-            return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
-        return self.write(target, memory, state, weights=weights, statistics=statistics, project=project)
 
     def write(
         self,
