@@ -1,0 +1,178 @@
+"""A trace from weights that are there already, of any model: `Trace.from_arrays`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.viewer.axes import Array, Audio, Axis, Image, Index, Series, Text
+from regard.viewer.check import check
+from regard.viewer.faults import TraceError
+from regard.viewer.trace import Example, Look, Trace
+
+CAUSAL = "causal"
+AXES = (Text, Audio, Image, Series, Index)
+
+
+def from_arrays(
+    weights: Any,
+    query: Any = None,
+    key: Any = None,
+    *,
+    axes: Mapping[str, Any] | None = None,
+    name: str = "attention",
+    mask: Any = None,
+    scores: Any = None,
+    sums_to_one: bool = True,
+    title: str = "",
+    lang: str | None = None,
+) -> Trace:
+    """One example from arrays or tensors on any device: (queries, keys), with heads before them, and layers before those.
+
+        from_arrays(weights, query="汤姆 追逐 杰瑞".split(), key=["Tom", "chases", "Jerry"])
+        from_arrays({"encoder": a, "cross": b}, axes={"source": source, "target": target},
+                    query={"encoder": "source", "cross": "target"}, key="source")
+
+    A query or key is a list of tokens, an axis, a number of places, or nothing: then places are numbered. Without a key, and
+    with as many keys as queries, this is self-attention. With `axes` queries and keys name one of them, all attentions the
+    same or each its own; where nothing is said and one axis alone is as long as needed, it is that one. `mask` is True where
+    a query may see a key, or "causal". `mask` and `scores` of several attentions are by name. `lang` is that of token lists.
+    """
+    if axes is None and isinstance(weights, Mapping):
+        raise TraceError("several attentions need axes={name: tokens or axis, ...}, and each a query and a key among them")
+    if not isinstance(weights, Mapping):
+        weights = {name: weights}
+    layers = {each: _layers(each, given) for each, given in weights.items()}
+    if not layers:
+        raise TraceError("a trace needs the weights of at least one attention, got none")
+    if axes is None:
+        sides, query, key = _pair(next(iter(layers.values())), name, query, key, lang)
+    else:
+        sides = {each: axis(given, f"axis {each!r}", lang) for each, given in axes.items()}
+    looks: list[Look] = []
+    for each, arrays in layers.items():
+        ends = (_side(query, each, arrays[0].shape[1], sides, "query"), _side(key, each, arrays[0].shape[2], sides, "key"))
+        given = (_of(mask, each), _of(scores, each))
+        looks += _looks(each, arrays, ends, given, sums_to_one, sum((look.query, look.key) == ends for look in looks))
+    trace = Trace(name, (Example(sides, tuple(looks), title=title),))
+    check(trace)
+    return trace
+
+
+def array_of(value: Any, what: str) -> Array:
+    """float16 or float32 from a tensor on any device, an array or nested lists."""
+    if hasattr(value, "detach"):
+        value = value.detach()
+        half = str(value.dtype) == "torch.float16"
+        value = (value if half else value.float()).cpu().numpy()
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise TraceError(f"{what}: rows of different lengths; an array needs them all of one length") from None
+    if array.dtype.kind not in "fbiu":
+        raise TraceError(f"{what}: needs an array or tensor of numbers, got {type(value).__name__} of {array.dtype}")
+    return array if array.dtype in (np.float16, np.float32) else array.astype(np.float32)
+
+
+def axis(given: Any, what: str, lang: str | None = None) -> Axis:
+    """An axis as it is, a list of tokens, or a number of places."""
+    if isinstance(given, AXES):
+        return given
+    if isinstance(given, str):
+        raise TraceError(f"{what}: needs a list of tokens, got the text {given!r}; split it as the model does")
+    if isinstance(given, int) and not isinstance(given, bool):
+        return Index(given)
+    if isinstance(given, Sequence) and all(isinstance(token, str) for token in given):
+        return Text.of(given, lang=lang)
+    raise TraceError(f"{what}: needs a list of tokens, an axis or a number of places, got {type(given).__name__}")
+
+
+def _layers(name: str, given: Any) -> list[Array]:
+    """(heads, queries, keys) for each layer."""
+    array = array_of(given, f"attention {name!r}")
+    if not 2 <= array.ndim <= 4:
+        raise TraceError(
+            f"attention {name!r}: needs (queries, keys), (heads, queries, keys) or (layers, heads, queries, keys), "
+            f"got shape {array.shape}"
+        )
+    return list(array.reshape((1,) * (4 - array.ndim) + array.shape))
+
+
+def _pair(arrays: list[Array], name: str, query: Any, key: Any, lang: str | None) -> tuple[dict[str, Axis], str, str]:
+    """The axes of one attention, and which of them are its queries and its keys."""
+    if not arrays:
+        raise TraceError(f"attention {name!r}: needs at least one layer, got none")
+    _, queries, keys = arrays[0].shape
+    if key is None and queries == keys:
+        return {"tokens": axis(queries if query is None else query, "query", lang)}, "tokens", "tokens"
+    if key is None and query is not None:
+        raise TraceError(
+            f"attention {name!r} has {keys} keys and {queries} queries, so it is no self-attention; say key=..."
+        )
+    ends = {
+        "queries": axis(queries if query is None else query, "query", lang),
+        "keys": axis(keys if key is None else key, "key", lang),
+    }
+    return ends, "queries", "keys"
+
+
+def _side(said: Any, name: str, length: int, sides: Mapping[str, Axis], role: str) -> str:
+    """The name of the axis that an attention's queries, or keys, lie on."""
+    found = _of(said, name)
+    if found is None:
+        fitting = [each for each, side in sides.items() if len(side) == length]
+        if len(fitting) == 1:
+            return fitting[0]
+        raise TraceError(
+            f"attention {name!r} has a {role} axis of {length} places, and {len(fitting)} of the axes "
+            f"{', '.join(sides)} are that long; say {role}={{{name!r}: ...}}"
+        )
+    if not isinstance(found, str):
+        raise TraceError(
+            f"attention {name!r}: with axes={{...}}, {role} is the name of one of them, got {type(found).__name__}"
+        )
+    return found
+
+
+def _of(said: Any, name: str) -> Any:
+    return said.get(name) if isinstance(said, Mapping) else said
+
+
+def _looks(
+    name: str, arrays: list[Array], ends: tuple[str, str], given: tuple[Any, Any], sums_to_one: bool, first: int
+) -> list[Look]:
+    """One look for each layer; `first` layers of the same axes came before."""
+    mask, scores = given
+    scored = None if scores is None else _layers(f"{name}, scores", scores)
+    if scored is not None and len(scored) != len(arrays):
+        raise TraceError(f"attention {name!r}: {len(arrays)} layers of weights and {len(scored)} of scores; they must agree")
+    looks = []
+    for layer, weights in enumerate(arrays):
+        looks.append(
+            Look(
+                name=name if len(arrays) == 1 else f"{name}.{layer}",
+                query=ends[0],
+                key=ends[1],
+                weights=weights,
+                layer=first + layer,
+                allowed=_allowed(mask, weights, name),
+                sums_to_one=sums_to_one,
+                scores=None if scored is None else scored[layer],
+            )
+        )
+    return looks
+
+
+def _allowed(mask: Any, weights: Array, name: str) -> Array | None:
+    if mask is None:
+        return None
+    queries, keys = weights.shape[1:]
+    if isinstance(mask, str):
+        if mask != CAUSAL or queries != keys:
+            wanted = f"mask is an array or {CAUSAL!r}, which needs as many keys as queries"
+            raise TraceError(f"attention {name!r}: {wanted}, got {mask!r} for {queries} queries and {keys} keys")
+        return np.tri(queries, dtype=bool)
+    found = np.asarray(mask.detach().cpu().numpy() if hasattr(mask, "detach") else mask)
+    if found.dtype != bool:
+        raise TraceError(f"attention {name!r}: a mask is boolean, True where a query may see a key, got {found.dtype}")
+    return found

@@ -1,0 +1,12 @@
+"""What a mask looks like: whether it lets every query see the keys up to its own place, and no other."""
+
+import numpy as np
+
+from regard.viewer.axes import Array
+
+
+def causal(allowed: Array) -> bool:
+    """Whether query q may see keys 0 to q + (keys - queries), for every head."""
+    queries, keys = allowed.shape[-2:]
+    triangle = np.tri(queries, keys, keys - queries, dtype=bool)
+    return keys >= queries and bool((allowed == triangle).all())

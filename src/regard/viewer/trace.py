@@ -1,0 +1,221 @@
+"""A trace: what every attention of a model did on some inputs. Everything that is shown comes from one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.viewer.axes import Array, Axis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """One attention on one example: where each of its queries looked.
+
+    `weights` is (heads, queries, keys), or None where only statistics were recorded; with `rows` it has the rows of these
+    queries alone. `allowed` is True where a query may see a key, of all queries: (queries, keys) or (heads, queries, keys),
+    None: everywhere. `source` says how the weights came about, `statistics` were measured in float32 while the model ran,
+    `scores` are those before they were normalised, `values` the length of each value vector, (heads, keys).
+    """
+
+    name: str
+    query: str
+    key: str
+    weights: Array | None
+    layer: int = 0
+    allowed: Array | None = None
+    rows: tuple[int, ...] | None = None
+    sums_to_one: bool = True
+    source: str = "given"
+    statistics: Mapping[str, Array] = field(default_factory=dict)
+    scores: Array | None = None
+    values: Array | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One step of decoding: the token that was written, how likely it was, and what else could have been."""
+
+    query: int
+    token: str
+    logprob: float
+    candidates: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Beams:
+    """A beam search, step by step and row by row: (steps, width). A parent of -1 is nobody: the row is empty.
+
+    `parents` are rows of the step before, `scores` sums of log-probabilities. `ended` is True where a hypothesis finished.
+    `best` is the row of the last step on the way to the answer, as (step, row). `weights`, (steps, width, keys), is what
+    each row looked at, the mean of the heads of the attention called `name`.
+    """
+
+    parents: Array
+    tokens: tuple[tuple[str, ...], ...]
+    scores: Array
+    ended: Array
+    best: tuple[int, int]
+    name: str | None = None
+    weights: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """One input: its axes by name, what every attention did, and how it was decoded."""
+
+    axes: Mapping[str, Axis]
+    looks: tuple[Look, ...]
+    steps: tuple[Choice, ...] = ()
+    beams: Beams | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One moment of training: the weights that each attention, by name, had on an example then."""
+
+    step: int
+    loss: float | None
+    weights: Mapping[str, Array]
+    example: int = 0
+
+
+@dataclass(frozen=True)
+class Node:
+    """A module that ran. `kind` is "attention" or what it is otherwise; shapes are those of this run.
+
+    `about` is what an attention says of itself: score, normalise, scope, heads, kernel.
+    """
+
+    id: str
+    kind: str
+    parent: str | None = None
+    inputs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    output: tuple[int, ...] | None = None
+    parameters: int = 0
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A tensor that went from one module to another."""
+
+    start: str
+    end: str
+    shape: tuple[int, ...]
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The network as it ran."""
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What every attention of a model did on some inputs, and, with `training`, how it came to do so."""
+
+    name: str
+    examples: tuple[Example, ...]
+    graph: Graph = Graph()
+    training: tuple[Frame, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def example(self, number: int = 0) -> Example:
+        """One of the examples, counted from 0."""
+        if not -len(self.examples) <= number < len(self.examples):
+            raise IndexError(f"the trace {self.name!r} has {len(self.examples)} examples, asked for number {number}")
+        return self.examples[number]
+
+    def look(self, name: str | None = None, example: int = 0) -> Look:
+        """One attention of an example; without a name the last over another axis, or simply the last."""
+        looks = self.example(example).looks
+        if not looks:
+            raise KeyError(f"example {example} of the trace {self.name!r} has no attention")
+        if name is None:
+            return next((each for each in reversed(looks) if each.query != each.key), looks[-1])
+        for each in looks:
+            if each.name == name:
+                return each
+        raise KeyError(f"no attention of this trace is called {name!r}; there are {', '.join(each.name for each in looks)}")
+
+    @classmethod
+    def from_arrays(cls, weights: Any, query: Any = None, key: Any = None, **options: Any) -> "Trace":
+        """A trace of weights that are there already, of any model; see `regard.viewer.arrays.from_arrays`."""
+        from regard.viewer.arrays import from_arrays
+
+        return from_arrays(weights, query, key, **options)
+
+    @classmethod
+    def from_huggingface(cls, output: Any, tokenizer: Any = None, **options: Any) -> "Trace":
+        """A trace of what a transformers model returned; see `regard.viewer.huggingface.from_huggingface`."""
+        from regard.viewer.huggingface import from_huggingface
+
+        return from_huggingface(output, tokenizer, **options)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Trace":
+        """Open a trace file; large ones open at once, since only what is looked at is read."""
+        from regard.viewer.file import load
+
+        return load(path)
+
+    def save(self, path: str | PathLike[str], *, exact: bool = True) -> Path:
+        """Check this trace and write it to `name.attn.safetensors`; without exact weights it takes a third of the room."""
+        from regard.viewer.file import save
+
+        return save(self, path, exact=exact)
+
+    def to_html(
+        self, path: str | PathLike[str], *, budget: str | int = "16MB", state: str = "", language: str | None = None
+    ) -> Path:
+        """Write the page about this trace, one file that needs nothing else; what the budget leaves out it lists."""
+        from regard.viewer.view import View
+
+        return View([self], state, language).save(Path(path), budget)
+
+    def figure(self, kind: str = "heatmap", **options: Any) -> "Figure":
+        """A figure for print: heatmap, heads, lines, strength, overlay or graph; see `regard.viewer.figure`."""
+        from regard.viewer.figure import figure
+
+        return figure(self, kind, **options)
+
+    def strength(self, curve: str = "received", attention: str | None = None, example: int = 0) -> Array:
+        """A curve of every head: received (heads, keys), or largest, effective, focus, spread, sink (heads, queries)."""
+        from regard.viewer.strength import summary
+
+        curves = summary(self.look(attention, example), self.example(example).axes).curves
+        if curve not in curves:
+            raise KeyError(f"there is no curve {curve!r}; there are {', '.join(curves)}")
+        return curves[curve]
+
+    def entropy(self, attention: str | None = None, example: int = 0) -> Array:
+        """The entropy of every row in nats, (heads, queries): 0 where one key has it all."""
+        return np.log(np.maximum(self.strength("effective", attention, example), 1))
+
+    def rollout(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
+        """How much of each input reaches the last layer of a group of attentions, (queries, keys)."""
+        from regard.viewer.rollout import of
+
+        return of(self, group, example)
+
+    def flow(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
+        """The most that can pass from each input to the last layer of a group of attentions, (queries, keys)."""
+        from regard.viewer.flow import of
+
+        return of(self, group, example)
+
+
+def names(looks: Sequence[Look]) -> list[str]:
+    """The attentions' names, in the order in which they ran."""
+    return [each.name for each in looks]
