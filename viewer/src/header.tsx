@@ -1,0 +1,150 @@
+// The top of the page: which run, example, attention and head, how exact the numbers are, and the page's own settings.
+
+import { grid } from "./cells";
+import { Button } from "./button";
+import { Compare } from "./panels/compare";
+import * as store from "./store";
+import type { Appearance, Head, Language } from "./store";
+import { say, type Sentence } from "./strings";
+
+export function Header() {
+  const run = store.run.value;
+  return (
+    <header class="page-header">
+      <h1>
+        <bdi>{run.name || "regard"}</bdi>
+      </h1>
+      <Compare />
+      <div class="header-choices" role="group" aria-label={say("toolbar")}>
+        <ExampleChoice />
+        <AttentionChoice />
+        <HeadChoice />
+        <span class="quiet exactness">{say(exactness())}</span>
+      </div>
+      <div class="header-page">
+        <Button of="find" />
+        <Button of="export" />
+        <LanguageChoice />
+        <AppearanceChoice />
+        <Button of="about" face="ⓘ" />
+        <Button of="help" face="?" pressed={store.help.value} />
+      </div>
+    </header>
+  );
+}
+
+function ExampleChoice() {
+  const examples = store.run.value.examples;
+  if (examples.length < 2) return null;
+  return (
+    <label>
+      <span>{say("example")}</span>
+      <select value={String(store.example.value)} onChange={(event) => chooseExample(Number(event.currentTarget.value))}>
+        {examples.map((each, number) => (
+          <option key={number} value={number}>
+            {say("exampleOf", { number: number + 1, count: examples.length, title: each.title.slice(0, 80) })}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** Another example has other places, so the selection and the window do not carry over. */
+function chooseExample(number: number): void {
+  store.example.value = number;
+  [store.query.value, store.key.value, store.range.value, store.visible.value] = [null, null, null, null];
+}
+
+function AttentionChoice() {
+  const shown = store.current.value;
+  const among = store.currentExample.value.attentions;
+  if (!shown || among.length < 2) return null;
+  return (
+    <span class="stepper">
+      <Button of="layer.back" face="[" />
+      <label>
+        <span>{say("attention")}</span>
+        <select value={shown.id} onChange={(event) => (store.attention.value = event.currentTarget.value)}>
+          {among.map((each) => (
+            <option key={each.id} value={each.id}>
+              {each.id}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Button of="layer.on" face="]" />
+    </span>
+  );
+}
+
+function HeadChoice() {
+  const count = store.current.value?.heads ?? 0;
+  if (count < 2) return null;
+  const set = (text: string) => (store.head.value = (text === "mean" ? text : Number(text)) as Head);
+  const shown = store.head.value !== "mean" && store.head.value >= count ? "mean" : store.head.value;
+  return (
+    <span class="stepper">
+      <Button of="head.back" face="‹" />
+      <label>
+        <span>{say("head")}</span>
+        <select value={String(shown)} onChange={(event) => set(event.currentTarget.value)}>
+          <option value="mean">{say("headMean", { count })}</option>
+          {Array.from({ length: count }, (_, head) => (
+            <option key={head} value={head}>
+              {say("headNumber", { head })}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Button of="head.on" face="›" />
+    </span>
+  );
+}
+
+/** How far the numbers on the page can be trusted. */
+function exactness(): Sentence {
+  const shown = store.current.value;
+  const extent = grid.value?.extent;
+  if (!shown?.recorded || extent === "nothing" || extent === "thumbnail") return "valuesNone";
+  if (extent === "top") return "valuesTop";
+  if (store.payload.value.tiles !== null && !shown.full[store.head.value]?.data) return "valuesServed";
+  return store.frame.value === null && shown.exact[store.head.value]?.data ? "valuesExact" : "valuesAbout";
+}
+
+function LanguageChoice() {
+  return (
+    <label>
+      <span class="visually-hidden">{say("language")}</span>
+      <select value={store.language.value} onChange={(event) => (store.language.value = event.currentTarget.value as Language)}>
+        <option value="en" lang="en">
+          English
+        </option>
+        <option value="zh" lang="zh-Hans">
+          简体中文
+        </option>
+      </select>
+    </label>
+  );
+}
+
+const APPEARANCES: [Appearance, Sentence][] = [
+  ["system", "appearanceSystem"],
+  ["light", "appearanceLight"],
+  ["dark", "appearanceDark"],
+];
+
+function AppearanceChoice() {
+  return (
+    <label>
+      <span class="visually-hidden">{say("appearance")}</span>
+      <select value={store.appearance.value} onChange={(event) => (store.appearance.value = event.currentTarget.value as Appearance)}>
+        {APPEARANCES.map(([value, label]) => (
+          <option key={value} value={value}>
+            {say(label)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

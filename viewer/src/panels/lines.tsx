@@ -1,0 +1,220 @@
+// Alignment lines: the two sequences beside one another, and the strongest few keys of each query tied to it.
+// Everything that is out of sight is left out, so ten thousand tokens cost no more than fifty.
+
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Signal } from "@preact/signals";
+import type { Grid } from "../grid";
+import { detail, languageTag } from "../labels";
+import { brief, called, readBy, reads } from "../link/finding";
+import { written } from "../link/number";
+import { columnLine, differs, readingKey, readingQuery, rowLine, scores, useArrivals, useGrid } from "../link/reading";
+import { toggle, useRoving } from "../link/roving";
+import { inSight, middle, type Strand, strands } from "../link/strands";
+import type { Axis } from "../payload";
+import { current, hideSpecial, key, keyAxis, quantity, query, queryAxis, scale, top, transposed } from "../store";
+import { say } from "../strings";
+import { Waiting } from "../link/waiting";
+import "../styles/lines.css";
+
+/** Pixels of a place: down the page a line of text, across it a short word. */
+const ROW = 28;
+const COLUMN = 76;
+/** Characters of a name, of which a button shows far fewer. */
+const LONGEST = 200;
+/** What is in sight before the page has been measured. */
+const UNMEASURED = 480;
+
+export function Lines() {
+  const grid = useGrid();
+  const [queries, keys, shown] = [queryAxis.value, keyAxis.value, current.value];
+  if (!grid || !queries || !keys || !shown || grid.extent === "thumbnail" || grid.extent === "nothing") return <Waiting grid={grid} />;
+  const finding = findingOf(grid, queries, keys);
+  return (
+    <div class={transposed.value ? "lines across" : "lines"}>
+      <p class="quiet">{legend()}</p>
+      <Scroller axes={[queries, keys]} grid={grid} names={[shown.query, shown.key]} finding={finding} />
+      <p class="lines-finding">{finding}</p>
+    </div>
+  );
+}
+
+/** What the chosen query reads, or who reads the chosen key. */
+function findingOf(grid: Grid, queries: Axis, keys: Axis): string {
+  const [read, place] = [readingQuery(), readingKey()];
+  if (read !== null) return reads(queries, read, keys, rowLine(grid, read));
+  return place === null ? "" : readBy(keys, place, queries, columnLine(grid, place));
+}
+
+function legend(): string {
+  const count = top.value;
+  return say(differs() ? "linesSigned" : scores() ? "linesScores" : "linesLegend", { count });
+}
+
+interface Props {
+  axes: [Axis, Axis];
+  names: [string, string];
+  grid: Grid;
+  finding: string;
+}
+
+function Scroller({ axes: [queries, keys], names, grid, finding }: Props) {
+  const across = transposed.value;
+  const length = Math.max(queries.length, keys.length) * (across ? COLUMN : ROW);
+  const { box, band, scrolled } = useBand(across, length);
+  const [from, to] = band;
+  const [first, end] = inSight(keys.length, length, from, to);
+  const drawn = useStrands(grid, inSight(queries.length, length, from, to)).filter(
+    // A line that leaves the picture says little, but those of the chosen query are all shown.
+    (each) => each.query === query.value || (each.key >= first && each.key < end),
+  );
+  const size = across ? { width: `${length}px` } : { height: `${length}px` };
+  const side = { length, from, to, across };
+  return (
+    <div class="lines-box" ref={box} onScroll={scrolled}>
+      <div class="lines-inner" style={size}>
+        <Side {...side} axis={queries} chosen={query} title={say("linkQueries", { name: names[0] })} role="queries" />
+        <Drawing {...side} queries={queries} keys={keys} drawn={drawn} finding={finding} />
+        <Side {...side} axis={keys} chosen={key} title={say("linkKeys", { name: names[1] })} role="keys" />
+      </div>
+    </div>
+  );
+}
+
+/** Read anew only when something other than the choice has changed: it takes a thousand cells for every query in sight. */
+function useStrands(grid: Grid, [first, end]: [number, number]): Strand[] {
+  const come = useArrivals(grid);
+  const asked = [grid, come, first, end, top.value, scale.value, hideSpecial.value, quantity.value];
+  return useMemo(() => strands(grid, places([first, end]), top.value), asked);
+}
+
+/** What of the length is in sight and half as much to both sides; it moves by half a sight, so scrolling redraws seldom. */
+function useBand(across: boolean, length: number) {
+  const box = useRef<HTMLDivElement>(null);
+  const [band, set] = useState<[number, number]>([0, 2 * UNMEASURED]);
+  function scrolled(): void {
+    const element = box.current!;
+    const sight = (across ? element.clientWidth : element.clientHeight) || UNMEASURED;
+    const start = (Math.floor((across ? element.scrollLeft : element.scrollTop) / (sight / 2)) - 1) * (sight / 2);
+    const next: [number, number] = [Math.max(0, start), Math.min(length, start + sight * 2.5)];
+    set((now) => (now[0] === next[0] && now[1] === next[1] ? now : next));
+  }
+  useLayoutEffect(scrolled, [across, length]);
+  useFollow(box, across, length);
+  return { box, band, scrolled };
+}
+
+/** Bring the chosen query, or else the chosen key, into sight when it changes elsewhere. */
+function useFollow(box: { current: HTMLDivElement | null }, across: boolean, length: number): void {
+  const [place, count] = query.value !== null ? [query.value, queryAxis.value?.length] : [key.value, keyAxis.value?.length];
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (place === null || !count || place >= count || !element) return;
+    const at = middle(place, count, length);
+    const [start, sight] = across ? [element.scrollLeft, element.clientWidth] : [element.scrollTop, element.clientHeight];
+    if (at > start + ROW && at < start + sight - ROW) return;
+    if (across) element.scrollLeft = at - sight / 2;
+    else element.scrollTop = at - sight / 2;
+  }, [place, count, across, length]);
+}
+
+function places([first, end]: [number, number]): number[] {
+  return Array.from({ length: end - first }, (_, at) => first + at);
+}
+
+interface SideProps {
+  axis: Axis;
+  chosen: Signal<number | null>;
+  title: string;
+  role: string;
+  length: number;
+  from: number;
+  to: number;
+  across: boolean;
+}
+
+function Side({ axis, chosen, title, role, length, from, to, across }: SideProps) {
+  const [first, end] = inSight(axis.length, length, from, to);
+  const { group, keyed } = useRoving(chosen, axis.length, first);
+  const reached = chosen.value !== null && chosen.value >= first && chosen.value < end ? chosen.value : first;
+  return (
+    <div class={`lines-side ${role}`} role="group" aria-label={title} ref={group} onKeyDown={keyed}>
+      {places([first, end]).map((place) => (
+        <button
+          key={place}
+          type="button"
+          data-place={place}
+          lang={languageTag(axis)}
+          aria-pressed={chosen.value === place}
+          tabIndex={place === reached ? 0 : -1}
+          title={`${brief(axis, place)} · ${detail(axis, place)}`}
+          style={{ [across ? "left" : "top"]: `${middle(place, axis.length, length)}px` }}
+          onClick={() => toggle(chosen, place)}
+        >
+          <bdi dir="auto">{called(axis, place).slice(0, LONGEST)}</bdi>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface DrawingProps {
+  queries: Axis;
+  keys: Axis;
+  drawn: Strand[];
+  finding: string;
+  length: number;
+  from: number;
+  to: number;
+  across: boolean;
+}
+
+function Drawing({ queries, keys, drawn, finding, length, from, to, across }: DrawingProps) {
+  const size = to - from;
+  const shape = (strand: Strand) =>
+    bend(middle(strand.query, queries.length, length) - from, middle(strand.key, keys.length, length) - from, across);
+  return (
+    <svg
+      class="lines-drawing"
+      role="img"
+      aria-label={say("linesDrawing", { finding })}
+      viewBox={across ? `0 0 ${size} 100` : `0 0 100 ${size}`}
+      preserveAspectRatio="none"
+      style={across ? { left: `${from}px`, width: `${size}px` } : { top: `${from}px`, height: `${size}px` }}
+    >
+      {drawn.map((strand) => (
+        <Line key={`${strand.query} ${strand.key}`} strand={strand} path={shape(strand)}>
+          {`${brief(queries, strand.query)} → ${brief(keys, strand.key)}: ${written(strand.value, strand.exact, differs())}`}
+        </Line>
+      ))}
+    </svg>
+  );
+}
+
+/** From the queries' side to the keys': left to right, or, where sequences run across the page, bottom to top. */
+function bend(query: number, key: number, across: boolean): string {
+  const [a, b] = [query.toFixed(1), key.toFixed(1)];
+  return across ? `M${a},100 C${a},60 ${b},40 ${b},0` : `M0,${a} C40,${a} 60,${b} 100,${b}`;
+}
+
+/** Whether a line belongs to what is chosen; where nothing is, all do. */
+function belongs(strand: Strand): boolean {
+  if (query.value !== null && readingQuery() !== null) return strand.query === query.value;
+  const at = readingKey();
+  return at === null || strand.key === at;
+}
+
+function Line({ strand, path, children }: { strand: Strand; path: string; children: ComponentChildren }) {
+  const near = belongs(strand);
+  const width = 0.75 + 5.25 * strand.strength;
+  const opacity = (0.12 + 0.88 * strand.strength) * (near ? 1 : 0.15);
+  const kind = ["strand", strand.value < 0 && differs() ? "less" : "", strand.key === key.value && near ? "at-key" : ""];
+  const choose = () => ([query.value, key.value] = [strand.query, strand.key]);
+  return (
+    <g onClick={choose}>
+      <title>{children}</title>
+      {strand.hard && near && <path class="strand-outline" d={path} vector-effect="non-scaling-stroke" stroke-width={width + 2.5} />}
+      <path class={kind.filter(Boolean).join(" ")} d={path} vector-effect="non-scaling-stroke" stroke-width={width} opacity={opacity} />
+    </g>
+  );
+}

@@ -1,0 +1,187 @@
+// Where in the network attention happened: boxes with the shapes of this run, every attention to be selected.
+
+import { computed, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { action } from "../actions";
+import { Boxes, fold, Lines } from "../network/draw";
+import { every, sight as inSight } from "../network/fold";
+import { type Drawn, key, layout } from "../network/layout";
+import { stepped, stops } from "../network/stops";
+import { complete, tree } from "../network/tree";
+import { current, currentExample, folds, networkZoom, run } from "../store";
+import { say } from "../strings";
+import "../styles/network.css";
+
+const network = computed(() => complete(run.value.graph, currentExample.value));
+const roots = computed(() => tree(network.value, currentExample.value.attentions));
+const sight = computed(() => inSight(roots.value, network.value.edges, folds.value, current.value?.id ?? ""));
+
+let kept: { key: string; drawn: Drawn } | null = null;
+
+/** The layout of what is in sight; it is kept, since another selection mostly leaves it as it is. */
+const drawn = computed(() => {
+  const { boxes, lines } = sight.value;
+  const wanted = key(boxes, lines);
+  if (kept?.key !== wanted) kept = { key: wanted, drawn: layout(boxes, lines) };
+  return kept.drawn;
+});
+
+/** Smaller than this the words cannot be read, so the panel scrolls instead. */
+const SMALLEST = 0.85;
+
+action({ id: "network.fold", keys: ["g"], label: "networkFoldAction", run: toggleLayers });
+action({ id: "network.default", keys: ["G"], label: "networkDefault", run: () => (folds.value = {}) });
+
+/** Unfold the stack around the selected attention, or fold the outermost one that is unfolded. */
+function toggleLayers(): void {
+  const slot = sight.value.slots.get(current.value?.id ?? "");
+  if (slot === undefined) return;
+  const around = every(sight.value.boxes).filter((box) => slot === box.slot || slot.startsWith(`${box.slot}/`));
+  const folded = around.find((box) => box.stack !== null);
+  const unfolded = around.find((box) => box.sort === "stack");
+  if (unfolded) fold(unfolded.slot, false);
+  else if (folded) fold(folded.stack!, true);
+}
+
+export function Network(): JSX.Element {
+  const empty = roots.value.length === 0;
+  return (
+    <section class="network" aria-labelledby="network-title">
+      <div class="network-top">
+        <h2 id="network-title">{say("networkTitle")}</h2>
+        {!empty && <Controls />}
+      </div>
+      <p class="network-finding">{finding()}</p>
+      {!empty && <Sheet />}
+    </section>
+  );
+}
+
+function Controls(): JSX.Element {
+  const zoom = (factor: number) => () => zoomBy(factor);
+  return (
+    <div class="network-controls" role="group" aria-label={say("networkTitle")}>
+      <Control label={say("networkSmaller")} shown="−" press={zoom(1 / 1.25)} />
+      <Control label={say("networkLarger")} shown="+" press={zoom(1.25)} />
+      <Control label={say("networkFit")} shown="↔" press={fit} />
+      <Control label={`${say("networkFoldAction")} (g)`} shown="⇕" press={toggleLayers} />
+      <Control label={`${say("networkDefault")} (G)`} shown="⟲" press={() => (folds.value = {})} />
+    </div>
+  );
+}
+
+function Control({ label, shown, press }: { label: string; shown: string; press(): void }): JSX.Element {
+  return (
+    <button type="button" aria-label={label} title={label} onClick={press}>
+      {shown}
+    </button>
+  );
+}
+
+function zoomBy(factor: number): void {
+  networkZoom.value = Math.min(3, Math.max(0.2, (networkZoom.value ?? legible(room())) * factor));
+}
+
+/** All of it in the panel's width, however small that makes the words. */
+function fit(): void {
+  networkZoom.value = Math.min(1, Math.max(0.2, room() / drawn.value.width));
+}
+
+/** As wide as its panel, unless the words could no longer be read. */
+function legible(width: number): number {
+  return Math.min(1, Math.max(SMALLEST, width / drawn.value.width));
+}
+
+function room(): number {
+  return document.querySelector(".network-window")?.clientWidth || Infinity;
+}
+
+/** The panel's one sentence: what there is, and what is selected. */
+function finding(): string {
+  const nodes = run.value.graph.nodes;
+  const counts = { modules: nodes.length, attentions: currentExample.value.attentions.length };
+  const shown = current.value;
+  if (!shown) return say(nodes.length > 0 ? "networkNoAttention" : "networkEmpty", counts);
+  const selected = { name: shown.id, heads: shown.heads, queries: shown.queries, keys: shown.keys };
+  return say(nodes.length > 0 ? "networkFinding" : "networkFindingArrays", { ...counts, ...selected });
+}
+
+function Sheet(): JSX.Element {
+  const window = useRef<HTMLDivElement>(null);
+  const width = useWidth(window);
+  const focused = useSignal<string | null>(null);
+  const { boxes, lines, slots } = sight.value;
+  const all = stops(boxes, drawn.value);
+  const selected = slots.get(current.value?.id ?? "");
+  const stop = [focused.value, selected].find((id) => all.some((each) => each.id === id)) ?? all[0]!.id;
+  const zoom = networkZoom.value ?? legible(width);
+  const names = new Map(every(boxes).map((box) => [box.slot, box.name]));
+  useReveal(window, selected, zoom);
+
+  function keyed(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // The box has the key for itself: Space presses it, and must not play as well.
+    if (event.key === "Enter" || event.key === " ") return event.stopPropagation();
+    if (sized(event.key)) return event.preventDefault();
+    const next = stepped(all, stop, event.key);
+    if (next === null) return;
+    event.preventDefault();
+    window.current?.querySelector<HTMLElement>(`[data-stop="${next}"]`)?.focus();
+  }
+
+  return (
+    <div class="network-window" ref={window} role="group" aria-label={say("networkHint")} onKeyDown={keyed}>
+      <div class="network-room" style={{ width: `${drawn.value.width * zoom}px`, height: `${drawn.value.height * zoom}px` }}>
+        <div
+          class="network-sheet"
+          style={{ width: `${drawn.value.width}px`, height: `${drawn.value.height}px`, transform: `scale(${zoom})` }}
+          onFocusIn={(event) => (focused.value = (event.target as HTMLElement).dataset.stop ?? null)}
+        >
+          <Lines drawn={drawn.value} marked={new Set(selected === undefined ? [] : [selected])} />
+          <Boxes boxes={boxes} scene={{ sight: { boxes, lines, slots }, drawn: drawn.value, names, stop }} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** Within the network its own size is meant by the keys of size. */
+function sized(pressed: string): boolean {
+  if (pressed === "+" || pressed === "=") zoomBy(1.25);
+  else if (pressed === "-") zoomBy(1 / 1.25);
+  else if (pressed === "0") fit();
+  else return false;
+  return true;
+}
+
+/** The width of an element, followed as it changes. */
+function useWidth(element: { current: HTMLElement | null }): number {
+  const width = useSignal(Infinity);
+  useLayoutEffect(() => {
+    const watched = element.current;
+    if (!watched || typeof ResizeObserver === "undefined") return;
+    const observer = new ResizeObserver(() => (width.value = watched.clientWidth));
+    observer.observe(watched);
+    return () => observer.disconnect();
+  }, []);
+  return width.value;
+}
+
+/** Bring the selected box into the panel, and never move the page for it. */
+function useReveal(window: { current: HTMLElement | null }, slot: string | undefined, zoom: number): void {
+  useLayoutEffect(() => {
+    const [element, place] = [window.current, slot === undefined ? undefined : drawn.value.places.get(slot)];
+    if (!element || !place) return;
+    element.scrollTop = shifted(element.scrollTop, element.clientHeight, place.top * zoom, place.height * zoom);
+    element.scrollLeft = shifted(element.scrollLeft, element.clientWidth, place.left * zoom, place.width * zoom);
+  }, [slot, zoom, drawn.value]);
+}
+
+/** Some of what is around the selected box is shown as well. */
+const AROUND = 12;
+
+/** The nearest scroll position at which a stretch is in sight: the same one where it already is. */
+export function shifted(scroll: number, room: number, start: number, length: number): number {
+  return Math.max(0, Math.min(Math.max(scroll, start + length + AROUND - room), start - AROUND));
+}
