@@ -9,7 +9,7 @@ HOOK := --jaxtyping-packages=regard,beartype.beartype
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check bench soak clean
+.PHONY: demo test check viewer bench soak clean
 
 demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a sentence, show what was looked at
 	rm -rf $(DEMO)
@@ -20,6 +20,9 @@ demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a se
 test: $(READY)  ## everything that must hold; shapes are checked in the first run, compiling and exporting exclude that check
 	$(PYTEST) $(HOOK) -m "not unhooked and not soak"
 	$(PYTEST) -m "unhooked and not soak"
+
+viewer: viewer/node_modules/.ready  ## check and build the page from its TypeScript; needs Node.js, which nobody else does
+	cd viewer && npm run --silent check && npm run --silent build
 
 check: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check
@@ -34,11 +37,15 @@ soak: $(READY)  ## the long counts
 	$(PYTEST) -m "soak and unhooked" --timeout 1200
 
 clean:  ## remove the environment and the caches
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv viewer/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # torch goes first: with its version pinned, nothing that comes later asks for another build of it.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet torch
 	$(BIN)/python -m pip install --quiet --editable ".[test,dev]"
+	touch $@
+
+viewer/node_modules/.ready: viewer/package.json viewer/package-lock.json
+	cd viewer && npm ci --silent --no-audit --no-fund
 	touch $@

@@ -1,20 +1,29 @@
 """Regard: attention in three visible stages, score -> normalise -> combine."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from regard.lookup import find
 
 if TYPE_CHECKING:
     from regard.trained import load
+    from regard.viewer.record import record
+    from regard.viewer.trace import Trace
+    from regard.viewer.view import view
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "find", "load"]
+__all__ = ["Trace", "__version__", "find", "load", "record", "view"]
+
+HOMES = {
+    "load": "regard.trained",
+    "record": "regard.viewer.record",
+    "Trace": "regard.viewer.trace",
+    "view": "regard.viewer.view",
+}
+"""Where the names live that need torch or numpy, and so are fetched when they are asked for."""
 
 
 def __getattr__(name: str) -> Any:
-    """`load` needs torch, so it is fetched when it is asked for."""
-    if name == "load":
-        from regard.trained import load
-
-        return load
+    if name in HOMES:
+        return getattr(import_module(HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ Config = TypeVar("Config")
 
 COUNTS = {"max_steps", "accumulate", "keep", "bad_batches", "vocabulary", "least", "longest_source", "longest_target"}
 COUNTS |= {"batch_tokens", "samples", "size", "embedding", "layers", "heads", "feedforward", "beam", "length", "batch"}
-COUNTS |= {"kernel"}
+COUNTS |= {"kernel", "film_every"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema"}
 """Settings below 1, as all dropouts are."""
@@ -149,6 +149,10 @@ class Train:
     """Give up after so many batches whose loss or gradient is not finite."""
     deterministic: bool = False
     tensorboard: bool = False
+    film: str | None = None
+    """A source, or source and target with a tab between them, whose attention is recorded while training goes on."""
+    film_every: int = 100
+    """Steps between two frames of the film; half as many frames are taken when there are 200."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """A trained model: a run directory, opened and ready to be asked."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -10,7 +11,6 @@ from torch import Tensor
 
 from regard import config as configuration
 from regard import tasks
-from regard.config import Search
 from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.data.text import Example, TextCodec
@@ -21,7 +21,9 @@ from regard.decoding.found import Found
 from regard.decoding.greedy import greedy
 from regard.decoding.looked import crosses
 from regard.decoding.rate import rate
+from regard.decoding.tree import Tree as Branches
 from regard.models.seq2seq import Seq2Seq
+from regard.models.types import Tree
 from regard.tasks import Figures, Task, TextConfig
 from regard.training.device import choose
 from regard.training.directory import CONFIG, MODEL, verify
@@ -29,6 +31,10 @@ from regard.training.errors import DamagedError
 from regard.training.manifest import NAME as MANIFEST
 from regard.training.metrics import Measured, perplexity
 from regard.training.weights import restore
+
+if TYPE_CHECKING:
+    from regard.viewer.record import Recorder
+    from regard.viewer.trace import Trace
 
 
 class Prediction(NamedTuple):
@@ -53,17 +59,37 @@ class Trained:
         self.name, self.config, self.codec = name, config, codec
         self.task: Task = tasks.find(name)
         self.model = model.eval()
+        self.recorder: Recorder | None = None
+        """Who listens to what is predicted, while somebody does."""
 
     def predict(
         self, texts: Sequence[str], *, beam: int | None = None, best: int = 1, align: bool = False
     ) -> list[list[Prediction]]:
         """The `best` answers to each text, best first."""
+        if self.recorder is not None and texts:
+            self.recorder.traced.append(self.trace(texts, beam=beam))
+        with nullcontext() if self.recorder is None else self.recorder.pause():
+            return self._predict(texts, beam, best, align)
+
+    def _predict(self, texts: Sequence[str], beam: int | None, best: int, align: bool) -> list[list[Prediction]]:
         records = [self.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
         examples = self.codec.encode_all(records, over_long="cut").examples
         answers: list[list[Prediction]] = [[] for _ in texts]
         for index, found in self._search(examples, beam or self.config.search.beam, best, align):
             answers[index] = [self._told(examples[index], each) for each in found]
         return answers
+
+    def trace(
+        self, texts: Sequence[str], *, beam: int | None = None, targets: Sequence[str] | None = None, scores: bool = False
+    ) -> "Trace":
+        """Where the model looks while it answers, step by step; with `targets`, while these are written.
+
+        A model without attention has a trace too, of its network and its steps.
+        """
+        from regard.viewer.predicted import trace
+
+        with nullcontext() if self.recorder is None else self.recorder.pause():
+            return trace(self, texts, beam=beam, targets=targets, scores=scores)
 
     def evaluate(self, records: Sequence[Record], *, beam: int | None = None) -> Figures:
         """The task's measures on records with targets, as a file has them."""
@@ -99,27 +125,41 @@ class Trained:
         return perplexity(nll, tokens) if nll else None
 
     def _search(self, examples: list[Example], beams: int, best: int, weights: bool) -> Iterator[tuple[int, list[Found]]]:
-        search: Search = self.config.search
         device = next(self.model.parameters()).device
         for indices, batch in Loader(examples, self._budget(examples), shuffle=False).in_order() if examples else ():
-            lengths = [min(search.length, 3 * int(length) + 10) for length in batch.source.keep.sum(1)]
             with torch.no_grad():
                 memory = self.model.encode(batch.source.to(device))
-            decoder = self.model.decoder
-            if beams == 1 and best == 1:
-                found = [[each] for each in greedy(decoder, memory, length=lengths, weights=weights)]
-            else:
-                found = beam_search(
-                    decoder,
-                    memory,
-                    beams=max(beams, best),
-                    length=lengths,
-                    best=best,
-                    length_penalty=search.length_penalty,
-                    coverage_penalty=search.coverage_penalty,
-                    weights=weights,
-                )
-            yield from zip(indices, found, strict=True)
+            lengths = [self.longest(int(length)) for length in batch.source.keep.sum(1)]
+            yield from zip(indices, self.search(memory, lengths, beams, best=best, weights=weights), strict=True)
+
+    def longest(self, source: int) -> int:
+        """The most tokens that the answer to a source of so many may have."""
+        return min(self.config.search.length, 3 * source + 10)
+
+    def search(
+        self,
+        memory: Tree,
+        lengths: list[int],
+        beams: int,
+        *,
+        best: int = 1,
+        weights: bool = False,
+        tree: Branches | None = None,
+    ) -> list[list[Found]]:
+        """The answers to sources that the model has read, as the config says they are looked for."""
+        if beams == 1 and best == 1:
+            return [[each] for each in greedy(self.model.decoder, memory, length=lengths, weights=weights)]
+        return beam_search(
+            self.model.decoder,
+            memory,
+            beams=max(beams, best),
+            length=lengths,
+            best=best,
+            length_penalty=self.config.search.length_penalty,
+            coverage_penalty=self.config.search.coverage_penalty,
+            weights=weights,
+            tree=tree,
+        )
 
     def _budget(self, examples: list[Example]) -> int:
         """Tokens a batch: as many sentences of middling length as the config says."""

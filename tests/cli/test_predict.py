@@ -75,3 +75,45 @@ def test_lines_before_one_that_cannot_be_read_are_answered(run_directory, tmp_pa
     assert done.returncode == 2
     assert "in.txt:3 is not UTF-8" in done.stderr
     assert len(done.stdout.splitlines()) == 2
+
+
+def test_a_trace_is_written_beside_the_answer_and_says_what_it_took(run_directory, tmp_path):
+    from regard.viewer.file import load
+
+    path = tmp_path / "tom.attn.safetensors"
+    plain = regard("predict", run_directory, "Tom chases Jerry", "--beam", 3)
+    done = regard("predict", run_directory, "Tom chases Jerry", "--beam", 3, "--trace", path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == plain.stdout
+    assert done.stderr.startswith(f"{path}: 1 traced. Recording took ")
+    trace = load(path)
+    assert trace.example().title == "Tom chases Jerry"
+    assert trace.example().axes["target"].text == plain.stdout.strip()
+    assert trace.example().beams is not None
+
+
+def test_many_inputs_are_traced_up_to_a_number_that_is_told(run_directory, tmp_path):
+    from regard.viewer.file import load
+
+    path = tmp_path / "many.attn.safetensors"
+    given = "Tom chases Jerry\n\n" + "Mary likes Tom\n" * 40
+    done = regard("predict", run_directory, "--trace", path, given=given)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 42
+    assert "31 traced (the first 32 inputs; --file with fewer lines picks others)" in done.stderr
+    assert len(load(path).examples) == 31
+
+
+def test_a_trace_that_cannot_be_written_is_refused_before_anything_is_computed(run_directory, tmp_path):
+    done = regard("predict", run_directory, "Tom", "--trace", tmp_path / "tom.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--trace writes a file called NAME.attn.safetensors, got 'tom.json'; name it so" in done.stderr
+    done = regard("predict", run_directory, "Tom", "--trace", tmp_path / "no" / "tom.attn.safetensors")
+    assert done.returncode == 2
+    assert "there is no directory" in done.stderr
+
+
+def test_nothing_known_is_nothing_to_trace(run_directory, tmp_path):
+    done = regard("predict", run_directory, "--trace", tmp_path / "t.attn.safetensors", given="\n\n")
+    assert done.returncode == 2
+    assert "--trace has nothing to show: there is no input in which the model knows anything" in done.stderr

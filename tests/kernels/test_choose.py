@@ -11,7 +11,7 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score.additive import Additive
 from regard.attention.score.distance import Distance
 from regard.attention.score.scaled_dot import ScaledDot
-from regard.attention.types import Request
+from regard.attention.types import Attended, Request
 from regard.kernels import sdpa
 
 DATA = torch.zeros(1, 1, 2, 3)
@@ -62,3 +62,15 @@ def test_a_kernel_that_does_not_pay_is_left_unless_it_is_asked_for():
     with torch.no_grad():
         assert kernels.choose(made, "auto") is sdpa
     assert kernels.choose(made._replace(keys=memory.clone().requires_grad_()), "auto") is sdpa
+
+
+def test_a_kernel_that_is_given_takes_every_request():
+    class Own:
+        def covers(self, request):
+            return "nothing at all"
+
+        def run(self, request):
+            return Attended(torch.zeros(1))
+
+    own = Own()
+    assert kernels.choose(None, own) is own

@@ -36,3 +36,12 @@ def test_time_left_follows_the_pace_and_the_minutes(clock):
     assert speed.left(20, 100, None) == pytest.approx(160)
     assert speed.left(20, 100, 1.0) == pytest.approx(40)
     assert Speed().left(10, 100, 2.0) == pytest.approx(120)
+
+
+def test_the_last_loss_is_known_once_there_is_one(clock):
+    speed = Speed()
+    assert speed.last is None
+    speed.add(2.0, 10, {})
+    speed.add(1.5, 10, {})
+    speed.record()
+    assert speed.last == 1.5

@@ -67,7 +67,7 @@ def read(
     scope: Scope,
     dropout: float = 0.0,
     offset: Offset | None = None,
-    impl: str = "auto",
+    impl: str | kernels.Kernel = "auto",
     weights: bool = False,
     statistics: tuple[str, ...] = (),
 ) -> Attended:

@@ -28,7 +28,8 @@ BLOCK = 1 << 22
 
 def entropy(weights: Weights) -> Row:
     """-Σ p log p in nats: 0 when one key has it all, log S when all have the same. exp(entropy) is effective keys."""
-    return -torch.xlogy(shares(weights), shares(weights)).sum(-1)
+    p = shares(weights)
+    return -torch.xlogy(p, p).sum(-1)
 
 
 def largest(weights: Weights) -> Row:
@@ -48,8 +49,8 @@ def mean_position(weights: Weights) -> Row:
 
 def spread_of_position(weights: Weights) -> Row:
     """The standard deviation of the position: how wide attention stands around its mean."""
-    ruler, middle = _ruler(weights), mean_position(weights)[..., None]
-    return (shares(weights) * (ruler - middle).square()).sum(-1).sqrt()
+    ruler, p = _ruler(weights), shares(weights)
+    return (p * (ruler - (p @ ruler)[..., None]).square()).sum(-1).sqrt()
 
 
 def received(weights: Weights) -> Column:

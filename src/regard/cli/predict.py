@@ -14,6 +14,8 @@ from regard.data.lines import DataError
 if TYPE_CHECKING:
     from regard.trained import Prediction, Trained
 
+TRACED = 32
+"""How many inputs a trace shows at most: more than anybody looks through, and few enough to open at once."""
 WINDOW = 1024
 """Lines that are sorted by length and answered together; a person who types is answered line by line."""
 
@@ -30,6 +32,9 @@ def predict(
     nbest: Annotated[int, typer.Option(min=1, help="How many answers to each input.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Show what each piece of the answer looked at.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object for each input.")] = False,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write where the model looked here, for `regard view`: NAME.attn.safetensors.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
 ) -> None:
     """Answer one input, or every line of a file or of standard input.
@@ -40,24 +45,59 @@ def predict(
     Example:
         echo "Tom chases Jerry" | regard predict run/ --beam 5 --nbest 3 --align
         regard predict run/ --file source.txt --out answers.txt
+        regard predict run/ "Tom chases Jerry" --trace tom.attn.safetensors
     """
     from regard.trained import load
 
+    if trace is not None:
+        _writable(trace)
     model = load(directory, device)
+    noted: list[str] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else WINDOW
     if out is None:
-        strange = _answer(model, _inputs(text, file), sys.stdout, window, beam, nbest, align, as_json)
+        strange = _answer(model, _noting(_inputs(text, file), noted), sys.stdout, window, beam, nbest, align, as_json)
     else:
         partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there
         with partial.open("w", encoding="utf-8") as stream:
-            strange = _answer(model, _inputs(text, file), stream, window, beam, nbest, align, as_json)
+            strange = _answer(model, _noting(_inputs(text, file), noted), stream, window, beam, nbest, align, as_json)
         partial.replace(out)
+    if trace is not None:
+        _trace(model, noted, beam, trace)
     if strange:
         raise DataError(
             f"{file or 'input'}:{strange[0]} has nothing in it that the model knows ({len(strange)} such in all): an answer "
             "would be a guess, so it was left empty; everything else is answered"
         )
+
+
+def _writable(path: Path) -> None:
+    """Refuse a name that no trace can be written to, before anything is computed."""
+    if not path.name.endswith(".safetensors"):
+        raise DataError(f"--trace writes a file called NAME.attn.safetensors, got {path.name!r}; name it so")
+    if not path.parent.is_dir():
+        raise DataError(f"--trace cannot write {path}: there is no directory {path.parent}; make it first")
+
+
+def _trace(model: "Trained", texts: list[str], beam: int | None, path: Path) -> None:
+    """Write the trace of what was asked, and say what it took."""
+    from regard.viewer.file import save
+
+    asked = [text for text in texts[:TRACED] if text.strip() and model.knows(text)]
+    if not asked:
+        raise DataError("--trace has nothing to show: there is no input in which the model knows anything")
+    found = model.trace(asked, beam=beam)
+    save(found, path)
+    more = f" (the first {TRACED} inputs; --file with fewer lines picks others)" if len(texts) > TRACED else ""
+    typer.echo(f"{path}: {len(asked)} traced{more}. {' '.join(found.notes)}", err=True)
+
+
+def _noting(inputs: Iterable[str], noted: list[str]) -> Iterator[str]:
+    """The same inputs, of which the first are noted down, and one more to know that there were more."""
+    for text in inputs:
+        if len(noted) <= TRACED:
+            noted.append(text)
+        yield text
 
 
 def _answer(

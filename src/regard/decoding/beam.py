@@ -17,6 +17,7 @@ from regard.decoding.likelihood import IMPOSSIBLE, likelihood, possible, stuck
 from regard.decoding.limits import device, limits
 from regard.decoding.looked import by_row, cross, kept
 from regard.decoding.penalties import cover, normalise
+from regard.decoding.tree import Tree as Branches
 from regard.models.types import Decoder, Tree, select
 
 
@@ -34,6 +35,7 @@ def beam(
     unknown: bool = True,
     weights: bool = False,
     early: bool = True,
+    tree: Branches | None = None,
 ) -> list[list[Found]]:
     """The `best` targets found for each sentence, best first; fewer where there are no more.
 
@@ -45,7 +47,7 @@ def beam(
     that finished before those that were cut off. Ties go to the one that ended first, then to the better beginning.
 
     `attention` names the one whose weights the coverage penalty adds up (the mean of its heads); None is the first over the
-    source. `unknown=False` forbids UNK.
+    source. `unknown=False` forbids UNK. A `tree` is filled with every hypothesis that was followed, for one sentence alone.
 
     The early stop is exact: it changes no result, only the time. Let m be the length limit, alpha >= 0 the length penalty
     and beta >= 0 the coverage penalty. A hypothesis that grows from one of score g <= 0 to a finished one of length l <= m
@@ -58,10 +60,12 @@ def beam(
     grows can come before that one, and the sentence is done. Cut-off hypotheses rank behind all finished ones anyway.
     """
     rules = Rules(beams, best, length_penalty, coverage_penalty, attention, unknown, weights, early)
-    search = Search(decoder, memory, limits(length, memory), rules)
+    search = Search(decoder, memory, limits(length, memory), rules, tree)
     front = search.begin(memory)
     while front is not None:
         front = search.advance(front)
+    if tree is not None and search.pools[0]:
+        tree.choose(search.pools[0][0])
     return [[search.history.found(ending, weights) for ending in pool[:best]] or [nothing(weights)] for pool in search.pools]
 
 
@@ -94,8 +98,10 @@ class Rules:
 class Search:
     """One beam search over a batch: the rules, the history, and what has ended so far, sentence by sentence."""
 
-    def __init__(self, decoder: Decoder, memory: Tree, most: list[int], rules: Rules):
-        self.decoder, self.most, self.rules = decoder, most, rules
+    def __init__(self, decoder: Decoder, memory: Tree, most: list[int], rules: Rules, tree: Branches | None = None):
+        if tree is not None and len(most) != 1:
+            raise ValueError(f"a tree shows the search for one sentence, got {len(most)}; search for one at a time")
+        self.decoder, self.most, self.rules, self.tree = decoder, most, rules, tree
         self.history = History(memory)
         self.pools: list[list[Ending]] = [[] for _ in most]
 
@@ -124,6 +130,8 @@ class Search:
         ahead = front.extend(possible(likelihood(step.output), self.rules.unknown), self.rules.beams)
         self.end(front, ahead, covered, ahead.ending[:, : self.rules.beams], finished=True)
         grown = ahead.growing(self.rules.beams)
+        if self.tree is not None:
+            self.tree.add(ahead, grown, ahead.ending[:, : self.rules.beams], seen)
         cut = torch.tensor([[self.most[each] == len(self.history)] for each in front.sentences])
         self.end(front, grown, covered, cut & (grown.scores > IMPOSSIBLE), finished=False)
         heads = zip(front.sentences, grown.scores[:, 0].tolist(), strict=True)

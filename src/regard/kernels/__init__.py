@@ -25,8 +25,13 @@ LOADED: dict[str, Kernel] = {}
 """Every kernel by name, in the order in which they are asked."""
 
 
-def choose(request: "Request", impl: str) -> Kernel | None:
-    """The kernel that takes this request, or None for the reference. "fused" never falls back in silence."""
+def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
+    """The kernel that takes this request, or None for the reference. "fused" never falls back in silence.
+
+    `impl` may be a kernel itself, which then takes every request: a recorder listens that way.
+    """
+    if not isinstance(impl, str):
+        return impl
     if impl == "reference":
         return None
     if impl not in ("auto", "fused"):

@@ -68,6 +68,10 @@ RULES = {
     "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.coverage": Rule(_attends, "an attention"),
+    "train.film": Rule(
+        lambda config: _attends(config) or _any("transformer")(config), "an attention, or a transformer encoder or decoder"
+    ),
+    "train.film_every": Rule(lambda config: config.train.film is not None, "a film (train.film=SENTENCE)"),
     "train.self_decoding_most": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
     "train.self_decoding_steps": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
     "search.coverage_penalty": Rule(_attends, "an attention"),

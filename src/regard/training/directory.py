@@ -32,6 +32,8 @@ FREE = {
     "train.max_minutes",
     "train.checkpoint_every",
     "train.device",
+    "train.film",
+    "train.film_every",
     "train.keep",
     "train.log_every",
     "train.patience",

@@ -22,6 +22,7 @@ from regard.training.seed import deterministic
 from regard.training.signals import Interruption
 from regard.training.speed import Speed
 from regard.training.update import Update
+from regard.viewer.film import Film, film
 
 
 def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False) -> dict[str, Any]:
@@ -61,11 +62,14 @@ class Loop:
         self.judge = Judge(self.update, run, interruption)
         self.counters = self.update.state.counters
         self.speed, self.health = Speed(self.counters.seconds), Health(experiment, self.update.device)
+        self.film: Film | None = film(experiment, run.path, self.counters.step)
 
     def run(self) -> dict[str, Any]:
         """Steps, evaluations and checkpoints until there is a reason to stop."""
         while True:
             reason = self.reason()
+            if self.film is not None:
+                self.film(self.counters.step, self.speed.last, last=reason is not None)
             try:
                 if self.due(self.settings.evaluate_every, reason) and self.counters.evaluated != self.counters.step:
                     self.judge.judge(self.judge.evaluate())

@@ -13,6 +13,8 @@ class Speed:
         self.before = seconds
         self.started = time.monotonic()
         self.first: int | None = None
+        self.last: float | None = None
+        """The loss of the last update that changed anything, per token; None before the first."""
         self.clear()
 
     def clear(self) -> None:
@@ -21,7 +23,7 @@ class Speed:
 
     def add(self, loss: float, tokens: int, parts: Mapping[str, float]) -> None:
         """Take in the losses of one update, given per token."""
-        self.tokens += tokens
+        self.tokens, self.last = self.tokens + tokens, loss
         for name, value in {"loss": loss, **parts}.items():
             self.sums[name] = self.sums.get(name, 0.0) + value * tokens
 

@@ -28,7 +28,7 @@ const drawn = computed(() => {
 });
 
 /** Smaller than this the words cannot be read, so the panel scrolls instead. */
-const SMALLEST = 0.85;
+const SMALLEST = 0.7;
 
 action({ id: "network.fold", keys: ["g"], label: "networkFoldAction", run: toggleLayers });
 action({ id: "network.default", keys: ["G"], label: "networkDefault", run: () => (folds.value = {}) });

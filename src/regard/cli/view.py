@@ -1,0 +1,137 @@
+"""See where a model looked: regard view."""
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli import Command, app
+from regard.config import ConfigError
+from regard.data.lines import DataError
+
+if TYPE_CHECKING:
+    from regard.viewer.trace import Trace
+
+FILM = "film.attn.safetensors"
+"""What a training with `train.film` leaves in its directory."""
+
+
+@app.command(cls=Command, short_help="See where a model looked.")
+def view(
+    what: Annotated[
+        list[str], typer.Argument(help="A trace or two; or a directory or two that `regard train` made, and an INPUT.")
+    ],
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead of serving it.")] = None,
+    budget: Annotated[str | None, typer.Option(help="What that page may take.  [default: 16MB]")] = None,
+    figure: Annotated[
+        str | None, typer.Option(help="Draw a figure instead: heatmap, heads, lines, strength, overlay, graph.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the figure goes: .pdf, .svg or .png.")] = None,
+    attention: Annotated[str | None, typer.Option(help="Which attention the figure is of.  [default: the last]")] = None,
+    head: Annotated[int | None, typer.Option(min=0, help="Which head.  [default: the mean of all]")] = None,
+    example: Annotated[int, typer.Option(min=0, help="Which example, from 0.")] = 0,
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once; 1 is greedy.")] = None,
+    state: Annotated[str, typer.Option(help="What to open with, as `copy link` gives it: '#a=decoder.cross&q=2'.")] = "",
+    language: Annotated[str | None, typer.Option(help="en or zh.  [default: the browser's]")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Serve at this port; 0 takes any free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+    device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+) -> None:
+    """Show what every attention did: where in the network, how strong along time, and what it linked.
+
+    The page is served on this machine alone until Ctrl-C. Two traces, or two directories and one INPUT, are compared. A
+    directory without an INPUT shows the film that `regard train --train.film=...` made there.
+
+    \b
+    Example:
+        regard view run/ "Tom chases Jerry"
+        regard view additive.attn.safetensors luong.attn.safetensors
+        regard view t.attn.safetensors --html t.html
+        regard view t.attn.safetensors --figure heatmap --out fig.pdf
+    """
+    if figure is None and (stray := [name for name, given in (("--out", out), ("--attention", attention)) if given]):
+        raise ConfigError(f"{stray[0]} is for a figure; add --figure heatmap, or drop it")
+    if budget is not None and html is None:
+        raise ConfigError(
+            "--budget is for a page that is written; add --html FILE, or drop it: a served page has everything"
+        )
+    if figure is not None and html is not None:
+        raise ConfigError("--figure and --html are two things; ask for one at a time")
+    traces = gather(what, beam, device)
+    try:
+        if figure is not None:
+            _draw(traces[0], figure, out, attention, head, example)
+        elif html is not None:
+            _write(traces, html, budget, state, language)
+        else:
+            _serve(traces, state, language, port, browser)
+    except (ValueError, LookupError) as error:  # what was asked for cannot be had: the text says why
+        raise ConfigError(str(error.args[0]) if error.args else str(error)) from error
+
+
+def gather(what: list[str], beam: int | None, device: str) -> "list[Trace]":
+    """The traces that are meant: read from files, or made by asking each directory's model the INPUT, which comes last."""
+    paths = [Path(each) for each in what if Path(each).exists()]
+    texts = [each for each in what if not Path(each).exists()]
+    if len(texts) > 1 or (texts and what[-1] != texts[0]) or not paths:
+        missing = next(each for each in what if not Path(each).exists())
+        raise DataError(
+            f"there is no {missing}; give a trace, or a directory that `regard train` made and one INPUT after it"
+        )
+    if len(paths) > 2:
+        raise DataError(f"a page shows one trace or compares two, got {len(paths)}")
+    directories = [path for path in paths if path.is_dir()]
+    if texts and not directories:
+        raise DataError(f"{paths[0]} is a trace, which holds its inputs already; drop {texts[0]!r}")
+    if directories and not texts and not all((path / FILM).is_file() for path in directories):
+        raise DataError(f'say what to show it: regard view {directories[0]} "an INPUT", or a trace of it')
+    return [_trace(path, texts[0] if texts else None, beam, device) for path in paths]
+
+
+def _trace(path: Path, text: str | None, beam: int | None, device: str) -> "Trace":
+    from regard.viewer.file import load as read
+
+    if path.is_file() or text is None:
+        try:
+            return read(path if path.is_file() else path / FILM)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+    from regard.trained import load
+
+    model = load(path, device)
+    if not model.knows(text):
+        raise DataError(f"{path} knows nothing of {text!r}: what it would show is a guess; write it as the training data is")
+    return dataclasses.replace(model.trace([text], beam=beam), name=path.resolve().name)  # two of one task need two names
+
+
+def _write(traces: "list[Trace]", html: Path, budget: str | None, state: str, language: str | None) -> None:
+    from regard.viewer.render import BUDGET
+    from regard.viewer.view import View
+
+    View(traces, state, language).save(html, budget or BUDGET)
+    typer.echo(f"{html} ({html.stat().st_size:,} bytes, needs no network)")
+
+
+def _draw(trace: "Trace", kind: str, out: Path | None, attention: str | None, head: int | None, example: int) -> None:
+    if out is None:
+        raise ConfigError("say where the figure goes: --out fig.pdf, .svg or .png")
+    if out.suffix.lower() not in (".pdf", ".svg", ".png"):
+        raise ConfigError(f"a figure is a .pdf, .svg or .png, got --out {out}")
+    drawn = trace.figure(kind, attention=attention, head=head, example=example)
+    drawn.savefig(out)
+    typer.echo(str(out))
+
+
+def _serve(traces: "list[Trace]", state: str, language: str | None, port: int, browser: bool) -> None:
+    from regard.viewer.server import Server
+    from regard.viewer.view import announce
+
+    with Server(traces, port=port, state=state, language=language) as server:
+        announce(server, browser, server.url + state)
+        try:
+            while True:
+                time.sleep(3600)
+        except KeyboardInterrupt:
+            typer.echo("", err=True)

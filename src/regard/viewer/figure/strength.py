@@ -1,0 +1,127 @@
+"""How strong an attention was along time: four curves, each with its definition above it."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from regard.viewer.axes import Array, Axis
+from regard.viewer.figure.labels import labels, name_places, role, shown, widths
+from regard.viewer.figure.style import GREY, Drawing, told
+from regard.viewer.figure.subject import Subject
+from regard.viewer.palettes import table
+from regard.viewer.strength import Statistics, summary
+
+THIN = 16
+"""Heads up to which each has a line of its own, beside the mean."""
+LEAST = 1 / 16
+"""Received attention below this is drawn here, as a triangle."""
+RECEIVED = "received: column sum / what uniform attention gives"
+SHARPNESS = "sharpness: largest weight; effective keys, exp(entropy)"
+FOCUS = "focus: mean key position, ± its spread"
+
+
+def draw(subject: Subject) -> Drawing:
+    """Received attention along the keys; sharpness, focus and sink along the queries. Of several heads the mean is bold."""
+    found = summary(subject.look, subject.example.axes)
+    heads = len(found.entropy)
+    if subject.head is not None and not 0 <= subject.head < heads:
+        raise ValueError(f"{subject.look.name!r} has {heads} heads, counted from 0; asked for head {subject.head}")
+    pick = slice(None) if subject.head is None else slice(subject.head, subject.head + 1)
+    sinks = "sink: share on " + _sinks(found.sinks, subject.keys)
+    with subject.drawing(5.0, sinks) as drawing:
+        first, second, third, fourth = drawing.subplots(4)
+        _received(first, found.received[pick])
+        _sharpness(second, found, pick, len(subject.keys))
+        _focus(third, found, pick, len(subject.keys))
+        _curves(fourth, found.sink[pick])
+        fourth.set(ylim=(-0.03, 1.03), ylabel="share")
+        for panel, text in ((first, RECEIVED), (second, SHARPNESS), (third, FOCUS), (fourth, sinks)):
+            panel.set_title(_wrapped(text, (subject.width - 1.0) * 72), loc="left", linespacing=1.1)
+            panel.spines[["top", "right"]].set_visible(False)
+        _along(first, subject.keys, subject.look.key, "keys")
+        for panel in (second, third, fourth):
+            _along(panel, subject.queries, subject.look.query, "queries", named=panel is fourth)
+        drawing.align_ylabels([first, second, third, fourth])
+        drawing.settle()
+    parts = (RECEIVED, SHARPNESS, FOCUS, sinks)
+    return told(drawing, subject.title, "; ".join((subject.title, *parts)))
+
+
+def _received(panel: Axes, values: Array) -> None:
+    """On a scale of halves and doubles, with a band from a half to twice uniform attention."""
+    panel.set_yscale("log", base=2)
+    highest = max(4.0, float(np.nanmax(values, initial=1)) * 1.2)
+    panel.axhspan(0.5, 2, color="#e8e8e8", zorder=0)
+    panel.axhline(1, color=GREY, linewidth=0.5, linestyle=(0, (4, 2)))
+    mean = _curves(panel, np.maximum(values, LEAST))
+    low = np.flatnonzero(values.mean(0) < LEAST)
+    panel.plot(low, np.full(len(low), LEAST), linestyle="none", marker="v", markersize=3, color=mean)
+    panel.set(ylim=(LEAST, highest), ylabel="× uniform")
+    panel.yaxis.set_major_locator(FixedLocator([float(2**power) for power in range(-4, 13, 2)]))
+    panel.yaxis.set_minor_locator(NullLocator())
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"1/{1 / value:.0f}" if value < 1 else f"{value:.0f}"))
+
+
+def _sharpness(panel: Axes, found: Statistics, pick: slice, keys: int) -> None:
+    """Largest weight on the left, effective keys on the right: two measures, told apart by colour, dash and name."""
+    blue = _curves(panel, found.largest[pick])
+    panel.set_ylim(-0.03, max(1.03, float(np.nanmax(found.largest[pick], initial=1))))
+    panel.set_ylabel("largest", color=blue)
+    other = panel.twinx()
+    orange = _curves(other, found.effective[pick], colour=5, dashes=(0, (3, 1.2)), thin=False)
+    other.set_ylim(0, max(2.0, float(np.nanmax(found.effective[pick], initial=1)) * 1.1))
+    other.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+    other.set_ylabel("eff. keys", color=orange)
+    other.spines[["top", "left", "bottom"]].set_visible(False)
+
+
+def _focus(panel: Axes, found: Statistics, pick: slice, keys: int) -> None:
+    """The mean key of each query, and a band as wide as attention stands around it."""
+    middle, spread = _mean(found.focus[pick]), _mean(found.spread[pick])
+    places = np.arange(len(middle))
+    colour = table("okabe_ito")[4] / 255
+    panel.fill_between(places, middle - spread, middle + spread, color=colour, alpha=0.2, linewidth=0)
+    _curves(panel, found.focus[pick])
+    panel.set(ylim=(-0.5, max(keys - 0.5, 0.5)), ylabel="key")
+    panel.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+
+
+def _curves(panel: Axes, values: Array, colour: int = 4, dashes: object = "-", thin: bool = True) -> Array:
+    """The mean of the heads in bold over a thin line for each; returns its colour."""
+    shade: Array = table("okabe_ito")[colour] / 255
+    few = "o" if values.shape[1] < 30 else ""
+    if thin and 1 < len(values) <= THIN:
+        panel.plot(values.T, color="#b8b8b8", linewidth=0.4, zorder=1)
+    panel.plot(_mean(values), color=shade, linewidth=1.0, linestyle=dashes, marker=few, markersize=1.8)
+    return shade
+
+
+def _mean(values: Array) -> Array:
+    """The mean over heads; what was recorded of one was recorded of all."""
+    return values.mean(0)
+
+
+def _along(panel: Axes, axis: Axis, name: str, what: str, *, named: bool = True) -> None:
+    panel.set_xlim(-0.5, len(axis) - 0.5)
+    name_places(panel.xaxis, labels(axis), axis)
+    if named:
+        panel.set_xlabel(role(name, axis, what))
+    else:
+        panel.tick_params(labelbottom=False)
+
+
+def _wrapped(text: str, room: float) -> str:
+    """A text in lines of at most so many points: a title that is wider than its panel would push it away."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if widths([longer])[0] > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return "\n".join(lines)
+
+
+def _sinks(places: tuple[int, ...], keys: Axis) -> str:
+    names = list(dict.fromkeys(shown(keys.labels[place]) for place in places))
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -1,0 +1,119 @@
+"""What a figure is of: a trace, one of its attentions, one head or the mean of all."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from regard.viewer.axes import Array, Axis, Text
+from regard.viewer.figure import fonts
+from regard.viewer.figure.labels import labels
+from regard.viewer.figure.style import WIDTHS, Drawing, settings
+from regard.viewer.trace import Example, Look, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The parts of a trace that a figure shows. Without `head` it is the mean of the heads."""
+
+    trace: Trace
+    number: int
+    attention: str | None
+    head: int | None
+    width: float
+    palette: str
+    text: str
+
+    @property
+    def example(self) -> Example:
+        """The example that is shown."""
+        return self.trace.example(self.number)
+
+    @cached_property
+    def look(self) -> Look:
+        """The attention that is shown."""
+        if not self.example.looks:
+            raise ValueError(
+                f"example {self.number} of the trace {self.trace.name!r} has no attention to draw; 'graph' needs none"
+            )
+        return self.trace.look(self.attention, self.number)
+
+    @property
+    def layers(self) -> list[Look]:
+        """The attentions between the same two axes, in order."""
+        look = self.look
+        return [each for each in self.example.looks if (each.query, each.key) == (look.query, look.key)]
+
+    @property
+    def queries(self) -> Axis:
+        """The axis of the queries."""
+        return self.example.axes[self.look.query]
+
+    @property
+    def keys(self) -> Axis:
+        """The axis of the keys."""
+        return self.example.axes[self.look.key]
+
+    @property
+    def rows(self) -> list[int]:
+        """The queries that were recorded."""
+        return list(self.look.rows if self.look.rows is not None else range(len(self.queries)))
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The weights that are shown, (recorded queries, keys)."""
+        return matrix(self.look, self.head)
+
+    @property
+    def allowed(self) -> Array | None:
+        """Where the shown head, or any head, may look."""
+        return allowed(self.look, self.head, len(self.queries))
+
+    @property
+    def title(self) -> str:
+        """What is shown, in words."""
+        return f"{self.trace.name}: {self.look.name}, {'mean of heads' if self.head is None else f'head {self.head}'}"
+
+    @contextmanager
+    def drawing(self, height: float, *more: str) -> Iterator[Drawing]:
+        """An empty figure, and its settings while things are drawn into it; `more` is written besides the labels."""
+        texts = {"": [self.trace.name, *more]}
+        if self.example.looks:
+            texts[""] += [self.look.name, self.look.query, self.look.key]
+            for axis in (self.queries, self.keys):
+                texts.setdefault(axis.lang or "" if isinstance(axis, Text) else "", []).extend(labels(axis))
+        missing = fonts.warn(texts)
+        family = fonts.enough("".join(word for words in texts.values() for word in words))
+        with settings({"font.family": family}):
+            yield Drawing(self.width, height, self.text, family, missing)
+
+    @property
+    def page(self) -> bool:
+        """Whether the figure is as wide as the page."""
+        return self.width > WIDTHS["column"]
+
+
+def matrix(look: Look, head: int | None) -> Array:
+    """The weights of a head, or the mean of the heads, in float32."""
+    if look.weights is None:
+        raise ValueError(
+            f"of {look.name!r} only statistics were recorded, so there is no matrix to draw; kind 'strength' draws "
+            "statistics, or record it with weights=True"
+        )
+    if head is None:
+        return look.weights.mean(0, dtype=np.float32)
+    if not 0 <= head < len(look.weights):
+        raise ValueError(f"{look.name!r} has {len(look.weights)} heads, counted from 0; asked for head {head}")
+    return np.asarray(look.weights[head], np.float32)
+
+
+def allowed(look: Look, head: int | None, queries: int) -> Array | None:
+    """Where a head, or any head, may look, in the rows that were recorded."""
+    found = look.allowed
+    if found is None:
+        return None
+    if found.ndim == 3:
+        found = np.asarray(found.any(0) if head is None else found[head])
+    return found[list(look.rows)] if look.rows is not None and len(found) == queries else found

@@ -1,0 +1,95 @@
+"""Following tensors: of every tensor, which boxes of a network it comes from, through whatever is done between them."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+BLANK = {"new_zeros", "new_ones", "new_empty", "new_full", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like"}
+"""Operations that take no more than a shape from what they are given."""
+
+SUMS = {"add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__"}
+"""Operations by which what went around a box meets what came out of it: from there on only the box is told."""
+
+Names = frozenset[str]
+
+
+class Following(TorchFunctionMode):
+    """Knows of every tensor which boxes it comes from, and of which boxes' parameters it is made."""
+
+    def __init__(
+        self,
+        owners: Mapping[int, str],
+        ran: Callable[[str, Tensor, Names], None],
+        before: Callable[[str], set[str]],
+    ):
+        super().__init__()
+        self.owners, self.ran, self.before = owners, ran, before
+        self.origins: MutableMapping[Tensor, Names] = WeakTensorKeyDictionary()
+        self.learned: MutableMapping[Tensor, Names] = WeakTensorKeyDictionary()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if isinstance(found, torch.Size) or not isinstance(found, Tensor | tuple | list):  # a look at a shape or a type
+            return found
+        outputs = [each for each in tensors(found) if each.dtype != torch.bool]
+        name = getattr(func, "__name__", "")
+        if outputs and name not in BLANK:
+            self.follow(list(tensors((args, kwargs or {}))), outputs, name in SUMS)
+        return found
+
+    def follow(self, inputs: list[Tensor], outputs: list[Tensor], sums: bool = False) -> None:
+        """One operation."""
+        made = frozenset().union(*(self.made(each) for each in inputs))
+        data = [each for each in inputs if each.dtype != torch.bool and not self.made(each)]
+        origin = frozenset().union(*(self.origin(each) for each in data))
+        if made and data and origin:
+            for name in made:
+                for each in data:
+                    self.ran(name, each, self.origin(each))
+            origin, made = made, frozenset()
+        if sums and len(origin) > 1:
+            origin = self.last(origin)
+        for each in outputs:
+            self.origins[each], self.learned[each] = origin, made
+
+    def last(self, names: Names) -> Names:
+        """Those of the boxes from which no other of them follows: x + f(x) comes from f."""
+        before = {name: self.before(name) for name in names}
+        gone = {one for one in names for other in names - {one} if one in before[other] and other not in before[one]}
+        return names - gone
+
+    def origin(self, tensor: Tensor) -> Names:
+        """The boxes that a tensor comes from."""
+        return self.origins.get(tensor, frozenset())
+
+    def made(self, tensor: Tensor) -> Names:
+        """The boxes whose parameters a tensor is, or is made of."""
+        if id(tensor) in self.owners and isinstance(tensor, nn.Parameter):
+            return frozenset((self.owners[id(tensor)],))
+        return self.learned.get(tensor, frozenset())
+
+
+def arguments(module: nn.Module, args: Any, kwargs: Any) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor that a module is called with, by the name of the argument that it is in."""
+    names = [name for name in inspect.signature(type(module).forward).parameters if name != "self"]
+    given = dict(zip([*names, *(f"input {number}" for number in range(len(names), len(args)))], args, strict=False)) | kwargs
+    for name, value in given.items():
+        for tensor in tensors(value):
+            yield name, tensor
+
+
+def tensors(tree: Any) -> Iterator[Tensor]:
+    """The tensors in a tree of tuples, lists and dicts."""
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, dict):
+        for each in tree.values():
+            yield from tensors(each)
+    elif isinstance(tree, tuple | list):
+        for each in tree:
+            yield from tensors(each)

@@ -1,0 +1,61 @@
+"""A forward pass of a transformers model: one example for each row of the batch."""
+
+from typing import Any
+
+from regard.viewer.arrays import array_of
+from regard.viewer.axes import Axis, Text
+from regard.viewer.faults import TraceError
+from regard.viewer.huggingface.ids import placed
+from regard.viewer.huggingface.reading import Reading
+from regard.viewer.huggingface.stacks import Draft, Kept, Stacks, stacks_of
+from regard.viewer.trace import Example
+
+START, NEXT = "<start>", "<next>"
+
+
+def forward(output: Any, reading: Reading) -> list[Example]:
+    """Every row of the batch."""
+    stacks = stacks_of(output)
+    count = next(len(stack[0]) for stack in stacks if stack is not None)
+    return [_example(stacks, reading, (number, count)) for number in range(count)]
+
+
+def _example(stacks: Stacks, reading: Reading, at: tuple[int, int]) -> Example:
+    encoder, own, cross = (stack and [array_of(layer[at[0]], "attention") for layer in stack] for stack in stacks)
+    draft = Draft(reading.sums_to_one)
+    if stacks.single:
+        assert own is not None, "stacks_of refuses an output without any"
+        draft.single(own, *reading.source_axis(at, own[0].shape[2]))
+        return Example(draft.axes, tuple(draft.looks))
+    columns: Kept = []
+    if encoder or cross:
+        source, columns = reading.source_axis(at, (encoder or cross)[0].shape[2])
+        draft.encoder(encoder, source, columns)
+    if own or cross:
+        target, written, rows = _texts(reading, at, (own or cross)[0].shape[1])
+        draft.decoder(own, target, written, rows)
+        draft.cross(cross, rows, columns)
+    return Example(draft.axes, tuple(draft.looks))
+
+
+def _texts(reading: Reading, at: tuple[int, int], length: int) -> tuple[Axis, Axis, Kept]:
+    """What the places of a decoder write and what they read, the same tokens one place on."""
+    if reading.target is not None and reading.written is not None:
+        raise TraceError("target and written are the same tokens, one place on: give one of them")
+    known, what = (reading.target, "target") if reading.written is None else (reading.written, "written")
+    axis, kept = placed(known, at, length, reading.tokenizer, reading.languages[1], what)
+    if not isinstance(axis, Text):
+        return axis, axis, kept
+    return (axis, _before(axis), kept) if reading.written is None else (_after(axis), axis, kept)
+
+
+def _before(axis: Text) -> Text:
+    """Each token's predecessor; that of the first is whatever the model starts with."""
+    special = (0, *(place + 1 for place in axis.special if place + 1 < len(axis)))
+    return Text((START, *axis.pieces[:-1]), axis.text, (None, *axis.spans[:-1]), special, axis.lang)
+
+
+def _after(axis: Text) -> Text:
+    """Each token's successor; that of the last is not known."""
+    special = (*(place - 1 for place in axis.special if place), len(axis) - 1)
+    return Text((*axis.pieces[1:], NEXT), axis.text, (*axis.spans[1:], None), special, axis.lang)

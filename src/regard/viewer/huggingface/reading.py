@@ -1,0 +1,30 @@
+"""How an output is to be read: what people gave with it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from regard.viewer.axes import Axis
+from regard.viewer.huggingface.ids import placed
+from regard.viewer.huggingface.pieces import covered
+from regard.viewer.huggingface.stacks import Kept
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The arguments of `from_huggingface`; `languages` are those of source and target."""
+
+    tokenizer: Any
+    source: Any
+    target: Any
+    written: Any
+    languages: tuple[str | None, str | None]
+    candidates: int
+    sums_to_one: bool
+
+    def source_axis(self, example: tuple[int, int], length: int) -> tuple[Axis, Kept]:
+        """What one example, (number, of how many), was given, and which places of it are no padding."""
+        return placed(self.source, example, length, self.tokenizer, self.languages[0], "source")
+
+    def target_axis(self, ids: list[int]) -> Any:
+        """Tokens that were written."""
+        return covered(ids, self.tokenizer, self.languages[1])

@@ -1,0 +1,87 @@
+"""The stacks of attentions of an encoder-decoder, or of a model of one stack, and how each becomes looks of an example."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.viewer.axes import Array, Axis
+from regard.viewer.faults import TraceError
+from regard.viewer.trace import Look
+
+SAID = "weights as transformers returned them"
+EAGER = "load it with attn_implementation='eager' and ask with output_attentions=True"
+
+Kept = list[int]
+"""Places that are no padding."""
+
+
+class Stacks(NamedTuple):
+    """Attentions of the encoder, of the decoder or only stack, and from one to the other; None where there are none."""
+
+    encoder: Any
+    own: Any
+    cross: Any
+
+    @property
+    def single(self) -> bool:
+        """Whether this is a model of one stack."""
+        return self.encoder is None and self.cross is None
+
+
+def stacks_of(output: Any) -> Stacks:
+    """What a model returned, whichever of its kinds of output it is."""
+    own = getattr(output, "decoder_attentions", None) or getattr(output, "attentions", None)
+    found = (getattr(output, "encoder_attentions", None), own, getattr(output, "cross_attentions", None))
+    stacks = Stacks(*(stack if _there(stack) else None for stack in found))
+    if stacks == Stacks(None, None, None):
+        raise TraceError(f"this {type(output).__name__} holds no attention weights: {EAGER}")
+    return stacks
+
+
+@dataclass
+class Draft:
+    """The axes and looks of one example in the making."""
+
+    sums_to_one: bool
+    axes: dict[str, Axis] = field(default_factory=dict)
+    looks: list[Look] = field(default_factory=list)
+
+    def single(self, layers: Sequence[Array], tokens: Axis, kept: Kept) -> None:
+        """One stack, whose tokens look at one another: causally where none ever looks ahead."""
+        self.axes["tokens"] = tokens
+        self._add("attention.{}", layers, ("tokens", "tokens"), (kept, kept))
+
+    def encoder(self, layers: Sequence[Array] | None, source: Axis, kept: Kept) -> None:
+        """The source, and how it looks at itself."""
+        self.axes["source"] = source
+        self._add("encoder.{}.self", layers, ("source", "source"), (kept, kept))
+
+    def decoder(self, own: Sequence[Array] | None, target: Axis, written: Axis, kept: Kept) -> None:
+        """The target, and how it looks at what was written before."""
+        self.axes["target"] = target
+        if own:
+            self.axes["written"] = written
+        self._add("decoder.{}.self", own, ("target", "written"), (kept, kept))
+
+    def cross(self, layers: Sequence[Array] | None, rows: Kept, columns: Kept) -> None:
+        """How the target looks at the source."""
+        self._add("decoder.{}.cross", layers, ("target", "source"), (rows, columns))
+
+    def _add(self, name: str, layers: Sequence[Array] | None, ends: tuple[str, str], kept: tuple[Kept, Kept]) -> None:
+        cut = [layer[:, kept[0]][:, :, kept[1]] for layer in layers or ()]
+        queries, keys = (len(places) for places in kept)
+        own = ends != ("target", "source")
+        ahead = any(np.triu(layer, 1).any() for layer in cut)
+        allowed = np.tri(queries, dtype=bool) if own and queries == keys > 1 and not ahead else None
+        for layer, weights in enumerate(cut):
+            look = Look(name.format(layer), *ends, weights, layer, allowed, sums_to_one=self.sums_to_one, source=SAID)
+            self.looks.append(look)
+
+
+def _there(stack: Any) -> bool:
+    """Whether there is a tensor in it: some models return empty tuples, or None for each layer."""
+    while isinstance(stack, tuple | list):
+        stack = stack[0] if stack else None
+    return stack is not None
