@@ -1,7 +1,7 @@
 """The page in a headless browser: how long it takes to open, to move and to point, and how large it is.
 
 A band with noise and one single peak, square, is written as a self-contained page. `open` is the time from asking for the
-page to its first painted map; `pan` and `hover` are the times a frame took, at the 95th percentile and in the middle; `naive`
+page to its first painted map; `pan` and `hover` are the times a frame took, p50 and p95; `naive`
 paints the whole matrix for every frame, as a plain canvas would. Sizes take turns, and the medians of the rounds are kept.
 `heads` writes 144 heads of 2,048 x 2,048 under the usual budget; `tile` asks a server for tiles of the largest map.
 Rows are appended to results/viewer.csv.
@@ -22,8 +22,8 @@ import numpy as np
 
 from attention import commit, hardware
 from regard.viewer.axes import Index
-from regard.viewer.render import BUDGET, html
-from regard.viewer.server import Server
+from regard.viewer.page.render import BUDGET, html
+from regard.viewer.page.server import Server
 from regard.viewer.trace import Example, Look, Trace
 
 RESULTS = Path(__file__).parent / "results" / "viewer.csv"

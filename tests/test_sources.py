@@ -8,7 +8,18 @@ import pytest
 import regard
 
 SOURCES = sorted(Path(regard.__file__).parent.rglob("*.py"))
-MODULES = {"pickle", "joblib", "shelve", "marshal", "dill", "cloudpickle", "socket", "requests", "urllib.request", "http.client"}
+MODULES = {
+    "pickle",
+    "joblib",
+    "shelve",
+    "marshal",
+    "dill",
+    "cloudpickle",
+    "socket",
+    "requests",
+    "urllib.request",
+    "http.client",
+}
 CALLS = {"eval", "exec", "compile", "__import__", "torch.load", "np.load", "numpy.load", "yaml.load", "os.system"}
 
 
@@ -42,6 +53,8 @@ def test_no_source_can_load_code_from_data(source):
     assert faults(ast.parse(source.read_text(encoding="utf-8"))) == []
 
 
-@pytest.mark.parametrize("text", ["import pickle", "import urllib.request", "from marshal import loads", "torch.load('x')", "eval('1')"])
+@pytest.mark.parametrize(
+    "text", ["import pickle", "import urllib.request", "from marshal import loads", "torch.load('x')", "eval('1')"]
+)
 def test_the_gate_bites(text):
     assert faults(ast.parse(text)) != []

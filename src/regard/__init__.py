@@ -7,9 +7,9 @@ from regard.lookup import find
 
 if TYPE_CHECKING:
     from regard.trained import load
+    from regard.viewer.page.view import view
     from regard.viewer.record import record
     from regard.viewer.trace import Trace
-    from regard.viewer.view import view
 
 __version__ = "0.1.0"
 __all__ = ["Trace", "__version__", "find", "load", "record", "view"]
@@ -18,7 +18,7 @@ HOMES = {
     "load": "regard.trained",
     "record": "regard.viewer.record",
     "Trace": "regard.viewer.trace",
-    "view": "regard.viewer.view",
+    "view": "regard.viewer.page.view",
 }
 """Where the names live that need torch or numpy, and so are fetched when they are asked for."""
 

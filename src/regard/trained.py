@@ -86,7 +86,7 @@ class Trained:
 
         A model without attention has a trace too, of its network and its steps.
         """
-        from regard.viewer.predicted import trace
+        from regard.viewer.record.predicted import trace
 
         with nullcontext() if self.recorder is None else self.recorder.pause():
             return trace(self, texts, beam=beam, targets=targets, scores=scores)

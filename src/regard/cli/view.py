@@ -107,8 +107,8 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str) -> "Trac
 
 
 def _write(traces: "list[Trace]", html: Path, budget: str | None, state: str, language: str | None) -> None:
-    from regard.viewer.render import BUDGET
-    from regard.viewer.view import View
+    from regard.viewer.page.render import BUDGET
+    from regard.viewer.page.view import View
 
     View(traces, state, language).save(html, budget or BUDGET)
     typer.echo(f"{html} ({html.stat().st_size:,} bytes, needs no network)")
@@ -125,8 +125,8 @@ def _draw(trace: "Trace", kind: str, out: Path | None, attention: str | None, he
 
 
 def _serve(traces: "list[Trace]", state: str, language: str | None, port: int, browser: bool) -> None:
-    from regard.viewer.server import Server
-    from regard.viewer.view import announce
+    from regard.viewer.page.server import Server
+    from regard.viewer.page.view import announce
 
     with Server(traces, port=port, state=state, language=language) as server:
         announce(server, browser, server.url + state)

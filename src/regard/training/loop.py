@@ -22,7 +22,7 @@ from regard.training.seed import deterministic
 from regard.training.signals import Interruption
 from regard.training.speed import Speed
 from regard.training.update import Update
-from regard.viewer.film import Film, film
+from regard.viewer.record.film import Film, film
 
 
 def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from regard.viewer.axes import Array, Audio, Axis, Image, Index, Series, Text
-from regard.viewer.check import check
-from regard.viewer.faults import TraceError
+from regard.viewer.file.check import check
+from regard.viewer.file.faults import TraceError
 from regard.viewer.trace import Example, Look, Trace
 
 CAUSAL = "causal"

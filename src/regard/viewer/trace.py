@@ -180,7 +180,7 @@ class Trace:
         self, path: str | PathLike[str], *, budget: str | int = "16MB", state: str = "", language: str | None = None
     ) -> Path:
         """Write the page about this trace, one file that needs nothing else; what the budget leaves out it lists."""
-        from regard.viewer.view import View
+        from regard.viewer.page.view import View
 
         return View([self], state, language).save(Path(path), budget)
 
@@ -192,7 +192,7 @@ class Trace:
 
     def strength(self, curve: str = "received", attention: str | None = None, example: int = 0) -> Array:
         """A curve of every head: received (heads, keys), or largest, effective, focus, spread, sink (heads, queries)."""
-        from regard.viewer.strength import summary
+        from regard.viewer.numbers.strength import summary
 
         curves = summary(self.look(attention, example), self.example(example).axes).curves
         if curve not in curves:
@@ -205,13 +205,13 @@ class Trace:
 
     def rollout(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
         """How much of each input reaches the last layer of a group of attentions, (queries, keys)."""
-        from regard.viewer.rollout import of
+        from regard.viewer.numbers.rollout import of
 
         return of(self, group, example)
 
     def flow(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
         """The most that can pass from each input to the last layer of a group of attentions, (queries, keys)."""
-        from regard.viewer.flow import of
+        from regard.viewer.numbers.flow import of
 
         return of(self, group, example)
 

@@ -1,7 +1,7 @@
-from tests.viewer.figure.traces import network
-
 from regard.viewer.figure.folded import Arrow, fold
 from regard.viewer.trace import Edge, Graph, Node
+
+from .traces import network
 
 
 def test_layers_that_repeat_become_one():

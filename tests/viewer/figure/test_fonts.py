@@ -1,10 +1,11 @@
 import warnings
 
 import pytest
-from tests.viewer.figure.traces import raster, softmax, trace, translation
 
 from regard.viewer.axes import Text
 from regard.viewer.figure import figure, fonts
+
+from .traces import raster, softmax, trace, translation
 
 
 @pytest.fixture

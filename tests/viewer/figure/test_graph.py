@@ -2,10 +2,11 @@ import itertools
 
 import pytest
 from matplotlib.patches import FancyBboxPatch
-from tests.viewer.figure.traces import network, texts, translation
 
 from regard.viewer.figure import figure
 from regard.viewer.trace import Edge, Example, Graph, Node, Trace
+
+from .traces import network, texts, translation
 
 
 def boxes(drawn):

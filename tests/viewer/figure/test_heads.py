@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from tests.viewer.figure.traces import causal, softmax, texts, translation, words
 
 from regard.viewer.figure import figure
 from regard.viewer.trace import Example, Look, Trace
+
+from .traces import causal, softmax, texts, translation, words
 
 pytestmark = pytest.mark.usefixtures("loose")
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from tests.viewer.figure.traces import causal, softmax, texts, trace, translated, translation
 
 from regard.viewer.axes import Index
 from regard.viewer.figure import figure
+
+from .traces import causal, softmax, texts, trace, translated, translation
 
 
 def test_queries_go_down_and_keys_across_with_their_names_on_top():

@@ -6,9 +6,10 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from tests.viewer.figure.traces import causal, network, picture, softmax, translation
 
 from regard.viewer.figure import KINDS, figure
+
+from .traces import causal, network, picture, softmax, translation
 
 EVERY = """
 import runpy, sys

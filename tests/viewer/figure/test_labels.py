@@ -4,11 +4,12 @@ from functools import cache
 import numpy as np
 import pytest
 from matplotlib.transforms import Affine2D
-from tests.viewer.figure.traces import causal, series, softmax, sound, trace, translation, words
 
 from regard.viewer.axes import Audio, Index, Series, Text
 from regard.viewer.figure import figure
 from regard.viewer.figure.labels import dates, labels, role, shown, wide, widths
+
+from .traces import causal, series, softmax, sound, trace, translation, words
 
 
 def corners(label):

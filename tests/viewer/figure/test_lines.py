@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 from matplotlib.patches import PathPatch
-from tests.viewer.figure.traces import softmax, texts, trace, translation, words
 
 from regard.viewer.figure import figure
 from regard.viewer.figure.lines import Link, links
+
+from .traces import softmax, texts, trace, translation, words
 
 pytestmark = pytest.mark.usefixtures("loose")
 

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from tests.viewer.figure.traces import causal, peak, raster, softmax, trace, translated
 
 from regard.viewer.axes import Index
 from regard.viewer.figure import figure, maps
 from regard.viewer.palettes import names, table
+
+from .traces import causal, peak, raster, softmax, trace, translated
 
 
 @pytest.mark.parametrize("palette", names())

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from tests.viewer.figure.traces import picture, series, softmax, sound, texts, translation
 
 from regard.viewer.figure import figure
+
+from .traces import picture, series, softmax, sound, texts, translation
 
 pytestmark = pytest.mark.usefixtures("loose")
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from tests.viewer.figure.traces import causal, softmax, texts, translation
 
 from regard.viewer.figure import figure
-from regard.viewer.strength import summary
+from regard.viewer.numbers.strength import summary
+
+from .traces import causal, softmax, texts, translation
 
 pytestmark = pytest.mark.usefixtures("loose")
 

@@ -4,9 +4,10 @@ import zlib
 
 import pytest
 from PIL import Image as Picture
-from tests.viewer.figure.traces import causal, peak, softmax, trace, translated, translation, words
 
 from regard.viewer.figure import figure
+
+from .traces import causal, peak, softmax, trace, translated, translation, words
 
 
 def written(drawn, kind, **options):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from regard.viewer.axes import Image, Index
-from regard.viewer.check import TraceError
 from regard.viewer.file import load, save
+from regard.viewer.file.check import TraceError
 from regard.viewer.trace import Trace
 
 ASKED = {"return_dict_in_generate": True, "output_attentions": True, "output_scores": True}

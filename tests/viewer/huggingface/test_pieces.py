@@ -7,8 +7,8 @@ from tokenizers import Tokenizer, decoders
 from tokenizers.models import BPE, WordPiece
 from transformers import PreTrainedTokenizerFast
 
-from regard.viewer.check import TraceError
-from regard.viewer.check_axes import check_axis
+from regard.viewer.file.check import TraceError
+from regard.viewer.file.check_axes import check_axis
 from regard.viewer.huggingface.pieces import covered, named, shown
 
 

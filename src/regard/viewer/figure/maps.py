@@ -13,8 +13,8 @@ from matplotlib.path import Path
 
 from regard.viewer.axes import Array
 from regard.viewer.figure.style import GREY, LINE, Drawing
+from regard.viewer.numbers.quantise import reduce
 from regard.viewer.palettes import table
-from regard.viewer.quantise import reduce
 
 EQUAL = 60
 """Cells a side under which cells are square."""

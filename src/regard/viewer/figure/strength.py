@@ -8,8 +8,8 @@ from regard.viewer.axes import Array, Axis
 from regard.viewer.figure.labels import labels, name_places, role, shown, widths
 from regard.viewer.figure.style import GREY, Drawing, told
 from regard.viewer.figure.subject import Subject
+from regard.viewer.numbers.strength import Statistics, summary
 from regard.viewer.palettes import table
-from regard.viewer.strength import Statistics, summary
 
 THIN = 16
 """Heads up to which each has a line of its own, beside the mean."""

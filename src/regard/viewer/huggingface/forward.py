@@ -4,7 +4,7 @@ from typing import Any
 
 from regard.viewer.arrays import array_of
 from regard.viewer.axes import Axis, Text
-from regard.viewer.faults import TraceError
+from regard.viewer.file.faults import TraceError
 from regard.viewer.huggingface.ids import placed
 from regard.viewer.huggingface.reading import Reading
 from regard.viewer.huggingface.stacks import Draft, Kept, Stacks, stacks_of

@@ -7,7 +7,7 @@ import numpy as np
 
 from regard.viewer.arrays import AXES
 from regard.viewer.axes import Axis, Index, Text
-from regard.viewer.faults import TraceError
+from regard.viewer.file.faults import TraceError
 from regard.viewer.huggingface.pieces import covered, plain
 
 Kept = list[int]

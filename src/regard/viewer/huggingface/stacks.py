@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.viewer.axes import Array, Axis
-from regard.viewer.faults import TraceError
+from regard.viewer.file.faults import TraceError
 from regard.viewer.trace import Look
 
 SAID = "weights as transformers returned them"

@@ -1,0 +1,225 @@
+"""Recording: every attention of a model is asked where it looks, while the model runs as it always does."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ReferenceType
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.module import Attention
+from regard.attention.visual import Visual
+from regard.viewer.axes import Axis
+from regard.viewer.record import probe
+from regard.viewer.record.answering import answer, remember, take_step
+from regard.viewer.record.calls import Call
+from regard.viewer.record.graph import Tracer
+from regard.viewer.record.joined import Between, Run, examples
+from regard.viewer.record.listening import Wanted, instead
+from regard.viewer.record.looking import about, look_at
+from regard.viewer.record.places import between
+from regard.viewer.trace import Example, Frame, Graph, Trace
+
+if TYPE_CHECKING:
+    from regard.trained import Trained
+
+
+class Cost(NamedTuple):
+    """What recording took: seconds beside the model's own, and bytes held on the host.
+
+    Statistics that a fused kernel takes itself are a part of its own time; benchmarks/record.py has the whole.
+    """
+
+    seconds: float
+    bytes: int
+
+    def __str__(self) -> str:
+        held = f"{self.bytes / 1e6:.1f} MB" if self.bytes >= 1e6 else f"{self.bytes / 1e3:.1f} kB"
+        return f"Recording took {self.seconds:.3f} s beside the model's own time and holds {held}"
+
+
+def record(
+    model: "nn.Module | Trained",
+    *,
+    weights: bool = True,
+    statistics: bool = False,
+    rows: Sequence[int] | None = None,
+    scores: bool = False,
+    graph: bool = True,
+    name: str | None = None,
+) -> "Recorder":
+    """Listen to every attention of a model inside a `with` block.
+
+        with regard.record(model) as rec:
+            model(source, target)
+        trace = rec.trace()
+
+    What the model gives stays what it is, bit for bit. `statistics=True` leaves fused kernels running and keeps their
+    statistics in place of all weights; `rows` are queries whose weights are recorded beside these. `scores` keeps what came
+    before the normaliser too. Each run of the model is an example for each row of its batch. Of a Trained, whatever it
+    predicts inside is traced, search and all.
+    """
+    if rows is not None and (not rows or list(rows) != sorted(set(rows)) or rows[0] < 0):
+        raise ValueError(f"rows needs the numbers of queries, each once and in order, from 0 on, got {tuple(rows)}")
+    if not weights and not statistics and rows is None:
+        raise ValueError("record needs something to keep: weights=True, statistics=True, or rows=(0, 5, 9)")
+    everything = weights and not statistics and rows is None
+    wanted = Wanted(everything, None if rows is None else tuple(rows), scores)
+    inner = model if isinstance(model, nn.Module) else model.model
+    return Recorder(inner, wanted, graph, name or type(inner).__name__, None if inner is model else model)
+
+
+class Recorder:
+    """What is heard of a model, run by run. Made by `record`."""
+
+    def __init__(self, model: nn.Module, wanted: Wanted, graph: bool, name: str, trained: Any = None):
+        self.model, self.wanted, self.name, self.trained = model, wanted, name, trained
+        kinds = (Attention, Visual)
+        self.attentions = {path or "attention": each for path, each in model.named_modules() if isinstance(each, kinds)}
+        self.tracer = Tracer(model, self.attentions) if graph else None
+        self.runs: list[Run] = []
+        self.traced: list[Trace] = []
+        self.frames: list[Frame] = []
+        self.kernels: dict[str, str] = {}
+        self.itself: dict[str, bool] = {}
+        self.remembered: dict[str, ReferenceType[Tensor]] = {}
+        self.seconds, self.paused, self.depth = 0.0, False, 0
+        self.held = ExitStack()
+
+    def __enter__(self) -> "Recorder":
+        with ExitStack() as stack:
+            for name, module in self.attentions.items():
+                if isinstance(module, Visual):
+                    stack.enter_context(instead(module, "attend", partial(look_at, self, name, module, module.attend)))
+                elif isinstance(module, Attention):
+                    stack.enter_context(instead(module, "forward", partial(answer, self, name, module, module.forward)))
+                    stack.enter_context(instead(module, "remember", partial(remember, self, name, module.remember)))
+            decoder: Any = getattr(self.model, "decoder", None)
+            step: Any = getattr(decoder, "step", None)
+            if isinstance(decoder, nn.Module) and callable(step):
+                stack.enter_context(instead(decoder, "step", partial(take_step, self, step)))
+            if not self.paused:
+                stack.enter_context(self.drawing())
+            stack.callback(self.model.register_forward_pre_hook(self.enter).remove)
+            stack.callback(self.model.register_forward_hook(self.leave, always_call=True).remove)
+            if self.trained is not None:
+                self.trained.recorder = self
+                stack.callback(setattr, self.trained, "recorder", None)
+            self.held = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.held.close()
+
+    def begin(self, title: str = "") -> None:
+        """From here on it is another run. Each call of the model itself begins one; whoever calls its parts says so here."""
+        if not self.runs or self.runs[-1].calls:
+            self.runs.append(Run())
+        self.runs[-1].title = title
+
+    def every(self, count: int, examples: Callable[[], Any] | tuple[Any, ...]) -> "probe.Probe":
+        """For a training loop of one's own: `film = rec.every(500, probe)`, then `film(step, loss)` after each step.
+
+        `examples` is what the model is called with, or a function that calls it. From here on only this is recorded, every
+        `count` steps, in evaluation mode, and nothing of it is felt by the training.
+        """
+        self.paused = True
+        if self.tracer is not None:
+            self.tracer.stop()
+        return probe.Probe(self, count, examples)
+
+    @property
+    def cost(self) -> Cost:
+        """What recording took so far."""
+        calls = (call for run in self.runs for each in run.calls.values() for call in each)
+        frames = (each for frame in self.frames for each in frame.weights.values())
+        return Cost(self.seconds, sum(call.bytes for call in calls) + sum(each.nbytes for each in frames))
+
+    def trace(
+        self,
+        query: Axis | None = None,
+        key: Axis | None = None,
+        *,
+        axes: Mapping[str, Axis] | None = None,
+        places: Between | None = None,
+        title: str = "",
+    ) -> Trace:
+        """What was recorded so far. Axes are plain numbers, unless they are given.
+
+        `query` and `key` are those of attentions that look at something else than themselves; `axes` are others by name,
+        and `places` the names of the query axis and the key axis of an attention, where they should be others than guessed.
+        """
+        found = self.examples(query, key, axes, places)
+        found += [example for each in self.traced for example in each.examples]
+        if not found:
+            raise ValueError(
+                f"no attention of {self.name} was heard; it has {', '.join(self.attentions) or 'none'}. Run the model "
+                "inside the block, the one that was given to record and not a compiled copy of it"
+            )
+        graph = self.graph() if self.runs or not self.traced else self.traced[0].graph
+        return Trace(title or self.name, tuple(found), graph, tuple(self.frames), (f"{self.cost}.",))
+
+    def examples(
+        self,
+        query: Axis | None = None,
+        key: Axis | None = None,
+        axes: Mapping[str, Axis] | None = None,
+        places: Between | None = None,
+    ) -> list[Example]:
+        """The examples of all runs."""
+        found: list[Example] = []
+        for run in self.runs:
+            if run.calls:
+                names = {**between(self.model, self.attentions, run, self.itself), **(places or {})}
+                ends = next((names[name] for name in run.calls if not self.itself.get(name)), None)
+                given = dict(axes or {})
+                for each, axis in zip(ends or (), (query, key), strict=False):
+                    given |= {} if axis is None else {each: axis}
+                found += examples(run, names, given)
+        return found
+
+    def graph(self) -> Graph:
+        """The network as it ran."""
+        known = {name: about(self.attentions[name], kernel) for name, kernel in self.kernels.items()}
+        return Graph() if self.tracer is None else self.tracer.graph(known)
+
+    def enter(self, *_: Any) -> None:
+        """The model is called: unless it calls itself, a run begins."""
+        if self.depth == 0 and not self.silent:
+            self.begin()
+        self.depth += 1
+
+    def leave(self, *_: Any) -> None:
+        """The model has run."""
+        self.depth -= 1
+
+    def drawing(self) -> "Tracer | nullcontext[None]":
+        """Inside, the network is drawn as it runs, where that is wanted."""
+        return nullcontext() if self.tracer is None else self.tracer
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is to be recorded: not now, or in a backward pass, which asks again what has been answered."""
+        return self.paused or torch._C._current_graph_task_id() != -1
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Record nothing inside."""
+        before, self.paused = self.paused, True
+        with nullcontext() if self.tracer is None else self.tracer.asleep():
+            try:
+                yield
+            finally:
+                self.paused = before
+
+    def add(self, name: str, call: Call, kernel: str, begun: float) -> None:
+        """One call more, which took until now from when its attention had answered."""
+        if not self.runs:
+            self.begin()
+        self.runs[-1].add(name, call)
+        self.kernels.setdefault(name, kernel)
+        self.seconds += time.perf_counter() - begun

@@ -1,0 +1,172 @@
+"""From the calls of a run to its examples: one look for each attention and each row of the batch.
+
+A decoder that writes step by step asks with one query at a time: its calls become the rows of one look. What looks at the
+target so far sees one key more at each step, and the keys to come were not allowed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from regard.attention.statistics import BY_KEY
+from regard.viewer.axes import Array, Axis, Image, Index
+from regard.viewer.record.calls import Call
+from regard.viewer.trace import Example, Look
+
+Between = Mapping[str, tuple[str, str]]
+"""The names of the query axis and the key axis of each attention, by its name."""
+
+
+@dataclass
+class Run:
+    """All calls of one pass, in the order in which each attention was first asked."""
+
+    title: str = ""
+    calls: dict[str, list[Call]] = field(default_factory=dict)
+    beams: bool = False
+    """Whether several hypotheses of one source were asked for at once, which only a search can tell apart."""
+
+    def add(self, name: str, call: Call) -> None:
+        """One call more."""
+        self.calls.setdefault(name, []).append(call)
+
+    def queries(self, name: str) -> int:
+        """How many queries an attention has been asked with so far."""
+        return sum(call.queries for call in self.calls.get(name, ()))
+
+
+def examples(run: Run, between: Between, given: Mapping[str, Axis] | None = None) -> list[Example]:
+    """One example for each row of the batch, with axes of plain numbers where none are given."""
+    if run.beams:
+        raise ValueError(
+            "several hypotheses of one source were asked for at once, and which row became which only the search knows; "
+            "Trained.trace(texts, beam=4) follows them, or search greedily while recording"
+        )
+    sizes = {name: {call.batch for call in calls} for name, calls in run.calls.items()}
+    batches = set().union(*sizes.values())
+    if len(batches) > 1:
+        name = next((name for name, each in sizes.items() if len(each) > 1), list(sizes)[-1])
+        raise ValueError(
+            f"the attention {name!r} was asked for {' and then '.join(map(str, sorted(batches, reverse=True)))} rows in one "
+            "run, so its rows cannot be told apart; record one sentence at a time, or call rec.begin() between runs"
+        )
+    rows = batches.pop()
+    titles = [run.title] if rows == 1 else [f"{run.title} row {row}".strip() for row in range(rows)]
+    return [_example(run, row, between, given or {}, title) for row, title in enumerate(titles)]
+
+
+def _example(run: Run, row: int, between: Between, given: Mapping[str, Axis], title: str) -> Example:
+    axes: dict[str, Axis] = {}
+    looks: list[Look] = []
+    layers: dict[tuple[str, str], int] = {}
+    for name, calls in run.calls.items():
+        look = joined(name, calls, row)
+        query, key = between[name]
+        queries, keys = sizes_of(look, calls)
+        grids = [call.grid for call in calls]
+        query = _place(axes, given, query, queries, grids[-1])
+        key = _place(axes, given, key, keys, grids[-1])
+        layer = layers[query, key] = layers.get((query, key), -1) + 1
+        looks.append(replace(look, query=query, key=key, layer=layer))
+    return Example(axes, tuple(looks), title=title)
+
+
+def _place(axes: dict[str, Axis], given: Mapping[str, Axis], name: str, length: int, grid: tuple[int, int] | None) -> str:
+    """The name under which an axis of this length stands among the axes: its own, or with the length where that is taken."""
+    if name in given:
+        if len(given[name]) != length:
+            raise ValueError(
+                f"the axis {name!r} has {len(given[name])} places, and {length} were recorded; give as many as the model saw"
+            )
+        axes[name] = given[name]
+    for free in (name, f"{name} ({length})"):
+        if free not in axes:
+            known = grid is not None and grid[0] * grid[1] == length
+            axes[free] = Image(grid, grid) if known and grid is not None else Index(length)
+        if len(axes[free]) == length:
+            return free
+    raise AssertionError("an axis that is named after its length has that length")
+
+
+def joined(name: str, calls: Sequence[Call], row: int) -> Look:
+    """All calls of an attention as one look of one row of the batch; its axes are named by the caller."""
+    keys = max(call.keys for call in calls)
+    kept, queries = _extent(calls, row, keys), None
+    if len(calls) == 1 and calls[0].itself and calls[0].queries == keys:
+        queries = kept  # padding asks too, where a sequence looks at itself
+    cut = (slice(None), slice(queries), slice(kept))
+    parts = [_padded(call.weights[row], keys) for call in calls if call.weights is not None]
+    weights = np.concatenate(parts, axis=1)[cut] if parts else None
+    rows = tuple(each for call in calls for each in call.rows or () if queries is None or each < queries)
+    chosen = calls[0].rows is not None and weights is not None
+    if chosen and weights is not None:
+        weights = weights[:, : len(rows)]
+    allowed = _allowed(calls, row, keys)
+    scores = [_padded(call.scores[row], keys, -np.inf) for call in calls if call.scores is not None]
+    values = calls[-1].values
+    heads = None if weights is None else len(weights)
+    return Look(
+        name,
+        "",
+        "",
+        weights,
+        allowed=None if allowed is None else _needed(allowed[(..., *cut[1:])]),
+        rows=rows if chosen else None,
+        sums_to_one=all(call.sums_to_one for call in calls),
+        source="; ".join(dict.fromkeys(call.source for call in calls)),
+        statistics=_statistics(calls, row, keys, queries, kept),
+        scores=np.concatenate(scores, axis=1)[cut] if scores and not chosen else None,
+        values=None if values is None or heads not in (None, values.shape[1]) else values[row][:, :kept],
+    )
+
+
+def sizes_of(look: Look, calls: Sequence[Call]) -> tuple[int, int]:
+    """How many queries and keys a look has, whatever was recorded of it."""
+    if look.weights is not None and look.rows is None:
+        return look.weights.shape[1], look.weights.shape[2]
+    return look.statistics["entropy"].shape[1], look.statistics["received"].shape[1]
+
+
+def _extent(calls: Sequence[Call], row: int, keys: int) -> int:
+    """How far the real keys reach."""
+    keep = calls[-1].keep
+    if keep is None:
+        return keys
+    real = np.flatnonzero(keep[row])
+    return int(real[-1]) + 1 if len(real) else keys
+
+
+def _padded(data: Array, keys: int, filling: float = 0.0) -> Array:
+    return np.pad(data, ((0, 0), (0, 0), (0, keys - data.shape[-1])), constant_values=filling)
+
+
+def _allowed(calls: Sequence[Call], row: int, keys: int) -> Array | None:
+    """What each query may see, (heads, queries, keys) or (1, queries, keys); None: everything, always."""
+    if all(call.allowed is None and call.keys == keys for call in calls):
+        return None
+    parts = []
+    for call in calls:
+        mask = np.ones((1, 1, call.keys), bool) if call.allowed is None else call.allowed[min(row, len(call.allowed) - 1)]
+        parts.append(_padded(np.broadcast_to(mask, (len(mask), call.queries, call.keys)), keys))
+    heads = max(len(part) for part in parts)
+    return np.concatenate([np.broadcast_to(part, (heads, *part.shape[1:])) for part in parts], axis=1)
+
+
+def _needed(allowed: Array) -> Array | None:
+    """The mask without an axis of heads where they all see the same, and None where it hides nothing."""
+    if allowed.all():
+        return None
+    return allowed[0] if (allowed == allowed[:1]).all() else allowed
+
+
+def _statistics(calls: Sequence[Call], row: int, keys: int, queries: int | None, kept: int) -> dict[str, Array]:
+    """By query one after the other, by key added up."""
+    found: dict[str, Array] = {}
+    for name in calls[0].statistics:
+        parts = [call.statistics[name][row] for call in calls]
+        if name in BY_KEY:
+            found[name] = np.sum([np.pad(part, ((0, 0), (0, keys - part.shape[-1]))) for part in parts], axis=0)[:, :kept]
+        else:
+            found[name] = np.concatenate(parts, axis=1)[:, :queries]
+    return found

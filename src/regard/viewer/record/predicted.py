@@ -1,0 +1,127 @@
+"""A trained model's answers as a trace: what was read, what was written step by step, and where the model looked.
+
+The search comes first, by itself. Then the answer is written once more, all of it known, while a recorder listens: that is
+the same as writing it step by step, and every attention then has one look with a row for each token.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.data.batch import pad, shifted
+from regard.data.table import Record
+from regard.data.text import Example as Encoded
+from regard.decoding.highest import highest
+from regard.decoding.likelihood import IMPOSSIBLE, likelihood, possible
+from regard.decoding.looked import crosses
+from regard.decoding.tree import Tree
+from regard.viewer.record import Recorder, record
+from regard.viewer.record.spelling import Words, written
+from regard.viewer.trace import Beams, Choice, Example, Graph, Trace
+
+if TYPE_CHECKING:
+    from regard.trained import Trained
+
+CANDIDATES = 8
+"""How many tokens are shown that could have been written at a step."""
+
+
+def trace(
+    trained: "Trained", texts: Sequence[str], *, beam: int | None, targets: Sequence[str] | None, scores: bool
+) -> Trace:
+    """Where a model looks while it answers each text, or while it writes what it is told to."""
+    if not texts or isinstance(texts, str):
+        raise ValueError(f"trace needs a list of texts, got {texts!r}; one text is [text]")
+    if targets is not None and len(targets) != len(texts):
+        raise ValueError(f"trace needs a target for each of {len(texts)} texts, got {len(targets)}")
+    found, graph, costs, words = list[Example](), Graph(), list[Any](), Words(trained.codec)
+    for number, text in enumerate(texts):
+        target = None if targets is None else targets[number]
+        record_ = trained.task.prepare(Record(text, target, f"input:{number + 1}"))
+        encoded = trained.codec.encode(record_)
+        tree = None
+        if encoded.target is None:
+            tokens, tree = answer(trained, encoded, beam or trained.config.search.beam)
+            encoded = encoded._replace(target=tokens)
+        rec = record(trained.model, scores=scores, graph=not found)
+        example = write(rec, words, encoded)
+        found.append(example if tree is None else replace(example, beams=beams(tree, words, example)))
+        graph = rec.graph() if number == 0 else graph
+        costs.append(rec.cost)
+    notes = [f"{type(costs[0])(*map(sum, zip(*costs, strict=True)))}."]
+    if not any(example.looks for example in found):
+        notes.append("This model has no attention, so there are only its network and its steps.")
+    return Trace(trained.name, tuple(found), graph, notes=tuple(notes))
+
+
+def answer(trained: "Trained", encoded: Encoded, beams: int) -> tuple[list[int], Tree | None]:
+    """The tokens of the best answer, and the tree of the search where there is one."""
+    device = next(trained.model.parameters()).device
+    with torch.no_grad():
+        memory = trained.model.encode(pad([encoded.source]).to(device))
+    tree = Tree() if beams > 1 else None
+    attends = bool(trained.model.attentions())
+    [[found]] = trained.search(
+        memory, [trained.longest(len(encoded.source))], beams, weights=attends and beams > 1, tree=tree
+    )
+    return found.tokens, tree
+
+
+def write(rec: Recorder, words: Words, encoded: Encoded) -> Example:
+    """Write a target that is known while a recorder listens: one example with its axes, looks and steps."""
+    assert encoded.target is not None, "what is written is known"
+    device = next(rec.model.parameters()).device
+    target = torch.tensor([encoded.target], device=device)
+    with rec, torch.no_grad():
+        step = rec.model(pad([encoded.source]).to(device), shifted(target))
+    return described(rec, words, encoded, choices(words, encoded.target, step.output[0]))
+
+
+def described(rec: Recorder, words: Words, encoded: Encoded, steps: Sequence[Choice] = ()) -> Example:
+    """The one example that a recorder has heard, with the words that its axes stand for."""
+    assert encoded.target is not None, "what was written is known"
+    source, target = words.read(encoded), words.answered(encoded.target)
+    axes = {"source": source, "target": target, "written": written(target)}
+    [example] = rec.examples(axes=axes) or [Example({}, ())]
+    used = {name: axis for name, axis in axes.items() if name in example.axes or name != "written"}
+    return replace(example, axes={**used, **example.axes}, steps=tuple(steps), title=encoded.record.source)
+
+
+def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]:
+    """Each token that was written, how likely it was, and what else could have been."""
+    logs = likelihood(output)
+    values, places = (each.tolist() for each in highest(possible(logs), CANDIDATES))
+    found = []
+    for step, token in enumerate(tokens):
+        pairs = zip(places[step], values[step], strict=True)
+        others = [(words.target.shown(place), value) for place, value in pairs if value > IMPOSSIBLE]
+        found.append(Choice(step, words.target.shown(token), float(logs[step, token]), tuple(others)))
+    return found
+
+
+def beams(tree: Tree, words: Words, example: Example) -> Beams | None:
+    """The tree of a search as arrays: rows that are nobody's have the parent -1."""
+    if tree.best is None:
+        return None
+    width = max(len(level.tokens) for level in tree.levels)
+    shape = len(tree.levels), width
+    parents, found, ended = np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.zeros(shape, bool)
+    tokens = []
+    for step, level in enumerate(tree.levels):
+        count = len(level.tokens)
+        parents[step, :count], found[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
+        tokens.append((*(words.target.shown(token) for token in level.tokens), *[""] * (width - count)))
+    name = next((look.name for look in reversed(example.looks) if crosses(look.name) and look.key == "source"), None)
+    name = None if name is None or name not in tree.levels[0].looked else name
+    weights = None
+    if name is not None:
+        keys = len(example.axes["source"])
+        weights = np.zeros((*shape, keys), np.float16)
+        for step, level in enumerate(tree.levels):
+            looked = level.looked[name].float().mean(1).cpu().numpy()[:, :keys]
+            weights[step, : len(level.parents)] = looked[level.parents]
+    return Beams(parents, tuple(tokens), found, ended, tree.best, name, weights)

@@ -1,0 +1,61 @@
+"""A probe: what a model makes of the same input, again and again while it is trained."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from regard.viewer.record.undisturbed import undisturbed
+from regard.viewer.trace import Frame
+
+if TYPE_CHECKING:
+    from regard.viewer.record import Recorder
+
+MOST = 200
+"""Frames that a film keeps: with one more, every second goes, and from then on they are taken half as often."""
+
+
+class Probe:
+    """Call it after each step of a training, with the step and its loss."""
+
+    def __init__(self, recorder: "Recorder", count: int, examples: Callable[[], Any] | tuple[Any, ...]):
+        if count < 1:
+            raise ValueError(f"every needs a number of steps from 1 on, got {count}")
+        self.recorder, self.count, self.examples = recorder, count, examples
+
+    def __call__(self, step: int, loss: float | None = None) -> bool:
+        """Whether a frame was taken at this step: its time has come, and it was not there yet."""
+        frames = self.recorder.frames
+        if step % interval(step, self.count) or any(frame.step == step for frame in frames):
+            return False
+        self.shoot(step, loss)
+        return True
+
+    def shoot(self, step: int, loss: float | None = None) -> None:
+        """Take a frame now. The examples of the trace are those of the last one."""
+        recorder = self.recorder
+        recorder.runs.clear()
+        with undisturbed(recorder.model), recorder.drawing():
+            recorder.paused = False
+            try:
+                self.examples() if callable(self.examples) else recorder.model(*self.examples)
+            finally:
+                recorder.paused = True
+        found = recorder.examples()
+        taken = [
+            Frame(step, loss, {look.name: look.weights for look in each.looks if look.weights is not None}, number)
+            for number, each in enumerate(found)
+        ]
+        recorder.frames[:] = thinned([*recorder.frames, *taken], self.count)
+
+
+def interval(step: int, every: int) -> int:
+    """How many steps lie between frames, so that there are at most MOST up to this step: a power of two times `every`."""
+    while step // every + 1 > MOST:
+        every *= 2
+    return every
+
+
+def thinned(frames: Iterable[Frame], every: int) -> list[Frame]:
+    """The frames that stay, and the last in any case."""
+    frames = list(frames)
+    last = max((frame.step for frame in frames), default=0)
+    return [frame for frame in frames if frame.step % interval(last, every) == 0 or frame.step == last]

@@ -1,0 +1,93 @@
+"""Token numbers as an axis of text: what each is called, and what it covers of the text that they make together."""
+
+from collections.abc import Sequence
+
+from regard.data.text import Example, TextCodec
+from regard.data.tokenise.pieces import cover
+from regard.data.vocabulary import BOS, EOS, NAMES, PAD
+from regard.viewer.axes import Text
+from regard.viewer.record.language import guess
+
+Span = tuple[int, int] | None
+SILENT = (PAD, BOS, EOS)
+
+
+class Spelling:
+    """One side of a codec, whose table of tokens is made once."""
+
+    def __init__(self, codec: TextCodec, side: str):
+        self.tokeniser = codec.source if side == "source" else codec.target
+        self.table = self.tokeniser.table
+
+    def name(self, number: int) -> str:
+        """What a token is called; bytes that are a part of a character only are told as numbers."""
+        if number < len(NAMES):
+            return NAMES[number]
+        return self.table[number].decode("utf-8", "backslashreplace")
+
+    def shown(self, number: int) -> str:
+        """What a token by itself is shown as: its text, or its name where that is no whole character."""
+        [text] = self.tokeniser.shown([number])
+        return self.name(number) if "\ufffd" in text or not text else text
+
+    def axis(self, numbers: Sequence[int], text: str, covered: Sequence[Span]) -> Text:
+        """Tokens by their names; PAD, BOS and EOS stand for no text."""
+        special = tuple(place for place, number in enumerate(numbers) if number in SILENT)
+        return Text(tuple(map(self.name, numbers)), text, tuple(covered), special, guess(text))
+
+    def spans(self, numbers: Sequence[int], text: str) -> list[Span]:
+        """What each token covers of the text that all of them make; None for one that covers nothing.
+
+        Tokens that are bytes cover what their bytes make, a character in several tokens each of these. Any others cover
+        what the text has grown by when they are added, blanks aside.
+        """
+        parts = [self.table[number] for number in numbers if number not in SILENT]
+        if b"".join(parts).decode("utf-8", "replace") == text:
+            found = iter([(piece.start, piece.end) for piece in cover(parts)])
+            return [None if number in SILENT else _real(*next(found)) for number in numbers]
+        ends = [_common(self.tokeniser.decode(numbers[: place + 1]), text) for place in range(len(numbers))]
+        grown = zip([0, *ends], ends, strict=False)
+        return [None if number in SILENT else _trimmed(text, *each) for number, each in zip(numbers, grown, strict=True)]
+
+
+class Words:
+    """The axes of a codec's sources and targets."""
+
+    def __init__(self, codec: TextCodec):
+        self.codec, self.source, self.target = codec, Spelling(codec, "source"), Spelling(codec, "target")
+
+    def read(self, example: Example) -> Text:
+        """The tokens of a source, and what they cover of it."""
+        text = self.codec.prepare(example.record.source)
+        spans = [_real(piece.start, piece.end) for piece in self.codec.source_pieces(example.record)]
+        return self.source.axis(example.source, text, spans)
+
+    def answered(self, numbers: Sequence[int]) -> Text:
+        """The tokens of an answer, and what they cover of the text that it is."""
+        text = self.target.tokeniser.decode(numbers)
+        return self.target.axis(numbers, text, self.target.spans(numbers, text))
+
+
+def written(target: Text) -> Text:
+    """What a decoder has written when it writes each token: the same one place later, behind BOS."""
+    special = (0, *(place + 1 for place in target.special if place + 1 < len(target)))
+    return Text((NAMES[BOS], *target.pieces[:-1]), target.text, (None, *target.spans[:-1]), special, target.lang)
+
+
+def _common(left: str, right: str) -> int:
+    """How far two texts agree."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(left), len(right)))
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    """A stretch without the blanks at its ends, unless it is nothing else."""
+    inner = text[start:end].strip()
+    if not inner:
+        return _real(start, end)
+    start = text.index(inner, start)
+    return start, start + len(inner)
+
+
+def _real(start: int, end: int) -> Span:
+    return (start, end) if start < end else None

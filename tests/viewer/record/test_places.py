@@ -1,0 +1,34 @@
+import torch
+from torch import nn
+
+import regard
+from regard.attention import Attention, MultiHead
+from regard.viewer.file.check import check
+
+
+class Blocks(nn.Module):
+    """Not one of ours, but for its attentions: self-attention of two lengths, and a look at something else."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(MultiHead(8, heads=2) for _ in range(2))
+        self.read = Attention(8)
+
+    def forward(self, data, other):
+        data = data + self.blocks[0](data, self.blocks[0].remember(data)).context
+        data = data[:, ::2].contiguous()
+        data = data + self.blocks[1](data, self.blocks[1].remember(data)).context
+        return self.read(data, self.read.remember(other)).context
+
+
+def test_any_module_with_our_attentions_is_recorded_and_its_axes_are_named_after_its_parts():
+    model = Blocks()
+    with regard.record(model) as rec:
+        model(torch.randn(1, 6, 8), torch.randn(1, 5, 8))
+    trace = rec.trace()
+    check(trace)
+    assert [(look.name, look.query, look.key, look.layer) for look in trace.example().looks] == [
+        ("blocks.0", "blocks", "blocks", 0),
+        ("blocks.1", "blocks (3)", "blocks (3)", 0),
+        ("read", "read queries", "read keys", 0),
+    ]
