@@ -76,3 +76,14 @@ def test_blocks_are_worked_by_hand():
 def test_reducing_to_nothing_is_refused():
     with pytest.raises(ValueError, match="reduced to at least 1 x 1 cells, asked for 0 x 4"):
         reduce(np.ones((3, 3)), 0, 4)
+
+
+def test_half_precision_is_looked_up_and_says_the_same():
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    numbers = every[np.isfinite(every)]
+    for scale in (1.0, 3.5):
+        assert np.array_equal(quantise(numbers, scale), quantise(numbers.astype(np.float32), scale))
+    assert np.array_equal(
+        quantise(numbers[: 256 * 200].reshape(200, 256)[::3, ::2]),
+        quantise(numbers[: 256 * 200].astype(np.float32).reshape(200, 256)[::3, ::2]),
+    )

@@ -19,7 +19,7 @@ from ..invented import translation
 @pytest.fixture
 def notebook(monkeypatch):
     shell = type("ZMQInteractiveShell", (), {})()
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell, version_info=(9, 0, 0)))
 
 
 @pytest.mark.usefixtures("notebook")

@@ -12,7 +12,10 @@ MEAN = -1
 
 
 def matrix(example: Example, look: Look, head: int, place: Any = np.s_[:, :]) -> Array:
-    """The weights of a head, (queries, keys), or a part of them; queries that were not recorded have zeros."""
+    """The weights of a head, (queries, keys), or a part of them; queries that were not recorded have zeros.
+
+    A head comes in the precision it was recorded in, the mean of several in float32.
+    """
     if look.weights is None:
         raise ValueError(f"of {look.name} only statistics were recorded, so there is no matrix; record(model, weights=True)")
     if look.rows is None:
@@ -31,5 +34,7 @@ def scale(look: Look) -> float:
 
 
 def _head(weights: Array) -> Array:
-    """float32, and the mean of heads where there are several."""
-    return np.asarray(weights.mean(0, dtype=np.float32) if weights.ndim == 3 else weights.astype(np.float32))
+    """The mean where there are several."""
+    if weights.ndim == 2:
+        return weights
+    return np.asarray(weights[0] if len(weights) == 1 else weights.mean(0, dtype=np.float32))

@@ -6,6 +6,7 @@ The square root spends the 256 levels where weights are small: the smallest weig
 scale. What `restore` gives back is at most √w / 255 + 1 / 510² away from w (in units of the scale).
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,17 @@ def scale_of(weights: npt.NDArray[Any]) -> float:
 
 def quantise(weights: npt.NDArray[Any], scale: float = 1.0) -> Bytes:
     """Weights as bytes, `scale` being 255; below 0 counts as 0 and above `scale` as `scale`."""
+    if weights.dtype == np.float16:  # there are 65,536 of them: looking each up is ten times as fast
+        return _halves(float(scale))[weights.view(np.uint16)]
     part = np.clip(np.asarray(weights, np.float32) / np.float32(scale), 0, 1)
     return np.rint(255 * np.sqrt(part)).astype(np.uint8)
+
+
+@cache
+def _halves(scale: float) -> Bytes:
+    """The byte of every float16, by its bits; those that are no number are nobody's weight."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    return quantise(np.nan_to_num(every.astype(np.float32)), scale)
 
 
 def restore(stored: Bytes, scale: float = 1.0) -> npt.NDArray[np.float32]:

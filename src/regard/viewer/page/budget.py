@@ -192,7 +192,10 @@ def _strongest(looked: Looked) -> Iterator[Wish]:
         best = np.argpartition(-matrix, count - 1, axis=1)[:, :count]
         best = np.take_along_axis(best, np.argsort(-np.take_along_axis(matrix, best, 1), axis=1, kind="stable"), 1)
         keys[place], weights[place] = best, quantise(np.take_along_axis(matrix, best, 1), scale)
-        shown, whole = shown + float(restore(weights[place], scale).sum()), whole + float(np.abs(matrix).sum())
+        shown, whole = (
+            shown + float(restore(weights[place], scale).sum()),
+            whole + float(np.abs(matrix).sum(dtype=np.float64)),
+        )
     share = min(1.0, shown / whole) if whole else 1.0
 
     def put(ref: Ref) -> None:
