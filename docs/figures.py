@@ -100,15 +100,18 @@ def speech() -> Trace:
     """Four syllables with harmonics, and the characters they are written as."""
     frames, high = np.linspace(0, 1, 480)[None], np.linspace(0, 1, 80)[:, None]
     spectrogram = 0.01 * RANDOM.random((80, 480))
+    moments = np.linspace(0, 1, 19_200, endpoint=False)  # 2.4 s at 8 kHz, so the spectrogram reaches up to 4 kHz
+    sound = np.zeros(len(moments))
     for number, (first, last) in enumerate([(0.05, 0.2), (0.22, 0.4), (0.45, 0.62), (0.66, 0.9)]):
-        loud = np.sin(np.pi * np.clip((frames - first) / (last - first), 0, 1))
+        loud, louder = (np.sin(np.pi * np.clip((at - first) / (last - first), 0, 1)) for at in (frames, moments))
         for harmonic in range(1, 6):
             line = (0.08 + 0.03 * number) * harmonic + 0.02 * np.sin(9 * frames)
             spectrogram += loud * np.exp(-(((high - line) / 0.015) ** 2)) / harmonic
+            sound += louder * np.sin(2 * np.pi * 2.4 * 4000 * (0.08 + 0.03 * number) * harmonic * moments) / harmonic / 5
     scores = np.stack([-(((np.arange(120) / 120 - middle) / 0.03) ** 2) / 2 for middle in (0.12, 0.31, 0.53, 0.78, 0.97)])
     weights = softmax(scores + RANDOM.normal(scale=0.4, size=scores.shape))[None]
     text = Text.of(["四", "月", "九", "日", "<eos>"], special=(4,), lang="zh")
-    axes = {"characters": text, "frames": Audio(120, 0.02, np.log1p(20 * spectrogram))}
+    axes = {"characters": text, "frames": Audio(120, 0.02, np.log1p(20 * spectrogram), sound.astype(np.float32), 8000)}
     return Trace("speech", (Example(axes, (Look("decoder.cross", "characters", "frames", weights),)),))
 
 

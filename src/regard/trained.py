@@ -67,7 +67,7 @@ class Trained:
     ) -> list[list[Prediction]]:
         """The `best` answers to each text, best first."""
         if self.recorder is not None and texts:
-            self.recorder.traced.append(self.trace(texts, beam=beam))
+            self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best)))
         with nullcontext() if self.recorder is None else self.recorder.pause():
             return self._predict(texts, beam, best, align)
 

@@ -7,10 +7,17 @@ import urllib.request
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from regard.cli import app
 from regard.viewer.trace import Trace
 
 from .conftest import regard
+
+
+def asked(*arguments):
+    """The command in this process, which starts at once; three tests here have one of its own, as a user has."""
+    return CliRunner().invoke(app, [*map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +37,8 @@ def test_a_trace_becomes_one_page(trace, tmp_path):
 
 
 def test_two_traces_become_one_page_that_compares_them(trace, tmp_path):
-    done = regard("view", trace, trace, "--html", tmp_path / "page.html", "--language", "zh", "--state", "#q=1")
-    assert done.returncode == 0, done.stderr
+    done = asked("view", trace, trace, "--html", tmp_path / "page.html", "--language", "zh", "--state", "#q=1")
+    assert done.exit_code == 0, done.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count('"training"') >= 2
     assert '"language":"zh"' in page
@@ -39,8 +46,8 @@ def test_two_traces_become_one_page_that_compares_them(trace, tmp_path):
 
 
 def test_a_model_is_asked_and_shown(run_directory, tmp_path):
-    done = regard("view", run_directory, "Tom chases Jerry", "--html", tmp_path / "page.html")
-    assert done.returncode == 0, done.stderr
+    done = asked("view", run_directory, "Tom chases Jerry", "--html", tmp_path / "page.html")
+    assert done.exit_code == 0, done.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert '"text":"Tom chases Jerry"' in page
     assert '"candidates":[[' in page
@@ -48,9 +55,9 @@ def test_a_model_is_asked_and_shown(run_directory, tmp_path):
 
 def test_a_prediction_leaves_a_trace_that_can_be_viewed(run_directory, tmp_path):
     path = tmp_path / "t.attn.safetensors"
-    assert regard("predict", run_directory, "Tom chases Jerry", "--trace", path).returncode == 0
-    done = regard("view", path, "--figure", "heatmap", "--out", tmp_path / "figure.pdf")
-    assert done.returncode == 0, done.stderr
+    assert asked("predict", run_directory, "Tom chases Jerry", "--trace", path).exit_code == 0
+    done = asked("view", path, "--figure", "heatmap", "--out", tmp_path / "figure.pdf")
+    assert done.exit_code == 0, done.stderr
     assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -91,8 +98,8 @@ def test_a_page_is_served_until_it_is_interrupted(trace):
 def test_a_mistake_is_one_paragraph_and_exit_code_2(given, told, trace, run_directory, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"TRACE": trace, "RUN": run_directory}
-    done = regard("view", *(names.get(each, each) for each in given))
-    assert done.returncode == 2, done.stdout
+    done = asked("view", *(names.get(each, each) for each in given))
+    assert done.exit_code == 2, done.stdout
     assert told in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

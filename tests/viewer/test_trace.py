@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regard.viewer.axes import Index
-from regard.viewer.trace import Example, Look, Trace, names
+from regard.viewer.trace import Example, Look, Trace
 
 HALF = np.array([[[1, 0], [0.5, 0.5]]], np.float32)
 
@@ -22,7 +22,7 @@ def test_the_last_attention_over_another_axis_is_the_one_to_look_at():
     assert trace().look().name == "cross"
     assert trace().look("own").name == "own"
     assert Trace.from_arrays(HALF).look().name == "attention"
-    assert names(trace().example().looks) == ["own", "cross", "after"]
+    assert [look.name for look in trace().example().looks] == ["own", "cross", "after"]
 
 
 def test_what_is_not_there_is_said():
@@ -38,7 +38,7 @@ def test_what_is_not_there_is_said():
 
 def test_it_goes_to_a_file_and_comes_back(tmp_path):
     path = trace().save(tmp_path / "t.attn.safetensors")
-    assert names(Trace.load(path).example().looks) == ["own", "cross", "after"]
+    assert [look.name for look in Trace.load(path).example().looks] == ["own", "cross", "after"]
 
 
 def test_its_numbers_are_arrays():

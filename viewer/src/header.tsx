@@ -2,6 +2,7 @@
 
 import { grid } from "./cells";
 import { Button } from "./button";
+import { toExample } from "./navigation";
 import { Compare } from "./panels/compare";
 import * as store from "./store";
 import type { Appearance, Head, Language } from "./store";
@@ -37,23 +38,21 @@ function ExampleChoice() {
   const examples = store.run.value.examples;
   if (examples.length < 2) return null;
   return (
-    <label>
-      <span>{say("example")}</span>
-      <select value={String(store.example.value)} onChange={(event) => chooseExample(Number(event.currentTarget.value))}>
-        {examples.map((each, number) => (
-          <option key={number} value={number}>
-            {say("exampleOf", { number: number + 1, count: examples.length, title: each.title.slice(0, 80) })}
-          </option>
-        ))}
-      </select>
-    </label>
+    <span class="stepper">
+      <Button of="example.back" face="‹" />
+      <label>
+        <span>{say("example")}</span>
+        <select value={String(store.example.value)} onChange={(event) => toExample(Number(event.currentTarget.value))}>
+          {examples.map((each, number) => (
+            <option key={number} value={number}>
+              {say("exampleOf", { number: number + 1, count: examples.length, title: each.title.slice(0, 80) })}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Button of="example.on" face="›" />
+    </span>
   );
-}
-
-/** Another example has other places, so the selection and the window do not carry over. */
-function chooseExample(number: number): void {
-  store.example.value = number;
-  [store.query.value, store.key.value, store.range.value, store.visible.value] = [null, null, null, null];
 }
 
 function AttentionChoice() {

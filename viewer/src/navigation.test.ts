@@ -31,11 +31,27 @@ describe("keys", () => {
     key("ArrowUp", true);
     expect(cross()).toEqual([0, 8]);
   });
+  it("show the crosshair where the reader has zoomed to, and leave the window where it is", () => {
+    store.example.value = 4;
+    store.visible.value = [100.5, 200.5, 150.5, 250.5];
+    key("ArrowDown");
+    expect(cross()).toEqual([101, 201]);
+    expect(store.visible.value).toEqual([100.5, 200.5, 150.5, 250.5]);
+  });
   it("move what the eye sees where the picture is turned", () => {
     store.transposed.value = true;
     key("ArrowDown");
     key("ArrowDown");
     expect(cross()).toEqual([0, 1]);
+  });
+  it("go through examples, stop at the ends, and leave behind what was chosen in another", () => {
+    [store.query.value, store.key.value, store.visible.value] = [1, 1, [0, 0, 2, 2]];
+    key("N");
+    expect([store.example.value, ...cross()]).toEqual([0, 1, 1]);
+    key("n");
+    expect([store.example.value, ...cross(), store.visible.value]).toEqual([1, null, null, null]);
+    for (let at = 0; at < 99; at += 1) key("n");
+    expect(store.example.value).toBe(made.runs[0]!.examples.length - 1);
   });
   it("go through layers and heads and stop at the ends", () => {
     key("[");

@@ -17,16 +17,17 @@ function move(down: number, across: number, event?: KeyboardEvent): void {
   const far = event?.shiftKey ? JUMP : 1;
   const [rows, columns] = store.transposed.value ? [across * far, down * far] : [down * far, across * far];
   batch(() => {
-    // The first press only shows where the crosshair is.
+    // The first press only shows where the crosshair is: at the first cell of those in sight.
     const fresh = store.query.value === null && store.key.value === null;
-    store.query.value = moved(store.query.value, fresh ? 0 : rows, shown.queries);
-    store.key.value = moved(store.key.value, fresh ? 0 : columns, shown.keys);
+    const [top, left] = (store.visible.value ?? [0, 0]).map(Math.ceil) as [number, number];
+    store.query.value = moved(store.query.value ?? top, fresh ? 0 : rows, shown.queries);
+    store.key.value = moved(store.key.value ?? left, fresh ? 0 : columns, shown.keys);
   });
   reveal(store.query.value, store.key.value);
 }
 
-function moved(place: number | null, by: number, length: number): number {
-  return Math.min(length - 1, Math.max(0, (place ?? 0) + by));
+function moved(place: number, by: number, length: number): number {
+  return Math.min(length - 1, Math.max(0, place + by));
 }
 
 /** Go to another layer of the same two axes. */
@@ -43,6 +44,16 @@ export function otherHead(by: number): void {
   const order: Head[] = ["mean", ...Array.from({ length: count }, (_, head) => head)];
   const at = Math.max(0, order.indexOf(store.head.value));
   store.head.value = order[Math.min(count, Math.max(0, at + by))]!;
+}
+
+/** Go to an example. Another has other places, so the selection and the window do not carry over. */
+export function toExample(number: number): void {
+  const next = Math.min(store.run.value.examples.length - 1, Math.max(0, number));
+  if (next === store.example.value) return;
+  batch(() => {
+    store.example.value = next;
+    [store.query.value, store.key.value, store.range.value, store.visible.value] = [null, null, null, null];
+  });
 }
 
 /** Close what lies over the page; else take back the selection; else the zoom. */
@@ -71,6 +82,8 @@ add("up", ["ArrowUp"], "actionUp", (event) => move(-1, 0, event));
 add("down", ["ArrowDown"], "actionDown", (event) => move(1, 0, event));
 add("left", ["ArrowLeft"], "actionLeft", (event) => move(0, -1, event));
 add("right", ["ArrowRight"], "actionRight", (event) => move(0, 1, event));
+add("example.back", ["N"], "actionExampleBack", () => toExample(store.example.value - 1));
+add("example.on", ["n"], "actionExampleOn", () => toExample(store.example.value + 1));
 add("layer.back", ["["], "actionLayerBack", () => layer(-1));
 add("layer.on", ["]"], "actionLayerOn", () => layer(1));
 add("head.back", [","], "actionHeadBack", () => otherHead(-1));

@@ -24,7 +24,7 @@ def view(
         list[str], typer.Argument(help="A trace or two; or a directory or two that `regard train` made, and an INPUT.")
     ],
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead of serving it.")] = None,
-    budget: Annotated[str | None, typer.Option(help="What that page may take.  [default: 16MB]")] = None,
+    budget: Annotated[str | None, typer.Option(help="What the data of that page may take.  [default: 16MB]")] = None,
     figure: Annotated[
         str | None, typer.Option(help="Draw a figure instead: heatmap, heads, lines, strength, overlay, graph.")
     ] = None,
@@ -51,15 +51,22 @@ def view(
         regard view t.attn.safetensors --html t.html
         regard view t.attn.safetensors --figure heatmap --out fig.pdf
     """
-    if figure is None and (stray := [name for name, given in (("--out", out), ("--attention", attention)) if given]):
-        raise ConfigError(f"{stray[0]} is for a figure; add --figure heatmap, or drop it")
+    drawing = {"--out": out, "--attention": attention, "--head": head, "--example": example or None}
+    stray = next((name for name, given in drawing.items() if given is not None), None)
+    if figure is None and stray is not None:
+        raise ConfigError(f"{stray} is for a figure; add --figure heatmap, or drop it")
     if budget is not None and html is None:
         raise ConfigError(
             "--budget is for a page that is written; add --html FILE, or drop it: a served page has everything"
         )
     if figure is not None and html is not None:
         raise ConfigError("--figure and --html are two things; ask for one at a time")
+    written = out or html
+    if written is not None and not written.parent.is_dir():
+        raise ConfigError(f"cannot write {written}: there is no directory {written.parent}; make it first")
     traces = gather(what, beam, device)
+    if figure is not None and len(traces) > 1:
+        raise ConfigError("a figure is of one trace, got two; a page compares them: drop --figure")
     try:
         if figure is not None:
             _draw(traces[0], figure, out, attention, head, example)
@@ -85,9 +92,21 @@ def gather(what: list[str], beam: int | None, device: str) -> "list[Trace]":
     directories = [path for path in paths if path.is_dir()]
     if texts and not directories:
         raise DataError(f"{paths[0]} is a trace, which holds its inputs already; drop {texts[0]!r}")
+    if beam is not None and not texts:
+        raise DataError("--beam is for a model that is asked; a trace holds the search that was made, so drop it")
     if directories and not texts and not all((path / FILM).is_file() for path in directories):
         raise DataError(f'say what to show it: regard view {directories[0]} "an INPUT", or a trace of it')
-    return [_trace(path, texts[0] if texts else None, beam, device) for path in paths]
+    return distinct([_trace(path, texts[0] if texts else None, beam, device) for path in paths], paths)
+
+
+def distinct(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
+    """Traces that can be told apart: two of one name, as two models of one task have, are called as their files are."""
+    if len({trace.name for trace in traces}) == len(traces):
+        return traces
+    names = [path.name.removesuffix(".safetensors").removesuffix(".attn") for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    return [dataclasses.replace(trace, name=name) for trace, name in zip(traces, names, strict=True)]
 
 
 def _trace(path: Path, text: str | None, beam: int | None, device: str) -> "Trace":
@@ -129,7 +148,7 @@ def _serve(traces: "list[Trace]", state: str, language: str | None, port: int, b
     from regard.viewer.page.view import announce
 
     with Server(traces, port=port, state=state, language=language) as server:
-        announce(server, browser, server.url + state)
+        announce(server, browser, server.opens)
         try:
             while True:
                 time.sleep(3600)

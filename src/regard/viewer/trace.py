@@ -1,6 +1,6 @@
 """A trace: what every attention of a model did on some inputs. Everything that is shown comes from one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -214,8 +214,3 @@ class Trace:
         from regard.viewer.numbers.flow import of
 
         return of(self, group, example)
-
-
-def names(looks: Sequence[Look]) -> list[str]:
-    """The attentions' names, in the order in which they ran."""
-    return [each.name for each in looks]

@@ -1,7 +1,10 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from regard.viewer.figure import figure
+from regard.viewer.trace import Example, Trace
 
 from .traces import picture, series, softmax, sound, texts, translation
 
@@ -91,3 +94,21 @@ def test_text_has_no_overlay_and_the_error_says_what_shows_it():
         match="overlay needs keys that are a picture, a sound or a series; 'source' is of kind 'text': 'heatmap' and 'lines' show it",
     ):
         figure(translation(), "overlay")
+
+
+def signed(trace):
+    """The same trace with weights of both signs."""
+    example, look = trace.example(), trace.look()
+    weights = np.where(np.arange(look.weights.shape[2]) % 2, -2 * look.weights, look.weights)
+    turned = dataclasses.replace(look, weights=weights, sums_to_one=False)
+    return Trace("signed", (Example(example.axes, (turned,)),))
+
+
+def test_negative_weights_have_the_other_colour_and_lie_below_the_line():
+    trace = signed(picture())
+    tinted = figure(trace, "overlay", query=1).axes[1].images[1]
+    assert tinted.get_cmap().name == "balance"
+    assert tinted.norm.vmin == -tinted.norm.vmax == pytest.approx(-np.abs(trace.look().weights[0, 1, 1:]).max())
+    trace = signed(sound())
+    strip = figure(trace, "overlay", query=0).axes[1]
+    assert strip.get_ylim()[0] == pytest.approx(1.05 * trace.look().weights[0, 0].min())

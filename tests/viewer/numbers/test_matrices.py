@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from regard.viewer.axes import Index
-from regard.viewer.numbers.matrices import MEAN, matrix, scale
-from regard.viewer.trace import Example, Look
+from regard.viewer.numbers.matrices import MEAN, every_row, matrix, scale
+from regard.viewer.trace import Example, Frame, Look
 
 WEIGHTS = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.0, 1.0], [0.5, 0.5]]], np.float16)
 
@@ -37,3 +37,17 @@ def test_weights_beyond_one_have_their_largest_as_the_strongest_colour():
     assert scale(Look("a", "q", "k", WEIGHTS)) == 1
     assert scale(Look("a", "q", "k", WEIGHTS * 3, sums_to_one=False)) == 3
     assert scale(Look("a", "q", "k", WEIGHTS * 0.1, sums_to_one=False)) == 1
+
+
+def test_a_film_has_the_same_scale_as_the_attention_that_it_shows():
+    film = (Frame(0, None, {"a": WEIGHTS * 7, "b": WEIGHTS * 9}), Frame(1, None, {}))
+    assert scale(Look("a", "q", "k", WEIGHTS * 3, sums_to_one=False), film) == 7
+    assert scale(Look("a", "q", "k", WEIGHTS, sums_to_one=True), film) == 1
+    assert scale(Look("a", "q", "k", None, sums_to_one=False)) == 1
+
+
+def test_rows_are_laid_among_zeros_for_every_head():
+    look = Look("a", "q", "k", WEIGHTS, rows=(1, 3))
+    assert every_row(example(look), look, WEIGHTS)[1].tolist() == [[0, 0], [0, 1], [0, 0], [0.5, 0.5]]
+    whole = Look("a", "q", "k", WEIGHTS)
+    assert every_row(example(whole), whole, WEIGHTS) is WEIGHTS

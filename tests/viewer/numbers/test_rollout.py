@@ -90,3 +90,15 @@ def test_layers_that_do_not_fit_are_refused():
         product([np.eye(3), np.eye(4)])
     with pytest.raises(ValueError, match=r"a layer is \(heads, queries, keys\), got the shape \(3, 3\)"):
         rollout([np.eye(3)])
+
+
+def test_a_decoder_over_what_it_has_written_is_a_stack_of_its_own():
+    def decoder(query, key):
+        layers = (Look("decoder.0.self", query, key, ONE), Look("decoder.1.self", query, key, TWO, layer=1))
+        return Trace("decoder", (Example({query: Index(3), key: Index(3)}, layers),))
+
+    one = [[0.625, 0.375, 0], [0.25, 0.75, 0], [0, 0.25, 0.75]]
+    assert of(decoder("target", "target")).tolist() == one
+    assert of(decoder("target", "written"), ("target", "written")).tolist() == one
+    first = decoder("target", "written").example()
+    assert traced(first, first.looks[0]).tolist() == mixing(ONE).tolist()

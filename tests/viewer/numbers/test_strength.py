@@ -104,3 +104,18 @@ def test_long_matrices_are_worked_in_blocks_without_a_seam():
 def test_a_look_without_weights_and_statistics_is_refused():
     with pytest.raises(ValueError, match=r"'encoder.0' recorded neither weights nor statistics"):
         summary(look(weights=None), AXES)
+
+
+def test_a_mean_over_queries_of_which_nothing_was_recorded_is_no_number():
+    alone = summary(look(weights=None, statistics={"received": np.ones((2, 3), np.float32)}), AXES)
+    assert alone.received.tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert all(values == [None, None] for values in alone.numbers.values())
+    blind = summary(look(weights=np.zeros((2, 3, 3), np.float32), allowed=np.zeros((3, 3), bool)), AXES)
+    assert blind.numbers["entropy"] == [0, 0]  # recorded, and nothing was read
+
+
+def test_a_baseline_may_be_one_for_all_heads():
+    statistics = {"received": np.array([[3.0, 0, 0], [1, 1, 1]]), "uniform": np.array([1.5, 1, 0.5])}
+    found = summary(look(weights=None, statistics=statistics), AXES)
+    assert found.baseline.tolist() == [1.5, 1, 0.5]
+    assert found.received.tolist() == [[2, 0, 0], [pytest.approx(2 / 3), 1, 2]]

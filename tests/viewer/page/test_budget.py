@@ -1,6 +1,3 @@
-import base64
-import gzip
-
 import numpy as np
 import pytest
 
@@ -11,18 +8,7 @@ from regard.viewer.page.payload import payload
 from regard.viewer.trace import Example, Frame, Look, Trace
 
 from ..invented import large, translation, weights
-
-TYPES = {"u8": np.uint8, "u32": np.uint32, "f16": np.float16, "f32": np.float32}
-
-
-def opened(pack, ref):
-    data = gzip.decompress(base64.b64decode(pack.blocks[ref["data"]]))
-    return np.frombuffer(data, TYPES[ref["dtype"]]).reshape(ref["shape"])
-
-
-def told(trace, budget=16_000_000, **options):
-    pack = Pack(budget)
-    return pack, payload([trace], pack, **options)["runs"][0]
+from .opened import opened, told
 
 
 def test_a_small_trace_is_whole():
@@ -107,3 +93,51 @@ def test_a_served_page_has_thumbnails_and_no_matrix():
         assert table["full"] == table["exact"] == {}
     assert run["omitted"] == []
     assert len(run["training"]) == 4
+
+
+def test_the_strongest_keys_are_there_with_their_weights_or_not_at_all():
+    trace, found = large(200, 200, heads=2), set()
+    for budget in range(40_000, 100_000, 1_500):
+        top = told(trace, budget=budget)[1]["examples"][0]["attentions"][0]["top"]
+        found.add(None if top is None else tuple(sorted(top)))
+    assert found == {None, ("keys", "share", "weights")}
+
+
+def test_a_single_head_comes_first_by_its_number_too():
+    looks = tuple(Look(name, "q", "k", weights(1, 100, 100)) for name in ("one", "two"))
+    trace = Trace("t", (Example({"q": Index(100), "k": Index(100)}, looks),))
+    full = [each["full"] for each in told(trace, budget=49_000, state="#a=two&h=0")[1]["examples"][0]["attentions"]]
+    assert [bool(each) for each in full] == [False, True]
+
+
+def test_thumbnails_that_do_not_fit_are_listed_by_what_they_take():
+    _, run = told(large(20, 30, heads=2), budget=1_700)
+    assert run["omitted"][0] == {"what": "1 attentions' thumbnails", "bytes": 3 * 20 * 30, "call": run["omitted"][0]["call"]}
+
+
+def test_two_runs_share_the_budget():
+    pack = Pack(300_000)
+    runs = payload([large(200, 200, heads=6)] * 2, pack)["runs"]
+    counts = [len(run["examples"][0]["attentions"][0]["full"]) for run in runs]
+    assert pack.used <= 300_000
+    assert counts[0] > 0
+    assert 0 <= counts[1] - counts[0] <= 1  # the second has what the first could not use
+
+
+def test_a_film_is_not_cut_off_at_the_weights_of_its_end():
+    look = Look("a", "q", "k", np.full((1, 2, 2), 0.5, np.float32), sums_to_one=False)
+    film = (Frame(0, None, {"a": look.weights * 8}), Frame(1, None, {"a": look.weights}))
+    pack, run = told(Trace("t", (Example({"q": Index(2), "k": Index(2)}, (look,)),), training=film))
+    table = run["examples"][0]["attentions"][0]
+    assert table["scale"] == 4
+    first, last = (opened(pack, frame["weights"]["a"]) for frame in run["training"])
+    assert restore(first, 4.0).tolist() == [[[4, 4], [4, 4]]]
+    assert np.array_equal(last[0], opened(pack, table["full"]["0"]))
+
+
+def test_a_film_of_some_rows_has_a_row_for_every_query():
+    look = Look("a", "q", "k", np.full((1, 1, 2), 0.5, np.float32), rows=(1,))
+    trace = Trace("t", (Example({"q": Index(3), "k": Index(2)}, (look,)),), training=(Frame(0, None, {"a": look.weights}),))
+    pack, run = told(trace)
+    half = round(255 * 0.5**0.5)
+    assert opened(pack, run["training"][0]["weights"]["a"]).tolist() == [[[0, 0], [half, half], [0, 0]]]

@@ -1,5 +1,6 @@
 import http.client
 import socket
+import struct
 import threading
 from urllib.parse import urlsplit
 
@@ -12,8 +13,9 @@ from regard.viewer.page.server import NUMBERS, Server
 from ..invented import large, translation
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server():
+    """One for all that only ask it something."""
     with Server([translation(), large(600, 700)]) as running:
         yield running
 
@@ -160,3 +162,26 @@ def test_it_ends_when_it_is_closed():
     assert not server.thread.is_alive()
     with pytest.raises(OSError, match="refused"):
         get(server, "/")
+
+
+def test_the_address_has_no_port_where_that_is_80(server):
+    for host, status in (("127.0.0.1", 200), ("localhost", 200), ("127.0.0.1.evil.example", 404), ("", 404)):
+        assert get(server, f"/{server.key}/", Host=host)[0] == status, host
+
+
+def test_readers_who_ask_for_nonsense_or_leave_are_nothing_to_report(server, capfd):
+    for said in (b"GET http://[ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"GET /", f"GET /{server.key}/ HTTP/1.1\r\n".encode()):
+        with socket.create_connection(("127.0.0.1", server.http.server_port)) as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leave with a reset
+            reader.sendall(said)
+    assert get(server, f"/{server.key}/")[0] == 200
+    server.close()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("state", ["#q=2", "q=2"])
+def test_a_state_is_a_fragment_with_or_without_its_mark(state):
+    with Server([translation()], state=state) as running:
+        assert running.opens == f"{running.url}#q=2"
+    with Server([translation()]) as running:
+        assert running.opens == running.url

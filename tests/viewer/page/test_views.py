@@ -51,3 +51,9 @@ def test_rows_alone_have_neither_rollout_nor_scores():
     example = translation().example()
     look = dataclasses.replace(example.looks[0], rows=(0, 2), weights=example.looks[0].weights[:, [0, 2]])
     assert made(dataclasses.replace(example, looks=(look,)), look) == {}
+
+
+def test_scores_beyond_half_precision_end_where_it_ends():
+    look = Look("a", "q", "k", weights(1, 1, 2), scores=np.array([[[1e6, -1e6]]], np.float32))
+    found = made(Example({"q": Index(1), "k": Index(2)}, (look,)), look)
+    assert found["scores", "0"].tolist() == [[65504.0, -65504.0]]

@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 import torch
 
 from regard.attention import Attention, MultiHead
 from regard.attention.scope.causal import Causal
 from regard.models.attentions import attention
-from regard.viewer.record.calls import adds_up, allowance, measured
+from regard.viewer.record.calls import adds_up, allowance, half, measured
 
 
 def test_what_may_be_seen_follows_scope_padding_and_place():
@@ -40,3 +41,17 @@ def test_queries_of_padding_give_nothing_to_any_key():
     assert found["received"].tolist() == [[[0.5, 0.5]]]
     assert found["uniform"].tolist() == [[[0.5, 0.5]]]
     assert measured(weights, None, None)["received"].tolist() == [[[1.0, 1.0]]]
+
+
+def test_weights_in_bfloat16_add_up_as_far_as_it_can_tell():
+    weights = (3 * torch.randn(1, 1, 200, 40, generator=torch.Generator().manual_seed(0))).softmax(-1).bfloat16()
+    assert (weights.float().sum(-1) - 1).abs().max() > 1e-3
+    assert adds_up(MultiHead(4, heads=1), weights, None)
+    assert not adds_up(MultiHead(4, heads=1), weights * 1.01, None)
+
+
+def test_numbers_beyond_half_precision_are_kept_in_single():
+    assert half(torch.tensor([1.0, float("-inf")])).dtype == np.float16
+    large = half(torch.tensor([1e5, float("-inf")]))
+    assert large.dtype == np.float32
+    assert large.tolist() == [1e5, float("-inf")]

@@ -1,5 +1,7 @@
 import dataclasses
 import os
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from regard.training.errors import DamagedWarning, RefusedError
 from regard.training.loop import train
 from regard.viewer.file import load
 from regard.viewer.record.film import FILM, encoded
+from regard.viewer.trace import Trace
 
 from ...training.small import experiment as other_experiment
 
@@ -45,6 +48,22 @@ def whole(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         return directory, run(directory)
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    """A run that stopped after four steps."""
+    directory = tmp_path_factory.mktemp("four")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        run(directory, max_steps=4)
+    return directory
+
+
+@pytest.fixture
+def begun(four, tmp_path):
+    """The same, to go on with."""
+    return Path(shutil.copytree(four, tmp_path / "begun"))
 
 
 def frames(directory):
@@ -94,12 +113,11 @@ def test_a_run_that_goes_on_goes_on_with_its_film_and_writes_no_frame_twice(whol
     assert (tmp_path / FILM).read_bytes() == before
 
 
-def test_frames_that_a_kill_made_too_early_are_taken_again(whole, tmp_path):
-    run(tmp_path, max_steps=4)
-    assert [step for step, _ in frames(tmp_path)] == [0, 3, 4]
-    (tmp_path / FILM).write_bytes((whole[0] / FILM).read_bytes())  # as if it were ahead of the newest checkpoint
-    run(tmp_path, max_steps=6)
-    assert [step for step, _ in frames(tmp_path)] == [0, 3, 6]
+def test_frames_that_a_kill_made_too_early_are_taken_again(whole, begun):
+    assert [step for step, _ in frames(begun)] == [0, 3, 4]
+    (begun / FILM).write_bytes((whole[0] / FILM).read_bytes())  # as if it were ahead of the newest checkpoint
+    run(begun, max_steps=6)
+    assert [step for step, _ in frames(begun)] == [0, 3, 6]
 
 
 def test_the_target_comes_from_the_data_where_none_is_given():
@@ -127,20 +145,18 @@ def test_a_task_without_text_has_no_film(tmp_path):
         train(other_experiment(film="x"), tmp_path, quiet=True)
 
 
-def test_the_film_of_another_sentence_is_left_alone(tmp_path):
-    run(tmp_path, max_steps=4)
-    before = (tmp_path / FILM).read_bytes()
+def test_the_film_of_another_sentence_is_left_alone(begun):
+    before = (begun / FILM).read_bytes()
     with pytest.raises(RefusedError, match=r"is the film of 'Tom chases Jerry', and train.film is now 'Jerry'"):
-        run(tmp_path, film="Jerry\t杰瑞")
-    assert (tmp_path / FILM).read_bytes() == before
+        run(begun, film="Jerry\t杰瑞")
+    assert (begun / FILM).read_bytes() == before
 
 
-def test_a_film_that_cannot_be_read_begins_anew_with_a_warning(tmp_path):
-    run(tmp_path, max_steps=4)
-    (tmp_path / FILM).write_bytes(b"no film")
+def test_a_film_that_cannot_be_read_begins_anew_with_a_warning(begun):
+    (begun / FILM).write_bytes(b"no film")
     with pytest.warns(DamagedWarning, match="the film begins anew"):
-        run(tmp_path, max_steps=7)
-    assert [step for step, _ in frames(tmp_path)] == [6, 7]
+        run(begun, max_steps=7)
+    assert [step for step, _ in frames(begun)] == [6, 7]
 
 
 def test_a_film_of_a_model_that_looks_nowhere_would_show_nothing():
@@ -152,3 +168,9 @@ def test_a_film_of_a_model_that_looks_nowhere_would_show_nothing():
     often = dataclasses.replace(usual, train=dataclasses.replace(usual.train, film_every=7))
     with pytest.raises(ConfigError, match=r"train.film_every=7 would change nothing: it needs a film"):
         heeded([often], usual)
+
+
+def test_a_file_that_is_no_film_of_a_sentence_is_left_alone(begun):
+    Trace.from_arrays([[1.0]], name="other").save(begun / FILM)
+    with pytest.raises(RefusedError, match=r"and train.film is now 'Tom chases Jerry': move the file away"):
+        run(begun, max_steps=7)

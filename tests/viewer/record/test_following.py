@@ -62,3 +62,11 @@ def test_tensors_are_found_in_trees_and_arguments_by_name():
     named = list(arguments(nn.Bilinear(1, 1, 1), (a,), {"input2": (b, c)}))
     assert [(name, tensor.numel()) for name, tensor in named] == [("input1", 1), ("input2", 2), ("input2", 3)]
     assert [name for name, _ in arguments(nn.Identity(), (a, b), {})] == ["input", "input 1"]
+
+
+def test_an_argument_keeps_its_name_whatever_the_module_calls_itself():
+    class Net(nn.Module):
+        def forward(this, words):  # noqa: N805 the point is another name than self
+            return words
+
+    assert [name for name, _ in arguments(Net(), (torch.zeros(1),), {})] == ["words"]

@@ -173,3 +173,18 @@ def test_rows_are_numbers_of_queries_in_order(rows):
 def test_nothing_to_keep_is_refused():
     with pytest.raises(ValueError, match="record needs something to keep: weights=True, statistics=True, or rows"):
         regard.record(nn.Linear(2, 2), weights=False)
+
+
+def test_nobody_listens_twice_with_one_recorder():
+    heads, source = MultiHead(8, heads=2).eval(), torch.randn(1, 4, 8)
+    before = state(heads)
+    with regard.record(heads) as rec:
+        with pytest.raises(
+            ValueError, match="somebody listens to MultiHead already; leave that block before another begins"
+        ):
+            rec.__enter__()
+        heads(source, heads.remember(source))
+    assert state(heads) == before
+    with rec:
+        heads(source, heads.remember(source))
+    assert len(rec.trace().examples) == 2

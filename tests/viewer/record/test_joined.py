@@ -3,6 +3,8 @@ import pytest
 import torch
 
 import regard
+from regard.attention import MultiHead
+from regard.attention.types import Encoded
 from regard.data.batch import pad
 from regard.decoding import greedy
 from regard.viewer.record.calls import Call
@@ -75,3 +77,14 @@ def test_a_cache_that_grows_becomes_causal_rows():
     with torch.no_grad(), regard.record(model) as taught:
         model(pad([[4, 5, 2]]), torch.tensor([[1, *found.tokens[:-1]]]))
     np.testing.assert_allclose(look.weights, taught.trace().look("decoder.0.self").weights, atol=1e-3)
+
+
+def test_chosen_rows_that_are_all_padding_leave_statistics_alone(tmp_path):
+    heads, source = MultiHead(8, heads=2).eval(), torch.randn(2, 6, 8)
+    keep = torch.tensor([[True] * 6, [True] * 3 + [False] * 3])
+    with torch.no_grad(), regard.record(heads, rows=(4,)) as rec:
+        heads(source, heads.remember(Encoded(source, keep)))
+    trace = rec.trace()
+    assert [trace.look(example=number).rows for number in (0, 1)] == [(4,), None]
+    assert trace.look(example=1).weights is None
+    trace.save(tmp_path / "t.attn.safetensors")

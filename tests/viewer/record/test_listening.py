@@ -1,8 +1,11 @@
 import numpy as np
+import pytest
 import torch
 
 import regard
 from regard.attention import MultiHead
+from regard.attention.normalise.gumbel import Gumbel
+from regard.attention.normalise.hard import Hard
 from regard.attention.scope.causal import Causal
 from regard.attention.types import Encoded
 from regard.models.attentions import attention
@@ -101,3 +104,18 @@ def test_what_somebody_else_put_in_the_place_of_a_method_comes_back():
         heads(torch.randn(1, 2, 8), heads.remember(torch.randn(1, 2, 8)))
     assert heads.forward is mine
     assert calls == [1]
+
+
+@pytest.mark.parametrize("normaliser", [Hard, Gumbel])
+def test_an_attention_that_draws_is_heard_in_what_it_drew_and_draws_no_more(normaliser):
+    heads, source = MultiHead(8, heads=2, normalise=normaliser()).train(), torch.randn(2, 6, 8)
+    keep = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+    found, after = [], []
+    for settings in ({}, {"statistics": True}):
+        torch.manual_seed(3)
+        with regard.record(heads, **settings) as rec:
+            heads(source, heads.remember(Encoded(source, keep)))
+        after.append(torch.rand(()))
+        found.append(rec.trace().look(example=1).statistics["received"])
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    assert after[0] == after[1]

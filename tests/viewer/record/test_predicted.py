@@ -145,6 +145,8 @@ def test_what_a_recorded_model_predicts_is_traced_search_and_all():
     assert [example.title for example in trace.examples] == TEXTS
     assert trace.example().beams is not None
     assert trace.graph.nodes
+    assert rec.cost.seconds > 0, "the model was asked twice"
+    assert rec.cost.bytes == sum(look.weights.nbytes for example in trace.examples for look in example.looks) > 0
 
 
 def test_byte_tokens_of_an_answer_are_shown_as_the_text_they_cover():
@@ -180,3 +182,20 @@ def test_it_can_be_saved_and_read_again(tmp_path, monkeypatch):
     assert again.graph == trace.graph
     np.testing.assert_array_equal(again.look().weights, trace.look().weights)
     np.testing.assert_array_equal(again.example().beams.weights, trace.example().beams.weights)
+
+
+def test_a_trained_model_has_one_listener_at_a_time():
+    model = trained()
+    with regard.record(model):
+        with pytest.raises(ValueError, match="somebody listens to Seq2Seq already"), regard.record(model):
+            pass
+        assert model.recorder is not None
+    assert model.recorder is None
+
+
+def test_what_is_traced_is_the_search_for_as_many_answers_as_were_wanted():
+    model = trained()
+    with regard.record(model) as rec:
+        model.predict(TEXTS[:1], beam=1, best=3)
+    [parents] = [example.beams.parents for example in rec.trace().examples]
+    assert parents.shape[1] >= 3

@@ -166,12 +166,15 @@ function pointerOf(
   };
 }
 
-/** The value at the crosshair; its line is always there, so that nothing below it jumps. */
+/**
+ * The value at the crosshair; its line is always there, so that nothing below it jumps. The sentence runs as the page does,
+ * whatever word it begins with: `named` sets apart words that run from the right.
+ */
 function Here({ plot, scene }: Given) {
   const place = crossOf(plot.along);
   const axis = axisOf(scene, plot);
   return (
-    <p class="curve-here" dir="auto" lang={languageTag(axis)}>
+    <p class="curve-here" lang={languageTag(axis)}>
       {place !== null && say("time.at", { place: named(axis, place), value: told(scene, plot, scene.main, place) })}
     </p>
   );

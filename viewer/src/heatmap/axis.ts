@@ -75,7 +75,7 @@ export function drawEdge(
   pen.font = ink.font;
   pen.textBaseline = "middle";
   const measure = (text: string) => pen.measureText(text).width;
-  if (named(edge)) drawNames(pen, edge, thick, ink, faint, turned(edge, measure));
+  if (named(edge)) drawNames(pen, edge, thick, ink, faint, turned(edge, measure), chosen);
   else drawTicks(pen, edge, thick, ink);
   if (chosen !== null && chosen >= edge.first - 1 && chosen < edge.end) drawChosen(pen, edge, thick, ink, chosen, measure);
 }
@@ -85,12 +85,21 @@ export function middle(edge: Edge, place: number): number {
   return (place + 0.5 - edge.first) * pitch(edge);
 }
 
-function drawNames(pen: CanvasRenderingContext2D, edge: Edge, thick: number, ink: Ink, faint: ReadonlySet<number>, turn: boolean): void {
+/** All names but the crosshair's, which has a plate: one that is turned would show behind it. */
+function drawNames(
+  pen: CanvasRenderingContext2D,
+  edge: Edge,
+  thick: number,
+  ink: Ink,
+  faint: ReadonlySet<number>,
+  turn: boolean,
+  chosen: number | null,
+): void {
   const measure = (text: string) => pen.measureText(text).width;
   const names = labels(edge.axis);
   for (const place of inSight(edge)) {
     const at = middle(edge, place);
-    if (at < 0 || at > edge.pixels) continue;
+    if (at < 0 || at > edge.pixels || place === chosen) continue;
     pen.fillStyle = faint.has(place) ? ink.quiet : ink.ink;
     const room = edge.side === "left" ? thick - 2 * GAP : turn ? (thick - 16) / Math.sin(TURN) : pitch(edge) - GAP;
     const name = shorten(names[place]!, Math.max(8, room), measure);

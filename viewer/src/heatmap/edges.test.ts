@@ -29,6 +29,11 @@ describe("names at the edges", () => {
   it("give way to ticks at 1, 2 or 5 times a power of ten", () => {
     expect([tickStep(1, 40), tickStep(0.15, 44), tickStep(8, 44), tickStep(60, 44)]).toEqual([50, 500, 10, 1]);
   });
+  it("leave room for the name of the curve below, however short they are", () => {
+    const short = text("a", "b");
+    const found = layout({ queries: short, keys: short, window: [0, 0, 2, 2], transposed: false, width: 800, height: 500, measure });
+    expect(found.left).toBe(48);
+  });
   it("leave the matrix what is left, and cells of a small one no larger than needed", () => {
     const axis = text("a", "b");
     const found = layout({ queries: axis, keys: text("a", "b", "c"), window: [0, 0, 2, 3], transposed: false, width: 800, height: 500, measure });

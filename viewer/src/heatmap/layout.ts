@@ -22,6 +22,8 @@ export const MARGIN = 48;
 const WIDEST = 84;
 const TALLEST = 52;
 const SMALLEST = 60;
+/** Left of the matrix there is room for the name of the curve below it, however short the names of the rows are. */
+const CAPTION = 48;
 
 interface Wanted {
   queries: Axis;
@@ -50,7 +52,7 @@ export function layout(wanted: Wanted): Layout {
   const columnCount = window[column + 2]! - window[column]!;
   // Names are measured for the room that would be there without them; they only ever make it smaller, hence the second look.
   const guessed = edge(down, row, Math.max(SMALLEST, wanted.height - MARGIN - 30), "left");
-  const left = thickness(guessed, measure);
+  const left = Math.max(CAPTION, thickness(guessed, measure));
   const width = Math.floor(Math.max(SMALLEST, Math.min(wanted.width - left - MARGIN, columnCount * WIDEST)));
   const columns = edge(across, column, width, "top");
   const top = thickness(columns, measure);

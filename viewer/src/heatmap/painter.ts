@@ -81,11 +81,12 @@ export class Painter {
     cancelAnimationFrame(this.crossWaiting);
   }
 
-  /** The curves belong to the recorded weights, so a moment of training or another quantity has none here. */
+  /** The curves belong to the recorded weights of one run: no moment of training, other quantity or difference has any here. */
   private load(): void {
     const [attention, head] = [store.current.value, store.head.value];
+    const several = store.compare.value === "difference" || store.compare.value === "swipe";
     this.margins.value = null;
-    if (!attention || store.quantity.value !== "weights" || store.frame.value !== null) return;
+    if (!attention || several || store.quantity.value !== "weights" || store.frame.value !== null) return;
     marginsOf(attention, head).then(
       (found) => {
         if (store.current.peek() === attention && store.head.peek() === head) this.margins.value = found;

@@ -1,6 +1,6 @@
 // How the matrix is shown: quantity, scale, palette, how many keys, special tokens, which way round.
 
-import { current, hideSpecial, keyAxis, palette, quantity, queryAxis, scale, top, transposed, view } from "../store";
+import { compare, current, hideSpecial, keyAxis, palette, quantity, queryAxis, scale, top, transposed, view } from "../store";
 import type { Quantity, Scale } from "../store";
 import { say } from "../strings";
 import { KEYS, MOST, SCALES, palettes, quantities, setTop } from "./choices";
@@ -13,7 +13,7 @@ export function Controls() {
     <div class="link-controls" role="group" aria-label={say("linkControls")}>
       <QuantityChoice />
       {(coloured || open === "lines") && <ScaleChoice />}
-      {coloured && <PaletteChoice />}
+      {coloured && compare.value !== "difference" && <PaletteChoice />}
       {(open === "lines" || open === "table") && <TopChoice />}
       {hasSpecial() && (
         <Toggle label={say("linkHideSpecial")} letter={KEYS.special} on={hideSpecial.value} set={(on) => (hideSpecial.value = on)} />

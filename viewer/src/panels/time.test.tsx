@@ -51,7 +51,7 @@ test("five curves stand with their definitions, and each picture says what it sh
   expect(pictures).toHaveLength(5);
   expect(pictures.map((each) => each.getAttribute("role"))).toEqual(Array(5).fill("img"));
   expect(pictures[0]!.getAttribute("aria-label")).toMatch(/^Most received: “.+”, [\d.]+ times its even share/);
-  expect(page.textContent).toContain("times what even attention would give it");
+  expect(page.textContent).toContain("divided by what even attention would give it");
   expect(page.textContent).toContain("lowest to highest of 2 layers");
 });
 

@@ -117,7 +117,7 @@ function Reads() {
     <div class="playback-list">
       <h3 id="playback-reads">{say("playback.reads")}</h3>
       {found.length === 0 && <p class="playback-note">{say("playback.unread")}</p>}
-      <ol aria-labelledby="playback-reads">
+      <ol aria-labelledby="playback-reads" class={axis.kind === "series" ? "playback-wide" : undefined}>
         {found.map(({ key, value, exact }) => (
           <Bar
             key={key}

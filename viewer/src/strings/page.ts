@@ -37,6 +37,8 @@ export const page = {
   actionLeft: ["Move left", "向左移动"],
   actionRight: ["Move right", "向右移动"],
   actionShift: ["Arrows with Shift move ten at once.", "按住 Shift 时方向键一次移动十格。"],
+  actionExampleBack: ["Previous example", "上一个样例"],
+  actionExampleOn: ["Next example", "下一个样例"],
   actionLayerBack: ["Previous layer", "上一层"],
   actionLayerOn: ["Next layer", "下一层"],
   actionHeadBack: ["Previous head", "上一个头"],

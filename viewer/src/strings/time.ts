@@ -6,7 +6,7 @@ export const time = {
   "time.title": ["Time: how strong it was", "时间：强弱如何"],
   "time.received": ["Received", "所受注意"],
   "time.received.is": [
-    "What each key receives from all queries, times what even attention would give it. Below 1: under-attended; above 1: over-attended.",
+    "What each key receives from all queries, divided by what even attention would give it. Below 1: under-attended; above 1: over-attended.",
     "每个键从全部查询得到的注意，除以均匀注意时应得的份额。小于 1：关注不足；大于 1：关注过多。",
   ],
   "time.largest": ["Sharpness: largest weight", "集中度：最大权重"],

@@ -57,8 +57,10 @@ def _row(subject: Subject, query: int) -> Array:
 def _pictures(subject: Subject, keys: Image, chosen: list[int]) -> Drawing:
     """The picture once as it is, then once for each query, its patches tinted by their weight."""
     parts = [_row(subject, query) for query in chosen]
-    highest = max(float(part[len(keys.prefix) :].max(initial=0)) for part in parts) or 1.0
-    norm = PowerNorm(0.5, 0, highest)
+    patches = np.stack(parts)[:, len(keys.prefix) :]
+    lowest, highest = float(patches.min(initial=0)), float(patches.max(initial=0)) or 1.0
+    norm = Normalize(-max(highest, -lowest), max(highest, -lowest)) if lowest < 0 else PowerNorm(0.5, 0, highest)
+    palette = "balance" if lowest < 0 else subject.palette
     columns = min(len(chosen) + 1, ACROSS if subject.page else 3)
     rows = -(-(len(chosen) + 1) // columns)
     side = (subject.width - 0.7) / columns
@@ -72,7 +74,7 @@ def _pictures(subject: Subject, keys: Image, chosen: list[int]) -> Drawing:
         panels.flat[0].set_title(shown(subject.look.key))
         for panel, query, part in zip(list(panels.flat)[1:], chosen, parts, strict=False):
             _picture(panel, keys, grey=True)
-            image = _tint(panel, keys, part, norm, subject.palette)
+            image = _tint(panel, keys, part, norm, palette)
             panel.set_title(_name(subject, query, part, keys), family=_family(subject))
         assert image is not None
         maps.bar(drawing, image, list(panels.flat))
@@ -95,7 +97,8 @@ def _tint(panel: Axes, keys: Image, weights: Array, norm: Normalize, palette: st
     """Patches in the palette's colours, the stronger the less of the picture is seen through them."""
     grid = weights[len(keys.prefix) :].reshape(keys.grid)
     height, width = keys.size
-    cover = 0.3 + 0.6 * np.asarray(norm(grid), np.float64)
+    part = np.asarray(norm(grid), np.float64)
+    cover = 0.3 + 0.6 * (np.abs(2 * part - 1) if palette == "balance" else part)
     return panel.imshow(
         grid, extent=(0, width, height, 0), cmap=maps.colours(palette), norm=norm, alpha=cover, interpolation="nearest"
     )
@@ -104,7 +107,7 @@ def _tint(panel: Axes, keys: Image, weights: Array, norm: Normalize, palette: st
 def _times(subject: Subject, keys: Audio | Series, chosen: list[int]) -> Drawing:
     """The sound or the series above, and below it what each query read, along the same time."""
     parts = [_row(subject, query) for query in chosen]
-    highest = max(float(part.max(initial=0)) for part in parts) or 1.0
+    lowest, highest = float(np.min(parts, initial=0)), float(np.max(parts, initial=0)) or 1.0
     names = keys.names if isinstance(keys, Series) else ()
     with subject.drawing(1.35 + 0.27 * len(chosen), *map(shown, names)) as drawing:
         panels = drawing.subplots(1 + len(chosen), sharex=True, height_ratios=[4, *(1 for _ in chosen)])
@@ -114,18 +117,20 @@ def _times(subject: Subject, keys: Audio | Series, chosen: list[int]) -> Drawing
         else:
             _series(panels[0], keys)
         if len(chosen) == 1:
-            _shade(panels[0], parts[0], highest, subject.palette)
+            _shade(panels[0], np.abs(parts[0]), max(highest, -lowest), subject.palette)
         for panel, query, part in zip(panels[1:], chosen, parts, strict=True):
-            _strip(panel, part, highest, subject.palette)
+            _strip(panel, part, (lowest, highest), subject.palette)
             panel.set_ylabel(_name(subject, query), rotation=0, ha="right", va="center", family=_family(subject))
         _time(panels[-1], subject, keys)
         panels[1].text(
             1.005, 1, f"{highest:.2g}", transform=panels[1].transAxes, va="top", ha="left", fontsize=6, color=GREY
         )
-        panels[1].text(1.005, 0, "0", transform=panels[1].transAxes, va="bottom", ha="left", fontsize=6, color=GREY)
+        panels[1].text(
+            1.005, 0, f"{lowest:.2g}", transform=panels[1].transAxes, va="bottom", ha="left", fontsize=6, color=GREY
+        )
         drawing.get_layout_engine().set(hspace=0.0, h_pad=0.01)  # type: ignore[union-attr,call-arg]
         drawing.settle()
-    said = f"{subject.title}; weights of {len(chosen)} queries along time, each strip from 0 to {highest:.3g}"
+    said = f"{subject.title}; weights of {len(chosen)} queries along time, each strip from {lowest:.3g} to {highest:.3g}"
     return told(drawing, subject.title, said)
 
 
@@ -186,10 +191,10 @@ def _shade(panel: Axes, weights: Array, highest: float, palette: str) -> None:
     )  # fmt: skip
 
 
-def _strip(panel: Axes, weights: Array, highest: float, palette: str) -> None:
-    """One query's weights as a filled curve."""
+def _strip(panel: Axes, weights: Array, ends: tuple[float, float], palette: str) -> None:
+    """One query's weights as a filled curve, negative ones below the line."""
     panel.fill_between(np.arange(len(weights)), weights, step="mid", color=table(palette)[40] / 255, linewidth=0)
-    panel.set(ylim=(0, highest * 1.05), yticks=[])
+    panel.set(ylim=(ends[0] * 1.05, ends[1] * 1.05), yticks=[])
     panel.spines[["top", "right", "left"]].set_visible(False)
 
 

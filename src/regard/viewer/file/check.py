@@ -68,7 +68,8 @@ def _frame(frame: Frame, trace: Trace, where: str) -> None:
             )
         look, place = looks[name], f"{where}, attention {name!r}"
         floats(weights, "weights", place)
-        cells = (heads_of(look), len(example.axes[look.query]), len(example.axes[look.key]))
+        queries = len(example.axes[look.query] if look.rows is None else look.rows)
+        cells = (heads_of(look), queries, len(example.axes[look.key]))
         shaped(weights, cells, f"weights (heads, {look.query}, {look.key})", place)
         finite(weights, ("head", "query", "key"), "a weight", place)
 

@@ -93,9 +93,10 @@ def _allowed(look: Look, cells: tuple[int, int, int], where: str) -> None:
 def _statistics(look: Look, cells: tuple[int, int, int], where: str) -> None:
     """Of every query or of every key; a name that is not known may be either, or several numbers for each query."""
     heads, queries, keys = cells
-    by_query, by_key = [(heads, queries)], [(heads, keys), (keys,)]
+    by_query, by_key = [(heads, queries)], [(heads, keys)]
     for name, array in look.statistics.items():
-        shapes = by_query if name in BY_QUERY else by_key if name in BY_KEY else [*by_query, *by_key]
+        shapes = by_query if name in BY_QUERY else by_key if name in BY_KEY else [*by_query, *by_key, (keys,)]
+        shapes = [*shapes, (keys,)] if name == "uniform" else shapes  # heads that may see the same share it
         several = name not in (*BY_QUERY, *BY_KEY) and array.ndim == 3 and array.shape[:2] == (heads, queries)
         if array.shape not in shapes and not several:
             wanted = " or ".join(map(str, shapes))

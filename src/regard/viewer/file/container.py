@@ -23,6 +23,8 @@ DTYPES = {"U8": "u1", "BOOL": "?", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F3
 NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
 LONGEST_HEADER = 100_000_000
 """What safetensors itself refuses to go beyond."""
+MOST_CELLS = 1 << 48
+"""An array with a side of 0 may claim any length for the others, which no file bears out and numpy cannot make."""
 
 
 class Place(NamedTuple):
@@ -63,13 +65,13 @@ def write(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str]) 
 def offsets(path: Path) -> dict[str, Place]:
     """Where every array of a file lies, for a reader that wants a few bytes of one."""
     with open(path, "rb") as file:
-        return _header(file.read, path.stat().st_size, path)[0]
+        return _header(file.read, os.fstat(file.fileno()).st_size, path)[0]
 
 
 def read(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     """Every array, as a view of the file that cannot be written to, and the metadata."""
     with open(path, "rb") as file:
-        places, metadata = _header(file.read, path.stat().st_size, path)
+        places, metadata = _header(file.read, os.fstat(file.fileno()).st_size, path)
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return {name: _view(mapping, place) for name, place in places.items()}, metadata
 
@@ -117,7 +119,8 @@ def _place(name: str, entry: Any, first: int, path: Path) -> Place:
             raise TraceError(f"{path}: the entry of {name!r} must have dtype, shape and data_offsets, it is {given}")
     if dtype not in DTYPES:
         raise TraceError(f"{path}: the array {name!r} is of type {dtype}; a trace holds {', '.join(DTYPES)}")
-    if not all(type(side) is int and side >= 0 for side in shape) or len(shape) > 32:
+    whole = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= 32
+    if not whole or math.prod(side or 1 for side in shape) > MOST_CELLS:
         raise TraceError(f"{path}: the array {name!r} has the shape {str(shape)[:80]}, which is none")
     needed = math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize
     if end - start != needed:

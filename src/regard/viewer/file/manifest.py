@@ -15,7 +15,8 @@ from regard.viewer.file.check_looks import heads_of
 from regard.viewer.file.container import NAMES
 from regard.viewer.file.faults import TraceError
 from regard.viewer.numbers.masks import causal
-from regard.viewer.numbers.quantise import quantise, scale_of
+from regard.viewer.numbers.matrices import scale
+from regard.viewer.numbers.quantise import quantise
 from regard.viewer.trace import Beams, Edge, Example, Frame, Look, Node, Trace
 
 FORMAT, VERSION = "attn-trace", 1
@@ -141,7 +142,7 @@ def _weights(look: Look, name: str, arrays: Arrays, exact: bool) -> dict[str, An
         return coded
     if not exact and look.weights.min() < 0:
         raise TraceError(f"attention {look.name!r} has negative weights, which 8 bits cannot hold; save it with exact=True")
-    coded["scale"] = 1.0 if look.sums_to_one else scale_of(look.weights)
+    coded["scale"] = scale(look)
     eight_bits = np.empty(look.weights.shape, np.uint8)
     for head, matrix in enumerate(look.weights):  # one at a time: in float32 all of them may not fit
         eight_bits[head] = quantise(matrix, coded["scale"])

@@ -117,9 +117,10 @@ def diagonality(weights: Array) -> Array:
 
         1 - mean over queries of  (Σ_k p(q, k) |k - d(q)|) / max_k |k - d(q)|,    d(q) = q (keys - 1) / (queries - 1)
 
-    The mean centrality of Zhang, Loweimi, Bell and Renals 2021, https://arxiv.org/abs/2011.04906, whose matrices are
-    square; here d(q) is the place on the line from the first query and key to the last ones. With queries that do not
-    fall on a key, a line as straight as can be stays a little below 1.
+    After Zhang, Loweimi, Bell and Renals 2021, https://arxiv.org/abs/2011.04906, who measure the diagonality of an
+    encoder's self-attention; the definition here is this one, for matrices of any shape: d(q) is the place on the line from
+    the first query and key to the last ones. With queries that do not fall on a key, a line as straight as can be stays a
+    little below 1.
     """
     places = diagonal(*weights.shape[-2:])
     return np.asarray(1 - mean(away(weights, places), reading(weights)))

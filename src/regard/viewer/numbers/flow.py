@@ -3,8 +3,8 @@
 The layers are a network of pipes: token i of layer l is joined to token j of the layer below by a pipe as wide as A_l(i, j)
 (with the residual connection, see `rollout.py`). The flow between an output and an input is the maximum flow between them.
 
-Abnar and Zuidema 2020, section 3.2, https://arxiv.org/abs/2005.00928. Their code then divides each row by its sum; here the
-flows are as they are, since the sum says how much competes.
+Abnar and Zuidema 2020, section 3, "Attention flow", https://arxiv.org/abs/2005.00928. Their code then divides each row by
+its sum; here the flows are as they are, since the sum says how much competes.
 
 The flows are exact (Dinic 1970: paths of the fewest steps until none is left, then longer ones), which takes a maximum flow
 per pair of tokens: for sentences, not for documents.

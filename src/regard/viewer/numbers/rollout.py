@@ -4,10 +4,11 @@ Raw weights of a higher layer point at positions whose content is already a mixt
 
     Ã_1 = A_1,    Ã_l = A_l Ã_(l-1),    A_l = (W_l + I) / 2,    W_l the mean of the heads of layer l
 
-Abnar and Zuidema 2020, section 3.1, https://arxiv.org/abs/2005.00928; the I stands for the residual connection.
-The paper has one stack. Here an attention from one axis over another (cross attention) is W Ã: its queries and its keys are
-different places, so it has no residual part, and Ã is the rollout of the whole stack over its keys, the encoder. Layers of a
-decoder below a cross attention are not followed: they mix what was written, not the input.
+Abnar and Zuidema 2020, section 3, "Attention rollout", https://arxiv.org/abs/2005.00928; the I stands for the residual
+connection. The paper has one stack. Here an attention from one axis over another (cross attention) is W Ã: its queries and
+keys are different places, so it has no residual part, and Ã is the rollout of the whole stack over its keys, the encoder.
+Layers of a decoder below a cross attention are not followed: they mix what was written, not the input. A decoder over what
+it has written is no cross attention: the query that writes token t stands where token t - 1 was read.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,9 @@ import numpy as np
 from regard.viewer.axes import Array
 from regard.viewer.numbers.curves import shares
 from regard.viewer.trace import Example, Look, Trace
+
+WRITTEN = ("target", "written")
+"""The axes of a decoder over what it has written: two names for the same places, one token apart."""
 
 
 def rollout(layers: Sequence[Array]) -> Array:
@@ -52,18 +56,14 @@ def mixing(weights: Array, residual: bool = True) -> Array:
 def stack(example: Example, look: Look) -> list[Array]:
     """The mixing matrices that lie between the inputs and what a look's queries read, lowest first.
 
-    For self attention these are the layers of its own axis up to itself; for cross attention every layer over its keys, and
-    last the cross attention.
+    For self attention these are the layers between its own axes up to itself; for cross attention every layer over its keys,
+    and last the cross attention.
     """
-    below: list[Look] = []
-    for each in example.looks:
-        if each is look:
-            if look.query == look.key:
-                break
-        elif each.query == each.key == look.key:
-            below.append(each)
-    own = mixing(_weights(look), residual=look.query == look.key)
-    return [*(mixing(_weights(each)) for each in below), own]
+    own = look.query == look.key or (look.query, look.key) == WRITTEN
+    axes = (look.query, look.key) if own else (look.key, look.key)
+    layers = [each for each in example.looks if (each.query, each.key) == axes]
+    below = layers[: layers.index(look)] if own else layers
+    return [*(mixing(_weights(each)) for each in below), mixing(_weights(look), residual=own)]
 
 
 def last(trace: Trace, group: tuple[str, str] | None = None, example: int = 0) -> Look:

@@ -78,15 +78,16 @@ def summary(look: Look, axes: Mapping[str, Axis]) -> Statistics:
     sums, base = (found.get(name, np.full((heads, keys), np.nan)) for name in ("sums", "baseline"))
     curves = {name: found.get(name, np.full((heads, queries), np.nan)) for name in BY_QUERY}
     reads = curves["effective"] > 0  # False where not recorded
+    known = np.where(np.isnan(curves["effective"]).all(-1), np.nan, 1.0)  # of a head; a mean over nothing is no number
     away = np.abs(curves["focus"] - diagonal(queries, keys))
     return Statistics(
         received=over(sums, base),
         baseline=base.mean(0),
         **curves,
         sinks=special,
-        entropy=mean(np.log(np.where(reads, curves["effective"], 1)), reads),
-        mass=over(sums[:, special].sum(-1), reads.sum(-1)) if look.sums_to_one else mean(curves["sink"], reads),
-        distance=mean(away, reads),
+        entropy=known * mean(np.log(np.where(reads, curves["effective"], 1)), reads),
+        mass=known * (over(sums[:, special].sum(-1), reads.sum(-1)) if look.sums_to_one else mean(curves["sink"], reads)),
+        distance=known * mean(away, reads),
         diagonality=found.get("diagonality", np.full(heads, np.nan)),
     )
 
@@ -131,8 +132,9 @@ def _recorded(look: Look, queries: int, keys: int) -> dict[str, Array]:
         found["effective"] = np.exp(given["entropy"])
         if "max" in given:  # a query that reads nothing has an entropy of 0, as if it read one key
             found["effective"] = np.where(given["max"] > 0, found["effective"], 0.0)
-    if "sums" in found and "baseline" not in found:
-        found["baseline"] = np.broadcast_to(baseline(look.allowed, queries, keys), found["sums"].shape)
+    if "sums" in found:  # a baseline may be one for all heads
+        even = found.get("baseline", baseline(look.allowed, queries, keys))
+        found["baseline"] = np.broadcast_to(even, found["sums"].shape)
     return found
 
 

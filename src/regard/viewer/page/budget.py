@@ -7,6 +7,7 @@ it back.
 """
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -62,7 +63,7 @@ class Looked(NamedTuple):
 
     def bytes(self, head: int) -> Array:
         """The same in 8 bits."""
-        return quantise(self.matrix(head), matrices.scale(self.look))
+        return quantise(self.matrix(head), self.told["scale"])
 
     def halves(self, head: int) -> Array:
         """The same in float16."""
@@ -78,11 +79,14 @@ class Looked(NamedTuple):
         return len(self.example.axes[self.look.query]) * len(self.example.axes[self.look.key])
 
 
-def fill(trace: Trace, run: Table, pack: Pack, state: str = "") -> None:
-    """Put as much of the matrices into the page as fits; `state` names the attention and head that come first."""
-    plan = _take(_wishes(trace, run, state, strongest=False), pack.copy())
+def fill(trace: Trace, run: Table, pack: Pack, state: str = "", runs: int = 1) -> None:
+    """Put as much of the matrices into the page as fits; `state` names the attention and head that come first.
+
+    `runs` are those still to be filled, this one among them: each has the same part of what is left.
+    """
+    plan = _take(_wishes(trace, run, state, strongest=False), pack.copy(runs))
     if plan.left:
-        plan = _take(_wishes(trace, run, state, strongest=True), pack.copy())
+        plan = _take(_wishes(trace, run, state, strongest=True), pack.copy(runs))
     pack.become(plan.pack)
     for wish, ref in plan.taken:
         wish.put(ref)
@@ -132,7 +136,7 @@ def _wishes(trace: Trace, run: Table, state: str, *, strongest: bool) -> Iterato
     if strongest:
         for each in looked:
             yield from _strongest(each)
-    order = [(each, head) for head_of in (_mean, _each) for each in looked for head in head_of(each)]
+    order = [*((each, MEAN) for each in looked), *((each, head) for each in looked for head in _each(each))]
     order.sort(key=lambda pair: not _chosen(pair[0], pair[1], state))
     for each, head in order:
         yield Wish("matrices in 8 bits", each.cells, partial(each.bytes, head), _putter(each, "full", head))
@@ -150,10 +154,6 @@ def _looked(trace: Trace, run: Table) -> Iterator[Looked]:
                 yield Looked(example, look, table)
 
 
-def _mean(looked: Looked) -> list[int]:
-    return [MEAN]
-
-
 def _each(looked: Looked) -> list[int]:
     """The heads by themselves; a single one is its own mean."""
     return list(range(looked.heads)) if looked.heads > 1 else []
@@ -162,18 +162,22 @@ def _each(looked: Looked) -> list[int]:
 def _chosen(looked: Looked, head: int, state: str) -> bool:
     """Whether the page opens with this matrix."""
     asked = parse_qs(state.removeprefix("#"))
-    wanted = asked.get("h", ["mean"])[0]
-    return asked.get("a", [""])[0] == looked.look.name and wanted == ("mean" if head == MEAN else str(head))
+    return asked.get("a", [""])[0] == looked.look.name and asked.get("h", ["mean"])[0] in _names(looked, head)
 
 
 def _putter(looked: Looked, kind: str, head: int) -> Callable[[Ref], object]:
-    names = ["mean", "0"] if looked.heads == 1 else ["mean" if head == MEAN else str(head)]
-    return lambda ref: looked.told[kind].update(dict.fromkeys(names, ref))
+    return lambda ref: looked.told[kind].update(dict.fromkeys(_names(looked, head), ref))
+
+
+def _names(looked: Looked, head: int) -> list[str]:
+    """What the page calls a matrix; the mean of a single head is that head too."""
+    return ["mean", "0"] if looked.heads == 1 else ["mean" if head == MEAN else str(head)]
 
 
 def _thumbnails(trace: Trace, run: Table) -> Iterator[Wish]:
     for each in _looked(trace, run):
-        size = (each.heads + 1) * SIDE * SIDE
+        sides = (len(each.example.axes[name]) for name in (each.look.query, each.look.key))
+        size = (each.heads + 1) * math.prod(min(SIDE, side) for side in sides)
         yield Wish("attentions' thumbnails", size, each.thumbnails, _within(each.told, "thumbnails"))
 
 
@@ -185,7 +189,7 @@ def _strongest(looked: Looked) -> Iterator[Wish]:
         return
     keys = np.empty((looked.heads + 1, queries, count), np.uint32)
     weights = np.empty(keys.shape, np.uint8)
-    scale = matrices.scale(looked.look)
+    scale = looked.told["scale"]
     shown = whole = 0.0
     for place, head in enumerate([*range(looked.heads), MEAN]):
         matrix = looked.matrix(head)
@@ -198,8 +202,11 @@ def _strongest(looked: Looked) -> Iterator[Wish]:
         )
     share = min(1.0, shown / whole) if whole else 1.0
 
-    def put(ref: Ref) -> None:
-        looked.told["top"] = (looked.told["top"] or {"share": share}) | {"keys" if ref["dtype"] == "u32" else "weights": ref}
+    found: Table = {"share": share}
+
+    def put(ref: Ref) -> None:  # keys without their weights, where these did not fit, are of no use
+        found["keys" if ref["dtype"] == "u32" else "weights"] = ref
+        looked.told["top"] = found if len(found) == 3 else None
 
     yield Wish("attentions' strongest keys", keys.nbytes, lambda: keys, put)
     yield Wish("attentions' strongest weights", weights.nbytes, lambda: weights, put)
@@ -210,12 +217,18 @@ def _frames(trace: Trace, run: Table) -> Iterator[Wish]:
     for frame in trace.training:
         example = trace.examples[frame.example]
         looks = {each.name: each for each in example.looks}
+        scales = {each["id"]: each["scale"] for each in run["examples"][frame.example]["attentions"]}
         found = {name: _numbers(example, looks[name], weights) for name, weights in frame.weights.items()}
         told: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": found}
         run["training"].append(told)
         for name, weights in frame.weights.items():
-            make = partial(quantise, weights, matrices.scale(looks[name]))
+            make = partial(_moment, example, looks[name], weights, scales[name])
             yield Wish("matrices of a moment of training", weights.size, make, _within(told["weights"], name))
+
+
+def _moment(example: Example, look: Look, weights: Array, scale: float) -> Array:
+    """Every head of an attention at a moment of training, in 8 bits."""
+    return matrices.every_row(example, look, quantise(weights, scale))
 
 
 def _within(table: Table, name: str) -> Callable[[Ref], object]:

@@ -35,9 +35,9 @@ class Pack:
             return None
         return self._put(array, packed)
 
-    def copy(self) -> "Pack":
-        """Another pack with the same tensors, to try what fits."""
-        other = Pack(self.budget)
+    def copy(self, shared: int = 1) -> "Pack":
+        """Another pack with the same tensors, to try what fits into what is left, or into one of so many parts of that."""
+        other = Pack(None if self.budget is None else self.used + (self.budget - self.used) // shared)
         other.blocks, other.used = dict(self.blocks), self.used
         return other
 

@@ -14,7 +14,7 @@ from regard.viewer.numbers.strength import summary
 from regard.viewer.page import budget
 from regard.viewer.page.licences import LICENCES
 from regard.viewer.page.pack import Pack
-from regard.viewer.trace import Beams, Example, Graph, Look, Trace
+from regard.viewer.trace import Beams, Example, Frame, Graph, Look, Trace
 
 READY = 1 << 26
 """Cells of a trace above which a served page fetches its thumbnails instead of waiting for them."""
@@ -32,9 +32,9 @@ def payload(
             f"the statistics alone take {pack.used:,} bytes and the budget is {pack.budget:,}; give a larger budget, or "
             "serve the trace, where nothing is left out"
         )
-    for trace, run in zip(traces, runs, strict=True):
+    for number, (trace, run) in enumerate(zip(traces, runs, strict=True)):
         if tiles is None:
-            budget.fill(trace, run, pack, state)
+            budget.fill(trace, run, pack, state, len(runs) - number)
             continue
         if _cells(trace) < READY:
             budget.thumbnails(trace, run, pack)
@@ -58,13 +58,15 @@ def _run(trace: Trace, pack: Pack) -> Table:
         "file": "",
         "notes": list(trace.notes),
         "graph": graph(trace.graph),
-        "examples": [_example(each, pack) for each in trace.examples],
+        "examples": [_example(trace, number, pack) for number in range(len(trace.examples))],
         "training": [],
         "omitted": [],
     }
 
 
-def _example(example: Example, pack: Pack) -> Table:
+def _example(trace: Trace, number: int, pack: Pack) -> Table:
+    example = trace.examples[number]
+    film = [frame for frame in trace.training if frame.example == number]
     steps = (
         {
             "query": each.query,
@@ -77,13 +79,13 @@ def _example(example: Example, pack: Pack) -> Table:
     return {
         "title": example.title,
         "axes": {name: axis(each, pack) for name, each in example.axes.items()},
-        "attentions": [_attention(example, look, pack) for look in example.looks],
+        "attentions": [_attention(example, look, film, pack) for look in example.looks],
         "steps": list(steps),
         "beams": None if example.beams is None else beams(example.beams, pack),
     }
 
 
-def _attention(example: Example, look: Look, pack: Pack) -> Table:
+def _attention(example: Example, look: Look, film: Sequence[Frame], pack: Pack) -> Table:
     found = summary(look, example.axes)
     mask = "full" if look.allowed is None else "causal" if causal(look.allowed) else "given"
     return {
@@ -97,7 +99,7 @@ def _attention(example: Example, look: Look, pack: Pack) -> Table:
         "mask": mask,
         "allowed": pack.add(_any_head(look.allowed)) if mask == "given" and look.allowed is not None else None,
         "sums_to_one": look.sums_to_one,
-        "scale": matrices.scale(look),
+        "scale": matrices.scale(look, film),
         "source": look.source,
         "rows": None if look.rows is None else list(look.rows),
         "recorded": look.weights is not None,

@@ -13,7 +13,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import numpy as np
 
@@ -34,7 +34,7 @@ column of the tile, and whether exact values are wanted."""
 
 
 class Server:
-    """A page about one trace or two, at `url` until `close`."""
+    """A page about one trace or two, at `url` until `close`; at `opens` with the state that was asked for."""
 
     def __init__(
         self, traces: Sequence[Trace], *, port: int = 0, state: str = "", language: str | None = None, daemon: bool = True
@@ -50,6 +50,7 @@ class Server:
                 f"port {port} cannot be had on {LOOPBACK}: {error.strerror}; --port 0 takes any free one"
             ) from error
         self.url = f"http://{LOOPBACK}:{self.http.server_port}/{self.key}/"
+        self.opens = self.url + (f"#{state.removeprefix('#')}" if state else "")
         self.thread = threading.Thread(target=self.http.serve_forever, name="regard view", daemon=daemon)
 
     def start(self) -> "Server":
@@ -103,7 +104,8 @@ class Tiles:
         r, x, a, h = which
         example = self.traces[r].examples[x]
         look = example.looks[a]
-        levels = pyramid(quantise(matrices.matrix(example, look, h), matrices.scale(look)))
+        film = (frame for frame in self.traces[r].training if frame.example == x)
+        levels = pyramid(quantise(matrices.matrix(example, look, h), matrices.scale(look, film)))
         self.pyramids[which] = levels
         if len(self.pyramids) > KEPT:
             self.pyramids.popitem(last=False)
@@ -123,21 +125,26 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
         server_version, sys_version, protocol_version = "regard", "", "HTTP/1.1"
         timeout = 30
 
+        def handle(self) -> None:
+            """Answer until the reader leaves, which may be at any time and is nothing to report."""
+            with suppress(ConnectionError, TimeoutError):
+                super().handle()
+
         def do_GET(self) -> None:
-            asked = urlsplit(self.path)
-            key, _, route = asked.path.removeprefix("/").partition("/")
+            path, _, query = self.path.partition("?")
+            key, _, route = path.removeprefix("/").partition("/")
             if not hmac.compare_digest(key.encode(), server.key.encode()) or not self._from_here():
                 self._answer(HTTPStatus.NOT_FOUND, b"not found\n", "text/plain; charset=utf-8")
             elif route == "":
                 self._answer(HTTPStatus.OK, server.page, "text/html; charset=utf-8")
             elif route == "tile":
-                self._tile(asked.query)
+                self._tile(query)
             else:
                 self._answer(HTTPStatus.NOT_FOUND, b"not found\n", "text/plain; charset=utf-8")
 
         def _from_here(self) -> bool:
             """Whether the browser meant this address: another name for it is how a foreign page would reach in."""
-            host = self.headers.get("Host", "").rpartition(":")[0]
+            host, _, _ = self.headers.get("Host", "").partition(":")  # there is no port where it is 80
             return host in (LOOPBACK, "localhost")
 
         def _tile(self, query: str) -> None:
@@ -156,9 +163,8 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             self.send_header("X-Content-Type-Options", "nosniff")
             self.send_header("Referrer-Policy", "no-referrer")
             self.send_header("Content-Security-Policy", server.policy)
-            with suppress(ConnectionError):  # a reader may leave before the answer is there
-                self.end_headers()
-                self.wfile.write(body)
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, format: str, *parts: Any) -> None:
             """Say nothing: the key would stand in the log."""

@@ -26,7 +26,7 @@ class View:
     @property
     def url(self) -> str | None:
         """Where the page is served, with its key; None in a notebook."""
-        return None if self.server is None else self.server.url + self.state
+        return None if self.server is None else self.server.opens
 
     def html(self, budget: str | int = render.BUDGET) -> str:
         """The page as one self-contained file."""

@@ -59,8 +59,8 @@ def _scores(look: Look, head: int) -> Array:
     """Scores; where a query may not look there is none, and the page gets the smallest that float16 has."""
     assert look.scores is not None, "they were looked for"
     scores = look.scores.astype(np.float32)
-    lowest = float(np.finfo(np.float16).min)
-    return np.maximum(scores.mean(0) if head == MEAN else scores[head], lowest).astype(np.float16)
+    ends = np.finfo(np.float16)
+    return np.clip(scores.mean(0) if head == MEAN else scores[head], ends.min, ends.max).astype(np.float16)
 
 
 def _valued(example: Example, look: Look, head: int) -> Array:

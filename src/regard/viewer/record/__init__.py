@@ -88,9 +88,11 @@ class Recorder:
         self.itself: dict[str, bool] = {}
         self.remembered: dict[str, ReferenceType[Tensor]] = {}
         self.seconds, self.paused, self.depth = 0.0, False, 0
-        self.held = ExitStack()
+        self.listens, self.held = False, ExitStack()
 
     def __enter__(self) -> "Recorder":
+        if self.listens or (self.trained is not None and self.trained.recorder is not None):
+            raise ValueError(f"somebody listens to {self.name} already; leave that block before another begins")
         with ExitStack() as stack:
             for name, module in self.attentions.items():
                 if isinstance(module, Visual):
@@ -109,10 +111,11 @@ class Recorder:
             if self.trained is not None:
                 self.trained.recorder = self
                 stack.callback(setattr, self.trained, "recorder", None)
-            self.held = stack.pop_all()
+            self.listens, self.held = True, stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.listens = False
         self.held.close()
 
     def begin(self, title: str = "") -> None:
@@ -137,7 +140,9 @@ class Recorder:
         """What recording took so far."""
         calls = (call for run in self.runs for each in run.calls.values() for call in each)
         frames = (each for frame in self.frames for each in frame.weights.values())
-        return Cost(self.seconds, sum(call.bytes for call in calls) + sum(each.nbytes for each in frames))
+        looks = (look for trace in self.traced for example in trace.examples for look in example.looks)
+        arrays = (*frames, *(look.weights for look in looks if look.weights is not None))
+        return Cost(self.seconds, sum(call.bytes for call in calls) + sum(each.nbytes for each in arrays))
 
     def trace(
         self,
@@ -215,6 +220,12 @@ class Recorder:
                 yield
             finally:
                 self.paused = before
+
+    def take(self, make: Callable[[], Trace]) -> None:
+        """Keep a trace that a Trained makes of what it is asked. It asks the model once more: all of its time is a cost."""
+        begun = time.perf_counter()
+        self.traced.append(make())
+        self.seconds += time.perf_counter() - begun
 
     def add(self, name: str, call: Call, kernel: str, begun: float) -> None:
         """One call more, which took until now from when its attention had answered."""

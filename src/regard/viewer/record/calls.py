@@ -124,14 +124,17 @@ def adds_up(module: Attention, weights: Tensor | None, allowed: Tensor | None) -
     centre = getattr(module, "centre", None)
     if weights is None:
         return centre is None or not centre.gaussian or bool(getattr(module, "renormalise", False))
-    sums = widen(weights).sum(-1)
+    sums, rounding = widen(weights).sum(-1), max(1e-3, torch.finfo(weights.dtype).eps / 2)
     blind = sums == 0 if allowed is None else ~allowed.any(-1).expand_as(sums) & (sums == 0)
-    return bool((((sums - 1).abs() < 1e-3) | blind).all()) and bool((weights >= 0).all())
+    return bool((((sums - 1).abs() < rounding) | blind).all()) and bool((weights >= 0).all())
 
 
 def half(data: Tensor) -> Array:
-    """On the host, as float16: at most a two-thousandth off."""
-    found: Array = data.detach().to(torch.float16).cpu().numpy()
+    """On the host, as float16, at most a two-thousandth off; as float32 where numbers go beyond what float16 has."""
+    small = data.detach().to(torch.float16)
+    if small.isinf().sum() != data.isinf().sum():
+        return single(data)
+    found: Array = small.cpu().numpy()
     return found
 
 

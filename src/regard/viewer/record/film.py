@@ -76,7 +76,7 @@ class Film:
         except (TraceError, OSError) as damage:
             warnings.warn(f"{damage}; the film begins anew", DamagedWarning, stacklevel=2)
             return []
-        there = [found.examples[0].axes[name].labels for name in ("source", "target")]
+        there = [found.examples[0].axes[name].labels for name in ("source", "target") if name in found.examples[0].axes]
         if there != [self.words.read(self.probe).labels, self.words.answered(self.probe.target or []).labels]:
             raise RefusedError(
                 f"{self.path} is the film of {found.examples[0].title!r}, and train.film is now "

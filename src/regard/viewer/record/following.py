@@ -76,7 +76,7 @@ class Following(TorchFunctionMode):
 
 def arguments(module: nn.Module, args: Any, kwargs: Any) -> Iterator[tuple[str, Tensor]]:
     """Every tensor that a module is called with, by the name of the argument that it is in."""
-    names = [name for name in inspect.signature(type(module).forward).parameters if name != "self"]
+    names = list(inspect.signature(type(module).forward).parameters)[1:]  # the first is the module, whatever it is called
     given = dict(zip([*names, *(f"input {number}" for number in range(len(names), len(args)))], args, strict=False)) | kwargs
     for name, value in given.items():
         for tensor in tensors(value):

@@ -99,9 +99,9 @@ def joined(name: str, calls: Sequence[Call], row: int) -> Look:
     parts = [_padded(call.weights[row], keys) for call in calls if call.weights is not None]
     weights = np.concatenate(parts, axis=1)[cut] if parts else None
     rows = tuple(each for call in calls for each in call.rows or () if queries is None or each < queries)
+    if calls[0].rows is not None and weights is not None:
+        weights = weights[:, : len(rows)] if rows else None  # all chosen ones may be padding
     chosen = calls[0].rows is not None and weights is not None
-    if chosen and weights is not None:
-        weights = weights[:, : len(rows)]
     allowed = _allowed(calls, row, keys)
     scores = [_padded(call.scores[row], keys, -np.inf) for call in calls if call.scores is not None]
     values = calls[-1].values

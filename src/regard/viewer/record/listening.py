@@ -93,11 +93,14 @@ class Listening:
         self.sources.append(f"{name}, statistics from its own pass")
         with self.timed():
             self.recompute(request)
-        attended = compose(request) if kernel is None else kernel.run(request)
-        if self.keep is None or bool(self.keep.all()):
+        padded = self.keep is not None and not bool(self.keep.all())
+        attended = compose(request._replace(weights=request.weights or padded)) if kernel is None else kernel.run(request)
+        if self.keep is None or not padded:
             return attended
         with self.timed():
-            return attended._replace(statistics={**attended.statistics, **by_key(request, self.keep)})
+            received = by_key(request, self.keep, attended.weights)
+            kept = attended.weights if request.weights else None
+            return attended._replace(weights=kept, statistics={**attended.statistics, **received})
 
     def recompute(self, request: Request) -> None:
         """The weights of the chosen rows that are among these queries, one query at a time."""
@@ -131,14 +134,17 @@ def formed(request: Request) -> Tensor:
 
 
 @torch.no_grad()
-def by_key(request: Request, keep: Tensor) -> dict[str, Tensor]:
-    """What each key receives, and would evenly receive, from queries that are there: those of padding mean nothing."""
+def by_key(request: Request, keep: Tensor, known: Tensor | None = None) -> dict[str, Tensor]:
+    """What each key receives, and would evenly receive, from queries that are there: those of padding mean nothing.
+
+    Weights that are `known` are not formed again: where they are drawn at random, others would be drawn.
+    """
     found: dict[str, Tensor] = {}
     rows = max(1, BLOCK // max(1, request.query.shape[0] * request.query.shape[1] * request.keys.shape[2]))
     for first in range(0, request.query.shape[2], rows):
         part = request._replace(query=request.query[:, :, first : first + rows], offset=request.offset + first)
         real = keep[:, None, first : first + rows, None]
-        weights = formed(part).masked_fill(~real, 0.0)
+        weights = (formed(part) if known is None else known[:, :, first : first + rows]).masked_fill(~real, 0.0)
         allowed = real.expand(*weights.shape) if part.allowed is None else part.allowed & real
         for name, each in measure(weights, allowed, BY_KEY).items():
             found[name] = found.get(name, 0) + each

@@ -1,0 +1,68 @@
+"""Two runs on one page: which is which, and what belongs to neither."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.cli.view import distinct, gather, view
+from regard.config import ConfigError
+from regard.data.lines import DataError
+from regard.viewer.page import render
+
+from ..invented import translation
+from .conftest import until
+
+
+@pytest.fixture
+def files(tmp_path):
+    paths = [tmp_path / "additive.attn.safetensors", tmp_path / "luong.attn.safetensors"]
+    for seed, path in enumerate(paths):
+        translation(seed, name="translate").save(path)
+    return paths
+
+
+def test_two_traces_of_one_name_are_called_as_their_files_are(files, watched):
+    traces = gather([str(path) for path in files], None, "cpu")
+    page = watched.show(render.html(traces))
+    assert page.locator(".compare-name").all_inner_texts() == ["additive", "luong"]
+
+
+def test_two_files_of_one_name_are_called_by_their_whole_path(files, tmp_path):
+    (tmp_path / "b").mkdir()
+    again = tmp_path / "b" / files[0].name
+    translation(1, name="translate").save(again)
+    assert [trace.name for trace in gather([str(files[0]), str(again)], None, "cpu")] == [str(files[0]), str(again)]
+
+
+def test_traces_with_names_of_their_own_keep_them(files):
+    assert [trace.name for trace in distinct([translation(name="a"), translation(name="b")], files)] == ["a", "b"]
+
+
+def test_curves_at_the_edges_belong_to_one_run_and_a_difference_has_none(watched):
+    page = watched.show(render.html([translation(), translation(4, name="b")]), fragment="#q=1")
+    until(page, "document.querySelector('.heat-below') !== null")
+    palettes = page.get_by_label("Palette").count()
+    for mode in ("difference", "swipe"):
+        page.locator(f".compare-{mode}").click()
+        until(page, "document.querySelector('.heat-below') === null")
+        assert page.get_by_label("Palette").count() == (0 if mode == "difference" else palettes)
+    page.locator(".compare-b").click()
+    until(page, "document.querySelector('.heat-below') !== null")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"head": 0}, "--head is for a figure; add --figure heatmap, or drop it"),
+        ({"example": 1}, "--example is for a figure; add --figure heatmap, or drop it"),
+        ({"beam": 4}, "--beam is for a model that is asked; a trace holds the search that was made, so drop it"),
+        ({"figure": "heatmap", "out": "two.png"}, "a figure is of one trace, got two; a page compares them: drop --figure"),
+        ({"html": "nowhere/x.html"}, "cannot write nowhere/x.html: there is no directory nowhere; make it first"),
+    ],
+)
+def test_what_would_be_passed_over_in_silence_is_refused(files, options, told, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    paths = {name: Path(value) for name, value in options.items() if name in ("html", "out")}
+    with pytest.raises((ConfigError, DataError)) as refused:
+        view([str(path) for path in files], **{**options, **paths})
+    assert str(refused.value) == told
