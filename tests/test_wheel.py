@@ -15,7 +15,10 @@ TOP = Path(__file__).parent.parent
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     built = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=TOP, capture_output=True, text=True
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=TOP,
+        capture_output=True,
+        text=True,
     )
     assert built.returncode == 0, built.stderr
     [path] = folder.glob("*.whl")

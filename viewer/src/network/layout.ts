@@ -33,7 +33,7 @@ const PLAIN = { width: 120, height: 54 };
 const LOOKING = { width: 172, height: 108 };
 const LABEL = { width: 6.2, height: 14 };
 /** The height of a frame's header. */
-export const HEADER = 30;
+export const HEADER = 38;
 const MARGIN = 10;
 /** More labels than this are not read. */
 const MOST_LABELS = 40;

@@ -10,7 +10,7 @@ export interface Stop {
 }
 
 /** The side of the button that unfolds layers; a target of 24 pixels or more. */
-export const BADGE = { width: 38, height: 26 };
+export const BADGE = { width: 38, height: 34 };
 
 export function unfoldId(slot: string): string {
   return `${slot} unfold`;
