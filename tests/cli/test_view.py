@@ -63,7 +63,8 @@ def test_a_prediction_leaves_a_trace_that_can_be_viewed(run_directory, tmp_path)
 
 def test_a_page_is_served_until_it_is_interrupted(trace):
     command = [sys.executable, "-m", "regard", "view", str(trace), "--no-browser"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - a job in the background is born deaf to it
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed) as running:
         url = running.stderr.readline().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", url)
         with urllib.request.urlopen(url, timeout=10) as answer:
