@@ -2,8 +2,8 @@
 // and beside it SOURCES.sha256, by which a test knows that the page was built from these sources.
 //
 //   npx vite build                                      the page that is shipped
-//   npx vite build --outDir /tmp/page                   the same somewhere else
-//   npx vite build --mode invented --outDir /tmp/page   with a payload made up by src/testing/invent.ts, to look at
+//   npx vite build --outDir DIR                         the same somewhere else
+//   npx vite build --mode invented --outDir DIR         with a payload made up by src/testing/invent.ts, to look at
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

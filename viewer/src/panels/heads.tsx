@@ -1,8 +1,7 @@
 // All heads of all layers at once: pictures or one statistic, sorted, filtered, pinned.
 
-import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { Controls } from "../heads/controls";
 import { finding, span } from "../heads/finding";
 import { Grid } from "../heads/grid";
@@ -14,6 +13,7 @@ import { MARGIN } from "../heads/window";
 import { css, table } from "../palette";
 import { current, head, headsFilter, headsOrder, headsView, layers, palette, payload, pinned } from "../store";
 import { say } from "../strings";
+import { useWidth } from "../width";
 import "../styles/heads.css";
 
 /** Cells are targets, so never smaller than 24 pixels; larger than 56 they say no more. */
@@ -23,7 +23,7 @@ const TALLEST = 340;
 
 export function Heads(): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
-  const width = useWidth(box);
+  const width = useWidth(box, 320);
   return (
     <section class="heads" aria-labelledby="heads-title">
       <h2 id="heads-title">{say("headsTitle")}</h2>
@@ -97,16 +97,4 @@ function Selected(): JSX.Element | null {
       {full && <span> {say("headsFull", { most: MOST_PINS })}</span>}
     </p>
   );
-}
-
-function useWidth(element: { current: HTMLElement | null }): number {
-  const width = useSignal(320);
-  useLayoutEffect(() => {
-    const watched = element.current;
-    if (!watched || typeof ResizeObserver === "undefined") return;
-    const observer = new ResizeObserver(() => (width.value = watched.clientWidth));
-    observer.observe(watched);
-    return () => observer.disconnect();
-  }, []);
-  return width.value;
 }

@@ -11,6 +11,7 @@ import { stepped, stops } from "../network/stops";
 import { complete, tree } from "../network/tree";
 import { current, currentExample, folds, networkZoom, run } from "../store";
 import { say } from "../strings";
+import { useWidth } from "../width";
 import "../styles/network.css";
 
 const network = computed(() => complete(run.value.graph, currentExample.value));
@@ -109,7 +110,7 @@ function finding(): string {
 
 function Sheet(): JSX.Element {
   const window = useRef<HTMLDivElement>(null);
-  const width = useWidth(window);
+  const width = useWidth(window, Infinity);
   const focused = useSignal<string | null>(null);
   const { boxes, lines, slots } = sight.value;
   const all = stops(boxes, drawn.value);
@@ -153,19 +154,6 @@ function sized(pressed: string): boolean {
   else if (pressed === "0") fit();
   else return false;
   return true;
-}
-
-/** The width of an element, followed as it changes. */
-function useWidth(element: { current: HTMLElement | null }): number {
-  const width = useSignal(Infinity);
-  useLayoutEffect(() => {
-    const watched = element.current;
-    if (!watched || typeof ResizeObserver === "undefined") return;
-    const observer = new ResizeObserver(() => (width.value = watched.clientWidth));
-    observer.observe(watched);
-    return () => observer.disconnect();
-  }, []);
-  return width.value;
 }
 
 /** Bring the selected box into the panel, and never move the page for it. */
