@@ -139,6 +139,8 @@ class Train:
     ema: float | None = None
     average: int = 0
     """How many of the last checkpoints are averaged into the final model; 0: the best on valid."""
+    better: str = "loss"
+    """What decides which model is kept: loss, or a measure of the task on what valid decodes to, such as exact or bleu."""
     patience: int = 0
     """Stop after so many evaluations without a better one; 0: never."""
     evaluate_every: int = 500

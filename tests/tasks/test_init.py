@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import lookup, tasks
-from regard.config import AttentionPart, Data, Model, Train
+from regard.config import AttentionPart, ConfigError, Data, Model, Train
 from regard.data.table import DataError, Record
 from regard.tasks import Task, TextConfig
 from regard.training.experiment import Progress
@@ -124,3 +124,20 @@ def test_a_model_that_points_is_told_what_it_copies(joint):
 def test_a_target_may_be_missing_only_where_nothing_is_learned():
     assert Data().target == "2"
     assert tasks.find("inflect").prepare(Record("Katze|N;PL", None, "input:1")).source == "K a t z e _N _PL"
+
+
+@pytest.mark.parametrize(("better", "upwards"), [("loss", False), ("exact", True), ("cer", False)])
+def test_a_measure_of_the_task_may_decide_which_model_is_kept(better, upwards):
+    config = small("inflect")
+    config = dataclasses.replace(config, train=dataclasses.replace(config.train, better=better))
+    experiment, _ = tasks.experiment("inflect", config)
+    figures = experiment.evaluate(experiment.model.eval())
+    assert experiment.upwards is upwards
+    assert experiment.judged(figures) == (-figures[better] if upwards else figures[better])
+    assert ("exact" in figures) is (better != "loss")
+
+
+def test_a_measure_that_the_task_does_not_know_is_refused_before_anything_is_trained():
+    config = small("inflect")
+    with pytest.raises(ConfigError, match=r"train\.better needs to be one of loss, perplexity, exact, cer, got 'bleu'"):
+        tasks.experiment("inflect", dataclasses.replace(config, train=Train(better="bleu")))

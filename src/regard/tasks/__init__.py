@@ -7,13 +7,14 @@ they share: a text in, a text out.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, cast, runtime_checkable
 
 import torch
 from torch import nn
 
 from regard import lookup
-from regard.config import Data, Dropout, Model, Search, Train
+from regard.config import ConfigError, Data, Dropout, Model, Search, Train
 from regard.data import table
 from regard.data.loader import Loader
 from regard.data.table import Record
@@ -22,7 +23,7 @@ from regard.models import seq2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
 from regard.training.losses import Teacher, perplexity, teach
-from regard.training.metrics import Bucket, Measured
+from regard.training.metrics import DOWNWARDS, Bucket, Measured
 
 Figures = dict[str, Measured | list[Bucket]]
 """What a task measures, by name: scores with their intervals, and scores by length."""
@@ -73,6 +74,7 @@ def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
             f"too little is left: {report} to train on, {held} to validate with; longer limits (data.longest_source, "
             "data.longest_target) or data.over_long=cut keep more"
         )
+    measurable(task, config, valid)
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
     return Experiment(
@@ -81,10 +83,12 @@ def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
         train=Loader(examples, config.data.batch_tokens, config.train.seed),
         valid=valid,
         loss=Teacher(config.train, model),
-        evaluate=lambda model: evaluate(config, model, valid),
+        evaluate=partial(judged, name, config, codec, valid=valid),
         config=config,
         task=name,
         notes=report._asdict(),
+        better=config.train.better,
+        upwards=config.train.better not in DOWNWARDS,
     ), report
 
 
@@ -109,6 +113,29 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
     data, search = config.data, config.search
     longest = data.longest_source, max(data.longest_target, search.length + 1)
     return seq2seq.build(config.model, config.dropout, *sizes, data.joint, counterparts, longest)
+
+
+def measurable(task: Task, config: TextConfig, valid: Sequence[Example]) -> None:
+    """Raise where train.better names no figure of the task, before anything is trained."""
+    record = valid[0].record
+    known = ["loss", "perplexity"]
+    if config.train.better not in known:
+        right = [record.target or ""]
+        figures = task.measure(right, right, [record.source], config).items()
+        known += [name for name, found in figures if isinstance(found, Measured)]
+    if config.train.better not in known:
+        raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
+
+
+def judged(name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq, valid: Sequence[Example]) -> dict[str, float]:
+    """What is known of a model while it is trained: its loss on valid and, where that decides, how well it decodes."""
+    figures = evaluate(config, model, valid)
+    if config.train.better in figures:
+        return figures
+    from regard.trained import Trained
+
+    measured = Trained(name, config, codec, model).measure([example.record for example in valid])
+    return figures | {each: found.value for each, found in measured.items() if isinstance(found, Measured)}
 
 
 def evaluate(config: TextConfig, model: nn.Module, valid: Sequence[Example]) -> dict[str, float]:

@@ -17,6 +17,8 @@ Rows = NDArray[np.float64]
 References = Sequence[str] | Sequence[Sequence[str]]
 """One right answer for each output, or several."""
 
+DOWNWARDS = {"loss", "perplexity", "wer", "cer", "per"}
+"""Figures of which less is better; of all others more is."""
 BLOCK = 1 << 22
 """How many draws the bootstrap holds at a time."""
 
