@@ -15,8 +15,9 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from figures import caption, load, speech
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 SENTENCE = "the big tiger that Tom fears does not like Mary"
+WRITTEN = "汤姆害怕的大老虎不喜欢玛丽"
+GOLD = {"sure": [*enumerate((4, 4, 5, 5, 3, 1, 2, 2, 7, 8, 8, 9, 9))], "possible": [(8, 6)]}
+"""The word of the sentence that each character of its translation stands for."""
 TRAIN = {
     "recurrent": ["--train.max_steps=400", "--train.film=Tom chases Jerry", "--train.film_every=25"],
     "transformer": [
@@ -38,18 +42,18 @@ TRAIN = {
 }
 LINK, PAGE = "#panel-link", ""
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 MOST = 80_000
 """Bytes that a picture may take."""
 
 
 class Shot(NamedTuple):
-    """One picture: of which traces, opened with which state, of the whole page or one part of it."""
+    """One picture, in light and dark: of which traces, opened with which state, of the whole page or one part of it."""
 
     name: str
     traces: list[Trace]
     state: str
     part: str = PAGE
-    dark: bool = False
     height: int = 1000
 
 
@@ -77,18 +81,24 @@ def shots(recurrent: Trace, transformer: Trace, film: Trace) -> list[Shot]:
     one, two = [recurrent], [recurrent, transformer]
     last = transformer.look().name
     pins = f"{last}:0,{last}:2"
+    aligned = transformer.with_gold(GOLD) if transformer.example().axes["target"].text == WRITTEN else None
+    if aligned is None:
+        sys.exit(f"the Transformer must write {WRITTEN}, of which the gold links are known; train it longer")
     return [
-        Shot("page-light", one, "#q=7"),
-        Shot("page-dark", one, "#q=7", dark=True),
+        Shot("page", one, "#q=7"),
         Shot("page-zh", one, "#q=7&lang=zh"),
+        Shot("heatmap", [transformer], f"#a={last}&h=0&q=7", LINK),
         Shot("lines", one, "#v=lines&q=7", LINK),
         Shot("tokens", one, "#v=tokens&q=7", LINK),
         Shot("table", one, "#v=table&q=7&top=4", LINK),
         Shot("heads", [transformer], f"#a={last}&h=0&m=entropy&pin={pins}&each=1"),
+        Shot("alignment", [aligned], f"#a={last}&h=0&m=alignment&o=alignment.up", ".heads"),
         Shot("compare", two, "#c=difference&q=7", height=760),
+        Shot("swipe", two, "#c=swipe&sw=0.5&q=7", LINK),
+        Shot("time", [transformer], f"#a={last}&q=7", "#panel-time"),
         Shot("film", [film], "#f=8&q=4", height=1080),
         Shot("overlay-picture", [caption()], "#v=overlay&q=3", LINK),
-        Shot("overlay-sound", [speech()], "#v=overlay&q=2", LINK, dark=True),
+        Shot("overlay-sound", [speech()], "#v=overlay&q=2", LINK),
         Shot("overlay-series", [load()], "#v=overlay&q=5", LINK),
     ]
 
@@ -102,22 +112,21 @@ def photograph(wanted: list[Shot], out: Path) -> None:
         sys.exit("the pictures are taken in Chromium; install it (Debian: chromium)")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        for shot in wanted:
-            small = shrink(taken(browser, shot, Path(folder)))
-            (out / f"{shot.name}.png").write_bytes(small)
-            print(f"{shot.name}.png  {len(small):,} bytes")
+        for shot, scheme in product(wanted, SCHEMES):
+            name = f"{shot.name}-{scheme}.png"
+            small = shrink(taken(browser, shot, scheme, Path(folder)))
+            (out / name).write_bytes(small)
+            print(f"{name}  {len(small):,} bytes")
             if len(small) > MOST:
-                sys.exit(f"{shot.name}.png takes {len(small):,} bytes, more than {MOST:,}")
+                sys.exit(f"{name} takes {len(small):,} bytes, more than {MOST:,}")
         browser.close()
 
 
-def taken(browser: "Browser", shot: Shot, folder: Path) -> bytes:
+def taken(browser: "Browser", shot: Shot, scheme: Literal["light", "dark"], folder: Path) -> bytes:
     """The picture as the browser gives it, once the page has drawn itself."""
     file = folder / "page.html"
     file.write_text(html(shot.traces, state=shot.state), encoding="utf-8")
-    page = browser.new_page(
-        viewport={"width": 1440, "height": shot.height}, locale="en-GB", color_scheme="dark" if shot.dark else "light"
-    )
+    page = browser.new_page(viewport={"width": 1440, "height": shot.height}, locale="en-GB", color_scheme=scheme)
     page.goto(file.as_uri())
     page.wait_for_selector("html[data-ready]")
     before = b""

@@ -72,4 +72,5 @@ export default defineConfig({
   root: ROOT,
   plugins: [viteSingleFile({ outputFileName: "viewer.html" }), page()],
   build: { target: "es2022", outDir: STATIC, emptyOutDir: false, modulePreload: false, reportCompressedSize: false },
+  test: { pool: "threads", isolate: false, maxWorkers: 1, setupFiles: ["src/testing/fresh.ts"] },
 });

@@ -39,7 +39,7 @@ def test_the_sources_have_the_types_they_say():
 
 @pytest.mark.timeout(300)
 def test_the_sources_pass_their_own_tests():
-    done = npm("test", "--", "--pool=threads", "--maxWorkers=1", timeout=280)  # processes for each would take a tenth more
+    done = npm("test", timeout=280)
     assert done.returncode == 0, done.stdout[-3000:]
 
 

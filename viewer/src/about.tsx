@@ -14,11 +14,6 @@ export function About() {
           <h3>
             <bdi>{say("aboutRun", { name: run.name })}</bdi>
           </h3>
-          {run.file && (
-            <p>
-              <bdi>{run.file}</bdi>
-            </p>
-          )}
           <ul>
             {run.notes.map((note, at) => (
               <li key={at}>

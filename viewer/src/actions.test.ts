@@ -1,9 +1,13 @@
 // @vitest-environment jsdom
-import { beforeEach, expect, test, vi } from "vitest";
-import { action, pressed } from "./actions";
+import { afterAll, beforeEach, expect, test, vi } from "vitest";
+
+vi.resetModules(); // no other file's actions, which have these keys
+const { action, pressed } = await import("./actions");
 
 const run = vi.fn();
 action({ id: "go", keys: [" ", "g", "ArrowUp"], label: "failed", run });
+
+afterAll(() => void vi.resetModules());
 
 beforeEach(() => {
   run.mockClear();

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { render } from "preact";
 import "./navigation";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { actions } from "./actions";
 import { App } from "./app";
 import { keyName } from "./button";
@@ -27,6 +27,8 @@ beforeAll(async () => {
   await settle();
 });
 
+afterAll(() => render(null, page));
+
 describe("the page", () => {
   it("has a header, a main part, one first heading and a heading for each panel", () => {
     expect(page.querySelectorAll("header, main").length).toBe(2);
@@ -45,7 +47,7 @@ describe("the page", () => {
     await settle();
     const keys = [...page.querySelectorAll("table.keys kbd")].map((each) => each.textContent);
     expect(keys).toEqual(actions().flatMap((each) => each.keys.map(keyName)));
-    const wanted = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "[", "]", ",", ".", " ", "+", "-", "0", "1", "2", "3", "c", "t", "e", "/", "Escape", "?", "x"];
+    const wanted = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "[", "]", ",", ".", " ", "+", "-", "0", "1", "2", "3", "c", "t", "e", "/", "Escape", "?", "x", "z", "b", "i", "r", "R", "j", "J", "U", "q", "Q"];
     expect(wanted.filter((key) => !actions().some((each) => each.keys.includes(key)))).toEqual([]);
     expect(page.querySelector("dialog")!.textContent).toContain("Attention is not explanation");
     store.help.value = false;

@@ -3,6 +3,7 @@
 import { grid } from "./cells";
 import { Button } from "./button";
 import { toExample } from "./navigation";
+import { APPEARANCES, LANGUAGES, SETTING_KEYS } from "./settings";
 import { Compare } from "./panels/compare";
 import * as store from "./store";
 import type { Appearance, Head, Language } from "./store";
@@ -113,31 +114,24 @@ function exactness(): Sentence {
 
 function LanguageChoice() {
   return (
-    <label>
+    <label title={say("withKey", { label: say("language"), key: SETTING_KEYS.language })}>
       <span class="visually-hidden">{say("language")}</span>
-      <select value={store.language.value} onChange={(event) => (store.language.value = event.currentTarget.value as Language)}>
-        <option value="en" lang="en">
-          English
-        </option>
-        <option value="zh" lang="zh-Hans">
-          简体中文
-        </option>
+      <select aria-keyshortcuts={SETTING_KEYS.language} value={store.language.value} onChange={(event) => (store.language.value = event.currentTarget.value as Language)}>
+        {LANGUAGES.map(([value, name, lang]) => (
+          <option key={value} value={value} lang={lang}>
+            {name}
+          </option>
+        ))}
       </select>
     </label>
   );
 }
 
-const APPEARANCES: [Appearance, Sentence][] = [
-  ["system", "appearanceSystem"],
-  ["light", "appearanceLight"],
-  ["dark", "appearanceDark"],
-];
-
 function AppearanceChoice() {
   return (
-    <label>
+    <label title={say("withKey", { label: say("appearance"), key: SETTING_KEYS.appearance })}>
       <span class="visually-hidden">{say("appearance")}</span>
-      <select value={store.appearance.value} onChange={(event) => (store.appearance.value = event.currentTarget.value as Appearance)}>
+      <select aria-keyshortcuts={SETTING_KEYS.appearance} value={store.appearance.value} onChange={(event) => (store.appearance.value = event.currentTarget.value as Appearance)}>
         {APPEARANCES.map(([value, label]) => (
           <option key={value} value={value}>
             {say(label)}

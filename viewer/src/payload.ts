@@ -28,7 +28,6 @@ export interface Licence {
 
 export interface Run {
   name: string;
-  file: string;
   notes: string[];
   graph: { nodes: GraphNode[]; edges: GraphEdge[] };
   examples: Example[];
@@ -113,6 +112,8 @@ export interface Summary {
   sink: (number | null)[];
   distance: (number | null)[];
   diagonality: (number | null)[];
+  /** Against links that people made; null where there are none. */
+  alignment: (number | null)[];
 }
 
 export interface Statistics {
@@ -138,6 +139,7 @@ export interface Attention {
   sums_to_one: boolean;
   /** The weight that 255 stands for: 1, or the largest where weights go beyond it. */
   scale: number;
+  /** Codes, see link/source.ts. */
   source: string;
   rows: number[] | null;
   recorded: boolean;

@@ -8,11 +8,12 @@ import { link } from "./strings/link";
 import { heads } from "./strings/heads";
 import { playback } from "./strings/playback";
 import { compare } from "./strings/compare";
+import { source } from "./strings/source";
 
 /** English, Simplified Chinese. `{name}` is filled in. */
 export type Words = Record<string, readonly [string, string]>;
 
-export const table = { ...page, ...network, ...time, ...link, ...heads, ...playback, ...compare } as const;
+export const table = { ...page, ...network, ...time, ...link, ...heads, ...playback, ...compare, ...source } as const;
 
 export type Sentence = keyof typeof table;
 

@@ -47,7 +47,7 @@ export function pins(text: string): Pin[] | undefined {
   return found.every((each) => each !== undefined) ? (found as Pin[]) : undefined;
 }
 
-export const STATISTICS = ["entropy", "sink", "distance", "diagonality"] as const;
+export const STATISTICS = ["entropy", "sink", "distance", "diagonality", "alignment"] as const;
 
 /** "encoder:1,decoder.0:0": boxes that were opened and closed. */
 export function folded(text: string): Record<string, boolean> | undefined {

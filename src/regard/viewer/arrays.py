@@ -8,6 +8,7 @@ import numpy as np
 from regard.viewer.axes import Array, Audio, Axis, Image, Index, Series, Text
 from regard.viewer.file.check import check
 from regard.viewer.file.faults import TraceError
+from regard.viewer.gold import links
 from regard.viewer.trace import Example, Look, Trace
 
 CAUSAL = "causal"
@@ -26,6 +27,7 @@ def from_arrays(
     sums_to_one: bool = True,
     title: str = "",
     lang: str | None = None,
+    gold: Any = None,
 ) -> Trace:
     """One example from arrays or tensors on any device: (queries, keys), with heads before them, and layers before those.
 
@@ -37,6 +39,8 @@ def from_arrays(
     with as many keys as queries, this is self-attention. With `axes` queries and keys name one of them, all attentions the
     same or each its own; where nothing is said and one axis alone is as long as needed, it is that one. `mask` is True where
     a query may see a key, or "causal". `mask` and `scores` of several attentions are by name. `lang` is that of token lists.
+    `gold` are links that people made, [(query, key), ...], or {"sure": ..., "possible": ...} where they tell these apart;
+    among several attentions they belong to the axes of the last that looks from one to another, or to those `Links` names.
     """
     if axes is None and isinstance(weights, Mapping):
         raise TraceError("several attentions need axes={name: tokens or axis, ...}, and each a query and a key among them")
@@ -54,7 +58,8 @@ def from_arrays(
         ends = (_side(query, each, arrays[0].shape[1], sides, "query"), _side(key, each, arrays[0].shape[2], sides, "key"))
         given = (_of(mask, each), _of(scores, each))
         looks += _looks(each, arrays, ends, given, sums_to_one, sum((look.query, look.key) == ends for look in looks))
-    trace = Trace(name, (Example(sides, tuple(looks), title=title),))
+    made = None if gold is None else links(gold, looks)
+    trace = Trace(name, (Example(sides, tuple(looks), title=title, gold=made),))
     check(trace)
     return trace
 

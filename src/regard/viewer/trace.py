@@ -66,15 +66,26 @@ class Beams:
     weights: Array | None = None
 
 
+@dataclass(frozen=True)
+class Links:
+    """Links that people made between places of two axes, as (query, key): those that are `sure`, and others that may be."""
+
+    query: str
+    key: str
+    sure: tuple[tuple[int, int], ...]
+    possible: tuple[tuple[int, int], ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One input: its axes by name, what every attention did, and how it was decoded."""
+    """One input: its axes by name, what every attention did, how it was decoded, and `gold`, what it should have linked."""
 
     axes: Mapping[str, Axis]
     looks: tuple[Look, ...]
     steps: tuple[Choice, ...] = ()
     beams: Beams | None = None
     title: str = ""
+    gold: Links | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +213,18 @@ class Trace:
     def entropy(self, attention: str | None = None, example: int = 0) -> Array:
         """The entropy of every row in nats, (heads, queries): 0 where one key has it all."""
         return np.log(np.maximum(self.strength("effective", attention, example), 1))
+
+    def with_gold(self, gold: Any, example: int = 0) -> "Trace":
+        """The same trace with links that people made, [(query, key), ...] or `Links`, beside what an example linked."""
+        from regard.viewer.gold import added
+
+        return added(self, gold, example)
+
+    def alignment_error(self, attention: str | None = None, example: int = 0) -> Array:
+        """The alignment error rate of every head against the example's gold links, (heads,): 0 is perfect."""
+        from regard.viewer.gold import errors
+
+        return errors(self, attention, example)
 
     def rollout(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
         """How much of each input reaches the last layer of a group of attentions, (queries, keys)."""

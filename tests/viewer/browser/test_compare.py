@@ -50,6 +50,20 @@ def test_curves_at_the_edges_belong_to_one_run_and_a_difference_has_none(watched
     until(page, "document.querySelector('.heat-below') !== null")
 
 
+def test_the_legend_of_a_difference_says_which_run_is_which(watched):
+    page = watched.show(
+        render.html([translation(name="additive"), translation(4, name="luong")]), fragment="#c=difference&q=1"
+    )
+    until(page, "document.querySelectorAll('.heat-side').length === 2")
+    sides = [each.replace("\u2068", "").replace("\u2069", "") for each in page.locator(".heat-side").all_inner_texts()]
+    assert sides == ["B (luong) reads more", "A (additive) reads more"]
+    page.keyboard.press("l")
+    until(page, "document.querySelector('.lines .quiet')?.textContent.includes('luong')")
+    page.keyboard.press("c")
+    page.keyboard.press("h")
+    until(page, "document.querySelector('.heat-legend') && !document.querySelector('.heat-side')")
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

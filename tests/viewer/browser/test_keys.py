@@ -36,6 +36,11 @@ def page(watched):
         ("x", "tr=1"),
         ("m", ""),
         ("f", "f="),
+        ("z", "lang=zh"),
+        ("b", "as=light"),
+        ("i", "hf=entropy.least"),
+        ("P", "pin=decoder.layers.1.cross:1"),
+        ("j", "c=swipe"),
     ],
 )
 def test_a_key_changes_the_state(page, key, wanted):
@@ -43,6 +48,46 @@ def test_a_key_changes_the_state(page, key, wanted):
     page.keyboard.press(key)
     until(page, "before => location.hash !== before", before)
     assert wanted in page.evaluate("location.hash")
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        ("z z", "lang=zh"),
+        ("b b b", "as="),
+        ("P U", "pin="),
+    ],
+)
+def test_keys_pressed_again_take_back_what_they_did(page, keys, wanted):
+    first, *others = keys.split()
+    page.keyboard.press(first)
+    until(page, "wanted => location.hash.includes(wanted)", wanted)
+    for key in others:
+        page.keyboard.press(key)
+    until(page, "wanted => !location.hash.includes(wanted)", wanted)
+
+
+def test_the_line_of_the_swipe_goes_by_keys(page):
+    for key in ("j", "j", "J", "J"):
+        page.keyboard.press(key)
+    until(page, "location.hash.includes('c=swipe&sw=0.55')")
+
+
+def test_the_bound_of_the_filter_goes_by_keys(page):
+    page.keyboard.press("i")
+    bound = "Number(document.querySelector('.heads-bound input').value)"
+    before = until(page, f"document.querySelector('.heads-bound') && {bound}")
+    page.keyboard.press("R")
+    until(page, f"before => {bound} > before", before)
+    page.keyboard.press("r")
+    page.keyboard.press("r")
+    until(page, f"before => {bound} < before", before)
+
+
+def test_the_table_is_sorted_by_keys(page):
+    for key in ("t", "q", "q", "Q"):
+        page.keyboard.press(key)
+    until(page, "location.hash.includes('ord=largest:0')")
 
 
 def test_zoom_goes_in_and_out_and_back_to_all(watched):

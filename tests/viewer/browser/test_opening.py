@@ -74,6 +74,16 @@ def test_a_notebook_keeps_the_page_and_one_that_is_not_trusted_the_picture(watch
     assert any(each.startswith("data:image/png;base64,") for each in pictured.pictures)
 
 
+@pytest.mark.parametrize(("light", "dark"), [("true", False), ("false", True)])
+def test_a_page_in_a_notebook_has_the_notebook_s_theme_whatever_the_system_s_is(watched, light, dark):
+    shown = framed(render.html([translation()]), None)
+    page = watched.blank(color_scheme="null")  # playwright's own choice would be every frame's
+    page.set_content(f'<body data-jp-theme-light="{light}">{shown}')
+    frame = next(each for each in page.frames if each.parent_frame)
+    frame.wait_for_selector("html[data-ready]", timeout=20_000)
+    assert frame.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
+
+
 def test_the_language_is_the_reader_s_and_can_be_chosen(watched):
     english, chinese = (watched.show(render.html([translation()]), locale=locale) for locale in ("en-GB", "zh-CN"))
     assert "Network" in english.inner_text("body")

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from regard.viewer import source
+from regard.viewer.axes import Index
 from regard.viewer.page import render
-from regard.viewer.trace import Trace
+from regard.viewer.trace import Example, Look, Trace
 
 from ..invented import softmax
 from .conftest import until
@@ -36,3 +38,25 @@ def test_the_name_of_the_curve_below_stands_beside_it_however_short_other_names_
     assert page.evaluate(
         "(() => { const it = document.querySelector('.heat-below'); return it.scrollWidth <= it.clientWidth })()"
     )
+
+
+def test_how_weights_came_about_is_told_as_in_python_and_in_chinese(watched):
+    codes = [each + ("sdpa" if each.endswith(":") else "") for each in source.SENTENCES]
+    looks = tuple(Look(f"a{at}", "q", "k", softmax(np.zeros((1, 2, 3))), source=code) for at, code in enumerate(codes))
+    page = watched.show(render.html([Trace("t", (Example({"q": Index(2), "k": Index(3)}, looks),))]), fragment="#a=a0")
+    told = "document.querySelector('.link-about p').textContent"
+    for code in codes:
+        until(page, f"wanted => {told}.includes(wanted)", f"Weights: {source.told(code)}.")
+        page.keyboard.press("]")
+    page.keyboard.press("z")
+    until(page, f"{told}.includes('权重来源：')")
+    assert "weights" not in page.evaluate(told)
+
+
+def test_heads_are_sorted_by_their_alignment_error(watched):
+    heads = np.stack([np.eye(3)[[1, 0, 2]], np.eye(3)]).astype(np.float32)
+    made = Trace.from_arrays(heads, query=["x", "y", "z"], key=["a", "b", "c"], gold=[(0, 0), (1, 1), (2, 2)])
+    page = watched.show(render.html([made]), fragment="#m=alignment&o=alignment.up")
+    until(page, "document.querySelectorAll('[role=gridcell]').length === 2")
+    labels = "[...document.querySelectorAll('[role=gridcell]')].map(each => each.getAttribute('aria-label'))"
+    assert page.evaluate(labels) == ["layer 0, head 1, alignment error 0", "layer 0, head 0, alignment error 0.667"]

@@ -7,7 +7,7 @@ import pytest
 
 from regard.viewer.axes import Index
 from regard.viewer.file.check import check
-from regard.viewer.file.check_looks import ABOUT, heads_of, tolerance
+from regard.viewer.file.check_looks import heads_of, tolerance
 from regard.viewer.trace import Look
 
 from .traces import LOOK, WEIGHTS, changed, forced, refuses, trace
@@ -105,6 +105,6 @@ def test_heads_are_counted_in_whatever_was_recorded():
 
 def test_rows_of_eight_bits_may_be_off_by_more():
     assert tolerance(LOOK, 100) == pytest.approx(0.005 + 100 * 2.0**-24)
-    assert tolerance(replace(LOOK, source=f"{ABOUT}; given"), 100) == pytest.approx(
+    assert tolerance(replace(LOOK, source="eight_bits; given"), 100) == pytest.approx(
         0.005 + 10 / 255 + 100 / 255**2, abs=1e-5
     )

@@ -36,7 +36,7 @@ def test_without_exact_weights_what_is_read_is_about_right_and_says_so(path, tmp
     wanted = trace.look().weights.astype(np.float32)
     bound = np.sqrt(wanted) / 255 + 1 / 510**2 + wanted * 2.0**-10
     assert (np.abs(look.weights.astype(np.float32) - wanted) <= bound).all()
-    assert look.source == "about: stored in 8 bits; given"
+    assert look.source == "eight_bits; given"
     again = tmp_path / "again.safetensors"
     save(load(path), again, exact=False)
     assert load(again).look().source == look.source

@@ -13,7 +13,7 @@ from regard.viewer.axes import Audio, Image, Index, Series, Text
 from regard.viewer.file import load, save
 from regard.viewer.file.check import check
 from regard.viewer.file.faults import TraceError
-from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Look, Node, Trace
+from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Links, Look, Node, Trace
 
 rng = np.random.default_rng(0)
 
@@ -71,7 +71,14 @@ def whole():
         "cross",
         rows(2, 2, 3, dtype=np.float16),
     )
-    first = Example(axes, looks, (Choice(0, "汤姆", -0.25, (("汤姆", -0.25), ("汤", -2.0))),), beams, "one")
+    first = Example(
+        axes,
+        looks,
+        (Choice(0, "汤姆", -0.25, (("汤姆", -0.25), ("汤", -2.0))),),
+        beams,
+        "one",
+        Links("target", "source", ((0, 0),), ((1, 2), (1, 0))),
+    )
     graph = Graph(
         (
             Node("m", "model"),

@@ -35,7 +35,8 @@ def test_curves_and_numbers_are_what_a_page_takes():
     }  # fmt: skip
     assert all(curve.dtype == np.float32 for curve in found.curves.values())
     assert found.numbers["diagonality"][1] == 1
-    assert set(found.numbers) == {"entropy", "sink", "distance", "diagonality"}
+    assert set(found.numbers) == {"entropy", "sink", "distance", "diagonality", "alignment"}
+    assert found.numbers["alignment"] == [None, None]
 
 
 def test_only_recorded_rows_count_for_the_baseline_and_the_others_are_unknown():

@@ -12,7 +12,7 @@ from regard.viewer.axes import Audio, Image, Index, Series, Text
 from regard.viewer.page.licences import LICENCES
 from regard.viewer.page.pack import Pack
 from regard.viewer.page.payload import axis, beams, graph, payload
-from regard.viewer.trace import Beams, Edge, Example, Graph, Look, Node, Trace
+from regard.viewer.trace import Beams, Edge, Example, Frame, Graph, Links, Look, Node, Trace
 
 from ..invented import translation
 from .opened import opened, told
@@ -183,3 +183,13 @@ def test_a_served_page_does_not_wait_for_the_thumbnails_of_a_large_trace(monkeyp
         monkeypatch.setattr("regard.viewer.page.payload.READY", ready)
         _, run = told(translation(), None, tiles="tile")
         assert [each["thumbnails"] is not None for each in run["examples"][0]["attentions"]] == [there] * 6
+
+
+def test_heads_have_an_alignment_error_where_people_made_links_and_at_every_moment_of_training():
+    heads = np.stack([np.eye(2), np.eye(2)[::-1]]).astype(np.float32)
+    axes, film = {"t": Index(2), "s": Index(2)}, (Frame(0, None, {"cross": heads[::-1].copy()}),)
+    looks = (Look("own", "s", "s", heads), Look("cross", "t", "s", heads))
+    example = Example(axes, looks, gold=Links("t", "s", ((0, 0), (1, 1))))
+    _, run = told(Trace("t", (example,), training=film))
+    assert [each["summary"]["alignment"] for each in run["examples"][0]["attentions"]] == [[None, None], [0, 1]]
+    assert run["training"][0]["summary"]["cross"]["alignment"] == [1, 0]

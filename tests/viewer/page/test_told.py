@@ -13,7 +13,7 @@ def test_three_lines_say_what_it_is_what_was_found_and_how_it_was_recorded():
     assert told([trace]).split("\n") == [
         "run: 1 example, 1 attention",
         "decoder.cross: '汤姆' reads mostly 'Tom', 0.90",
-        "decoder.cross: reference",
+        "decoder.cross: reference, which forms its weights",
     ]
 
 

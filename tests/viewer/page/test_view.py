@@ -30,7 +30,8 @@ def test_a_notebook_gets_the_page_in_a_sandbox_over_a_picture_and_text():
     assert set(bundle) == {"text/plain", "text/html", "image/png"}
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     frame = re.search(
-        r'<iframe title="attention" sandbox="allow-scripts allow-downloads" srcdoc="([^"]*)"', bundle["text/html"]
+        r'<iframe class="regard-view" title="attention" sandbox="allow-scripts allow-downloads" srcdoc="([^"]*)"',
+        bundle["text/html"],
     )
     assert html.unescape(frame[1]) == shown.html(viewing.INLINE)
     assert bundle["text/html"].index("<img") < bundle["text/html"].index("<iframe")

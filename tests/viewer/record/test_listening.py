@@ -22,8 +22,8 @@ def test_statistics_leave_the_fused_kernel_running_and_equal_those_of_the_weight
 
     whole, fused = run(), run(statistics=True)
     for one, other in zip(whole, fused, strict=True):
-        assert one.looks[0].source == "reference, since the fused kernel sdpa keeps no weights"
-        assert other.looks[0].source == "fused kernel sdpa, statistics from its own pass"
+        assert one.looks[0].source == "instead:sdpa"
+        assert other.looks[0].source == "measured:sdpa"
         assert other.looks[0].weights is None
         for name, values in one.looks[0].statistics.items():
             np.testing.assert_allclose(other.looks[0].statistics[name], values, atol=1e-5, err_msg=name)
@@ -42,7 +42,7 @@ def test_chosen_rows_are_recomputed_and_equal_those_of_all_weights():
 
     whole, some = run(), run(rows=(0, 5, 9, 40))
     assert some.rows == (0, 5, 9)
-    assert some.source.endswith("rows recomputed in float32 from recorded queries and keys")
+    assert some.source.endswith("; rows:float32")
     np.testing.assert_allclose(some.weights, whole.weights[:, [0, 5, 9]], atol=1e-3)
 
 

@@ -36,7 +36,7 @@ def test_the_places_of_a_feature_map_are_a_picture_and_channels_are_numbers():
     assert (look.query, look.key) == ("place", "place")
     assert isinstance(axes["place"], Image)
     assert axes["place"].grid == (3, 5)
-    assert look.source == "reference, asked once more, since the way it ran keeps no weights"
+    assert look.source == "again"
     gate = visual.Channel(16)
     with regard.record(gate) as rec:
         gate(torch.randn(1, 16, 3, 5))

@@ -4,6 +4,7 @@ from torch import nn
 import regard
 from regard.attention import Attention, MultiHead
 from regard.viewer.file.check import check
+from regard.viewer.record.places import half
 
 
 class Blocks(nn.Module):
@@ -32,3 +33,19 @@ def test_any_module_with_our_attentions_is_recorded_and_its_axes_are_named_after
         ("blocks.1", "blocks (3)", "blocks (3)", 0),
         ("read", "read queries", "read keys", 0),
     ]
+
+
+class Pair(nn.Module):
+    """Two halves."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(1, 1), nn.Linear(1, 1)
+
+
+def test_a_half_is_found_also_where_a_model_holds_several_pairs():
+    model = nn.ModuleDict({"0": Pair(), "1": Pair(), "decoder": nn.Identity()})
+    assert half(Pair(), "encoder.0.self") == "encoder"
+    assert half(model, "1.decoder.0.cross") == "decoder"
+    assert half(model, "decoder.cross") is None
+    assert half(model, "1.other") is None

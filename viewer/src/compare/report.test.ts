@@ -66,7 +66,7 @@ describe("what is said of two runs", () => {
 });
 
 describe("statistics of two runs", () => {
-  const summary = (...entropy: number[]): Summary => ({ entropy, sink: entropy.map(() => 0.1), distance: [], diagonality: [] });
+  const summary = (...entropy: number[]): Summary => ({ entropy, sink: entropy.map(() => 0.1), distance: [], diagonality: [], alignment: [] });
   const [a, b] = [{ heads: 2, summary: summary(1, 3) }, { heads: 3, summary: summary(1.5, 1, 2) }] as Attention[];
 
   it("are set head against head, and what one run lacks is null", () => {

@@ -1,7 +1,7 @@
 // The statistics of every head in A, in B, and their difference.
 
 import type { JSX } from "preact";
-import { nameOf, shown, STATISTICS } from "../heads/statistics";
+import { nameOf, shown, statistics } from "../heads/statistics";
 import type { Attention } from "../payload";
 import { say } from "../strings";
 import { difference, largest, pairs, type Pair } from "./report";
@@ -10,12 +10,13 @@ import { difference, largest, pairs, type Pair } from "./report";
 const MOST = 64;
 
 export function DifferenceTable({ a, b }: { a: Attention; b: Attention }): JSX.Element {
-  const all = pairs(a, b, STATISTICS);
+  const told = statistics([a, b]);
+  const all = pairs(a, b, told);
   const most = largest(all);
   const heads = Math.max(a.heads, b.heads);
   return (
     <>
-      {most && <p>{told(most)}</p>}
+      {most && <p>{differing(most)}</p>}
       <div class="compare-scroll" tabIndex={0} role="region" aria-label={say("compareTable")}>
         <table>
           <caption>{say("compareTable")}</caption>
@@ -24,13 +25,13 @@ export function DifferenceTable({ a, b }: { a: Attention; b: Attention }): JSX.E
               <th rowSpan={2} scope="col">
                 {say("compareHead")}
               </th>
-              {STATISTICS.map((each) => (
+              {told.map((each) => (
                 <th key={each} colSpan={3} scope="colgroup">
                   {nameOf(each)}
                 </th>
               ))}
             </tr>
-            <tr>{STATISTICS.map((each) => ["compareA", "compareB", "compareDifference"].map((name) => <Head key={`${each} ${name}`} name={name as "compareA"} />))}</tr>
+            <tr>{told.map((each) => ["compareA", "compareB", "compareDifference"].map((name) => <Head key={`${each} ${name}`} name={name as "compareA"} />))}</tr>
           </thead>
           <tbody>
             {Array.from({ length: Math.min(MOST, heads) }, (_, head) => (
@@ -60,7 +61,7 @@ function signed(value: number, always: boolean): string {
   return always && value > 0 ? `+${shown(value)}` : shown(value).replace("-", "−");
 }
 
-function told(pair: Pair): string {
+function differing(pair: Pair): string {
   const head = say("headsHead", { head: pair.head });
   return say("compareLargest", { statistic: nameOf(pair.statistic), head, a: shown(pair.a), b: shown(pair.b) });
 }

@@ -11,7 +11,7 @@ import { hasPicture } from "./loaded";
 import { select } from "./multiples";
 import { moved, type Arranged, type Cell } from "./order";
 import { isPinned, toggle } from "./pins";
-import { headSentence, nameOf, numberOf, STATISTICS } from "./statistics";
+import { headSentence, nameOf, numberOf, statistics } from "./statistics";
 import { paintHeads, type Surface } from "./surface";
 import { inSight, MARGIN, reveal, useWindow, type Given } from "./window";
 
@@ -174,7 +174,7 @@ function GridCell({ cell, size, tab }: { cell: Cell; size: number; tab: boolean 
 
 /** "layer 3, head 7, entropy 1.2": the statistic in sight, or all of them under a picture. */
 function cellLabel(cell: Cell): string {
-  const shown = headsView.value === "pictures" ? STATISTICS : [headsView.value];
+  const shown = headsView.value === "pictures" ? statistics() : [headsView.value];
   const marks = [!cell.passes && say("headsLeftOut"), isPinned({ attention: cell.attention.id, head: cell.head }) && say("headsPinnedMark")];
   return [headSentence(cell.attention, cell.head, shown), ...marks].filter(Boolean).join(say("headsComma"));
 }

@@ -3,6 +3,7 @@
 import { useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
+import { Button } from "../button";
 import type { Attention } from "../payload";
 import { attention, currentExample, head, lit, pinned, query, transposed, type Head } from "../store";
 import { say } from "../strings";
@@ -23,9 +24,7 @@ export function Multiples(): JSX.Element | null {
     <div class="heads-pins" role="group" aria-label={say("headsPins")}>
       <p class="heads-line">
         {say("headsPins")}. {say("headsPinScale", { most: shown(onOneScale().most) })}{" "}
-        <button type="button" onClick={() => (pinned.value = [])}>
-          {say("headsUnpinAll")}
-        </button>
+        <Button of="heads.unpin" />
       </p>
       <ul ref={list}>
         {pins.map((pin) => (

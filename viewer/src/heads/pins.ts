@@ -9,6 +9,7 @@ import { peak, rescale, type Picture } from "./picture";
 export const MOST_PINS = 12;
 
 action({ id: "heads.pin", keys: ["P"], label: "headsPinAction", run: pinSelected });
+action({ id: "heads.unpin", keys: ["U"], label: "headsUnpinAll", run: () => (pinned.value = []) });
 
 function pinSelected(): void {
   if (current.value) toggle({ attention: current.value.id, head: head.value });

@@ -1,24 +1,31 @@
 // One number of each kind for every head, and what a head is called.
 
 import type { Attention, Summary } from "../payload";
-import { frame, run, type Head } from "../store";
+import { frame, layers, run, type Head } from "../store";
 import { say, type Sentence } from "../strings";
 
 export type Statistic = keyof Summary;
 
-export const STATISTICS: readonly Statistic[] = ["entropy", "sink", "distance", "diagonality"];
+const ALWAYS: readonly Statistic[] = ["entropy", "sink", "distance", "diagonality"];
+
+/** What heads are measured by: the alignment error only where somebody said what should have been linked. */
+export function statistics(of: readonly Attention[] = layers.value): readonly Statistic[] {
+  return of.some((each) => average(each.summary.alignment) !== null) ? [...ALWAYS, "alignment"] : ALWAYS;
+}
 
 const NAMES: Record<Statistic, Sentence> = {
   entropy: "headsEntropy",
   sink: "headsSink",
   distance: "headsDistance",
   diagonality: "headsDiagonality",
+  alignment: "headsAlignment",
 };
 const MEANINGS: Record<Statistic, Sentence> = {
   entropy: "headsEntropyMeans",
   sink: "headsSinkMeans",
   distance: "headsDistanceMeans",
   diagonality: "headsDiagonalityMeans",
+  alignment: "headsAlignmentMeans",
 };
 
 export function nameOf(statistic: Statistic): string {
@@ -58,8 +65,8 @@ export function headName(attention: Attention, head: Head): string {
 }
 
 /** "layer 3, head 7, entropy 1.2, sink 0.1": the name and all that is known of a head. */
-export function headSentence(attention: Attention, head: Head, statistics: readonly Statistic[] = STATISTICS): string {
-  const known = statistics.map((each) => ({ each, value: numberOf(attention, head, each) })).filter(({ value }) => value !== null);
+export function headSentence(attention: Attention, head: Head, told: readonly Statistic[] = statistics()): string {
+  const known = told.map((each) => ({ each, value: numberOf(attention, head, each) })).filter(({ value }) => value !== null);
   const numbers = known.map(({ each, value }) => say("headsNumber", { statistic: nameOf(each), value: shown(value) }));
   return [headName(attention, head), ...numbers].join(say("headsComma"));
 }

@@ -5,6 +5,7 @@ import { say } from "../strings";
 import type { Attention, Omitted } from "../payload";
 import type { Grid } from "../grid";
 import { bytes, percent } from "./number";
+import { sourceTold } from "./source";
 
 /** Lines of the list of what is missing; a page over its budget can miss a thousand heads. */
 const LISTED = 40;
@@ -16,7 +17,7 @@ export function About({ grid }: { grid: Grid | null }) {
     <div class="link-about">
       <p>
         <bdi class="link-name">{shown.id}</bdi> <span class="quiet">{say("linkSize", sizes(shown))}</span>{" "}
-        <span class="quiet">{say("linkSource", { source: shown.source })}</span>
+        <span class="quiet">{say("linkSource", { source: sourceTold(shown.source) })}</span>
       </p>
       {missing(shown, grid).map((sentence) => (
         <p key={sentence} class="link-missing">

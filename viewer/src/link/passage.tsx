@@ -1,6 +1,7 @@
 // A sequence as it is read: tokens in their text, coloured by what is chosen on the other side. Long ones go by pages.
 
 import type { Signal } from "@preact/signals";
+import { lettered } from "../compare/names";
 import type { Grid } from "../grid";
 import { detail, labels, languageTag } from "../labels";
 import type { Axis } from "../payload";
@@ -125,11 +126,14 @@ function Pages({ first, end, count, chosen }: { first: number; end: number; coun
 export function Legend({ grid }: { grid: Grid }) {
   const low = grid.signed ? -grid.scale : 0;
   const stops = Array.from({ length: 17 }, (_, at) => painted(colour(grid, low + ((grid.scale - low) * at) / 16)));
+  const { a, b } = lettered();
   return (
     <p class="tokens-legend quiet">
+      {grid.signed && <span>{say("compareReadsMore", { run: b })}</span>}
       <span>{written(low)}</span>
       <span class="tokens-bar" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops.join(", ")})` }} />
       <span>{written(grid.scale)}</span>
+      {grid.signed && <span>{say("compareReadsMore", { run: a })}</span>}
     </p>
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useReducer } from "preact/hooks";
 import { allowed, grid } from "../cells";
 import type { Grid } from "../grid";
 import { special } from "../labels";
+import type { Attention, Axis } from "../payload";
 import { compare, current, hideSpecial, key, keyAxis, other, quantity, query, queryAxis } from "../store";
 
 export interface Cell {
@@ -37,6 +38,28 @@ export function useArrivals(of: Grid | null): number {
   const [count, come] = useReducer<number, void>((before) => before + 1, 0);
   useEffect(() => of?.changed(() => come()), [of]);
   return count;
+}
+
+/** A matrix and what is read in it: the row of a query, the column of a key, each null where none is chosen. */
+export interface Reading {
+  grid: Grid;
+  queries: Axis;
+  keys: Axis;
+  shown: Attention;
+  query: number | null;
+  row: Line | null;
+  key: number | null;
+  column: Line | null;
+}
+
+/** What is read in the matrix in sight; null while it is on its way, or where the page holds too little of it. */
+export function useReading(): Reading | null {
+  const found = useGrid();
+  const [queries, keys, shown] = [queryAxis.value, keyAxis.value, current.value];
+  if (!found || !queries || !keys || !shown || found.extent === "thumbnail" || found.extent === "nothing") return null;
+  const [read, place] = [readingQuery(), readingKey()];
+  const [row, column] = [read === null ? null : rowLine(found, read), place === null ? null : columnLine(found, place)];
+  return { grid: found, queries, keys, shown, query: read, row, key: place, column };
 }
 
 /** The query that is read from: the chosen one, and the first that was recorded where nothing is chosen at all. */

@@ -1,24 +1,23 @@
 // What stands in place of a view that has nothing to draw, and why.
 
-import { trouble } from "../cells";
-import type { Grid } from "../grid";
+import { grid, trouble } from "../cells";
 import { current } from "../store";
 import { say } from "../strings";
 
-export function Waiting({ grid }: { grid: Grid | null }) {
+export function Waiting() {
   return (
     <p class="link-waiting" role="status">
-      {reason(grid)}
+      {reason()}
     </p>
   );
 }
 
-function reason(grid: Grid | null): string {
-  const shown = current.value;
+function reason(): string {
+  const [shown, extent] = [current.value, grid.value?.extent];
   if (!shown) return say("linkNoAttention");
   if (trouble.value) return trouble.value;
   if (!shown.recorded) return say("linkUnrecorded");
-  if (grid?.extent === "thumbnail") return say("linkThumbnail");
-  if (grid?.extent === "nothing") return say("linkNothing");
+  if (extent === "thumbnail") return say("linkThumbnail");
+  if (extent === "nothing") return say("linkNothing");
   return say("linkWaiting");
 }

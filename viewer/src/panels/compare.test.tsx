@@ -3,6 +3,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { actions } from "../actions";
+import { lettered } from "../compare/names";
 import * as store from "../store";
 import { invent } from "../testing/invent";
 import { Compare } from "./compare";
@@ -103,12 +104,34 @@ it("a name that looks like a tag is shown and never run", () => {
   expect(page.querySelector(".compare-b")!.textContent).toContain("<img");
 });
 
-it("two runs of one name are told apart by their files", () => {
+it("keys show the line first and then move it, as far as the edges", () => {
+  show(1);
+  press("swipe.left");
+  expect(store.compare.value).toBe("a");
+  show(2);
+  press("swipe.left");
+  expect([store.compare.value, store.swipe.value]).toEqual(["swipe", 0.5]);
+  press("swipe.left");
+  expect([store.swipe.value, page.querySelector("input")!.value]).toEqual([0.45, "45"]);
+  for (let round = 0; round < 20; round += 1) press("swipe.right");
+  expect(store.swipe.value).toBe(1);
+});
+
+it("A and B are called by their letters and their names", () => {
+  show(2);
+  expect(lettered()).toEqual({ a: "A (\u2068bahdanau.step 4000\u2069)", b: "B (\u2068luong.step 4000\u2069)" });
+  store.payload.value.runs[1]!.name = "";
+  expect(lettered().b).toBe("B");
+});
+
+it("heads are also compared by their alignment error, where either run has gold links", () => {
   const payload = invent({ runs: 2 });
-  payload.runs.forEach((run) => (run.name = "same"));
+  payload.runs[1]!.examples[0]!.attentions.forEach((each) => (each.summary.alignment = each.summary.alignment.map(() => 0.25)));
   store.payload.value = payload;
+  store.attention.value = "decoder.1.cross";
   act(() => render(<Compare />, page));
-  expect(page.querySelector(".compare-name")!.textContent).toBe("bahdanau.attn.safetensors");
+  const last = [...page.querySelectorAll("tbody tr")[0]!.querySelectorAll("td")].slice(-3);
+  expect(last.map((cell) => cell.textContent)).toEqual(["–", "0.25", "–"]);
 });
 
 it("Escape closes the report and nothing else", () => {

@@ -2,9 +2,10 @@
 
 import type { JSX } from "preact";
 import { action } from "../actions";
+import { names } from "../compare/names";
 import { report } from "../compare/report";
 import { DifferenceTable } from "../compare/table";
-import type { Attention, Run } from "../payload";
+import type { Attention } from "../payload";
 import { chosen, attention, compare, example, head, other, payload, swipe, type Compare as Mode } from "../store";
 import { say, type Sentence } from "../strings";
 import "../styles/compare.css";
@@ -16,7 +17,12 @@ const MODES: readonly { mode: Mode; name: Sentence }[] = [
   { mode: "swipe", name: "compareSwipe" },
 ];
 
+/** How far a key moves the line, as a share of the width. */
+const STEP = 0.05;
+
 action({ id: "compare", keys: ["c"], label: "compareAction", run: next });
+action({ id: "swipe.left", keys: ["j"], label: "compareLineLeft", run: () => moveLine(-STEP) });
+action({ id: "swipe.right", keys: ["J"], label: "compareLineRight", run: () => moveLine(STEP) });
 
 /** The next way to compare; with one run there is nothing to compare with. */
 export function next(): void {
@@ -25,10 +31,16 @@ export function next(): void {
   compare.value = MODES[(at + 1) % MODES.length]!.mode;
 }
 
+/** Move the line; the first press only shows it, where something else is in sight. */
+function moveLine(by: number): void {
+  if (payload.value.runs.length < 2) return;
+  if (compare.value === "swipe") swipe.value = Math.min(1, Math.max(0, Math.round((swipe.value + by) * 100) / 100));
+  else compare.value = "swipe";
+}
+
 export function Compare(): JSX.Element | null {
-  const [a, b] = payload.value.runs;
-  if (!a || !b) return null;
-  const name = named(a, b);
+  if (payload.value.runs.length < 2) return null;
+  const name = names();
   return (
     <div class="compare" role="group" aria-label={`${say("compareTitle")} (c)`}>
       {MODES.map(({ mode, name: word }) => (
@@ -56,11 +68,6 @@ export function Compare(): JSX.Element | null {
   );
 }
 
-/** Runs by name, or by file where two files have the same. */
-function named(a: Run, b: Run): { a: string; b: string } {
-  return a.name === b.name && a.file && b.file ? { a: a.file, b: b.file } : { a: a.name, b: b.name };
-}
-
 /** Escape closes what lies over the page, and does nothing else then. */
 function closed(event: KeyboardEvent): void {
   const details = event.currentTarget as HTMLDetailsElement;
@@ -81,7 +88,7 @@ function Line(): JSX.Element {
   const share = Math.round(swipe.value * 100);
   return (
     <label class="compare-line">
-      {say("compareLineLabel")}
+      {say("withKey", { label: say("compareLineLabel"), key: "j J" })}
       <input
         type="range"
         min={0}
@@ -89,6 +96,7 @@ function Line(): JSX.Element {
         step={1}
         value={share}
         aria-valuetext={say("compareLine", { share })}
+        aria-keyshortcuts="j J"
         onInput={(event) => (swipe.value = event.currentTarget.valueAsNumber / 100)}
       />
     </label>

@@ -103,6 +103,53 @@ it("a filter says how many heads pass and makes the others faint", () => {
   expect(page.querySelector(".faint")!.getAttribute("aria-label")).toContain("left out by the filter");
 });
 
+it("keys go through the filters, move the bound within the heads there are, and come back to all", () => {
+  run("heads.raise");
+  expect(store.headsFilter.value).toBeNull();
+  run("heads.filter");
+  const values = store.layers.value.flatMap((each) => each.summary.entropy as number[]);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  expect(store.headsFilter.value).toEqual({ statistic: "entropy", bound: "least", value: (low + high) / 2 });
+  run("heads.raise");
+  expect(store.headsFilter.value!.value).toBeCloseTo((low + high) / 2 + (high - low) / 20);
+  for (let round = 0; round < 20; round += 1) run("heads.raise");
+  expect(store.headsFilter.value!.value).toBeCloseTo(high);
+  for (let round = 0; round < 30; round += 1) run("heads.lower");
+  expect(store.headsFilter.value!.value).toBeCloseTo(low);
+  for (let round = 0; round < 7; round += 1) run("heads.filter");
+  expect(store.headsFilter.value).toMatchObject({ statistic: "diagonality", bound: "most" });
+  run("heads.filter");
+  expect(store.headsFilter.value).toBeNull();
+});
+
+it("heads are measured against gold links where there are some, and sorted by their error", () => {
+  const errors: Record<string, number[]> = { "decoder.0.cross": [0.5, 1, 0.75, 0.25], "decoder.1.cross": [0.6, 0, 0.3, 0.9] };
+  const payload = invent();
+  payload.runs[0]!.examples[0]!.attentions.forEach((each) => (each.summary.alignment = errors[each.id] ?? each.summary.alignment));
+  act(() => void ([store.payload.value, store.headsView.value] = [payload, "alignment"]));
+  act(() => void (store.headsOrder.value = { statistic: "alignment", rising: true }));
+  expect(cells()[0]!.getAttribute("aria-label")).toBe("layer 1, head 1, alignment error 0");
+  expect(cells().at(-1)!.getAttribute("aria-label")).toBe("layer 0, head 1, alignment error 1");
+  expect(page.textContent).toContain("alignment error rate (AER)");
+  const offered = [...page.querySelectorAll("select")[0]!.options].map((each) => each.value);
+  expect(offered).toEqual(["pictures", "entropy", "sink", "distance", "diagonality", "alignment"]);
+});
+
+it("without gold links no alignment error is offered, and one that a link asks for is said to be unknown", () => {
+  const offered = () => [...page.querySelectorAll("select")[0]!.options].map((each) => each.value);
+  expect(offered()).not.toContain("alignment");
+  act(() => void (store.headsView.value = "alignment"));
+  expect(offered()).toContain("alignment");
+  expect(page.textContent).toContain("their alignment error was not recorded");
+});
+
+it("a key unpins all heads", () => {
+  run("heads.pin");
+  expect(store.pinned.value).toHaveLength(1);
+  run("heads.unpin");
+  expect(store.pinned.value).toEqual([]);
+});
+
 it("a filter chosen from the list starts in the middle", () => {
   const select = page.querySelectorAll("select")[2]!;
   select.value = "sink least";

@@ -4,6 +4,7 @@ import { useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "../button";
 import { allowed, grid, trouble } from "../cells";
+import { lettered } from "../compare/names";
 import { css, LOWEST, place, table, TWO_SIDED } from "../palette";
 import { hides } from "../heatmap/hidden";
 import { curves, laid, painted, Painter } from "../heatmap/painter";
@@ -24,7 +25,7 @@ import "../styles/heatmap.css";
 export function Heatmap() {
   const matrix = useGrid();
   // Until another matrix is unpacked the one before it stays, so that going through layers does not flicker.
-  if (!store.current.value?.recorded || trouble.value || matrix?.extent === "nothing") return <Waiting grid={matrix} />;
+  if (!store.current.value?.recorded || trouble.value || matrix?.extent === "nothing") return <Waiting />;
   return (
     <div class="heatmap">
       <AxisNames />
@@ -210,14 +211,18 @@ function Legend() {
   });
   const [first, last] = ends(matrix.signed, matrix.scale);
   const middle = matrix.signed ? null : marks(matrix.scale);
+  const { a, b } = lettered();
+  const [less, more] = matrix.signed ? [b, a].map((run) => say("compareReadsMore", { run })) : [];
   return (
     <span class="heat-legend">
+      {less && <span class="heat-side">{less}</span>}
       <span>{first}</span>
       <span class="heat-ramp">
         <canvas ref={ref} width={256} height={1} role="img" aria-label={say("heatmapColours", { first, last })} />
         {middle !== null && <span class="heat-mark">{middle}</span>}
       </span>
       <span>{last}</span>
+      {more && <span class="heat-side">{more}</span>}
     </span>
   );
 }

@@ -4,15 +4,16 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Signal } from "@preact/signals";
+import { lettered } from "../compare/names";
 import type { Grid } from "../grid";
 import { detail, languageTag } from "../labels";
 import { brief, called, readBy, reads } from "../link/finding";
 import { written } from "../link/number";
-import { columnLine, differs, readingKey, readingQuery, rowLine, scores, useArrivals, useGrid } from "../link/reading";
+import { differs, type Reading, readingKey, readingQuery, scores, useArrivals, useReading } from "../link/reading";
 import { toggle, useRoving } from "../link/roving";
 import { inSight, middle, type Strand, strands } from "../link/strands";
 import type { Axis } from "../payload";
-import { current, hideSpecial, key, keyAxis, quantity, query, queryAxis, scale, top, transposed } from "../store";
+import { hideSpecial, key, keyAxis, quantity, query, queryAxis, scale, top, transposed } from "../store";
 import { say } from "../strings";
 import { Waiting } from "../link/waiting";
 import "../styles/lines.css";
@@ -26,10 +27,10 @@ const LONGEST = 200;
 const UNMEASURED = 480;
 
 export function Lines() {
-  const grid = useGrid();
-  const [queries, keys, shown] = [queryAxis.value, keyAxis.value, current.value];
-  if (!grid || !queries || !keys || !shown || grid.extent === "thumbnail" || grid.extent === "nothing") return <Waiting grid={grid} />;
-  const finding = findingOf(grid, queries, keys);
+  const found = useReading();
+  if (!found) return <Waiting />;
+  const { grid, queries, keys, shown } = found;
+  const finding = findingOf(found);
   return (
     <div class={transposed.value ? "lines across" : "lines"}>
       <p class="quiet">{legend()}</p>
@@ -40,15 +41,14 @@ export function Lines() {
 }
 
 /** What the chosen query reads, or who reads the chosen key. */
-function findingOf(grid: Grid, queries: Axis, keys: Axis): string {
-  const [read, place] = [readingQuery(), readingKey()];
-  if (read !== null) return reads(queries, read, keys, rowLine(grid, read));
-  return place === null ? "" : readBy(keys, place, queries, columnLine(grid, place));
+function findingOf({ queries, keys, query: read, row, key: place, column }: Reading): string {
+  if (read !== null && row) return reads(queries, read, keys, row);
+  return place === null || !column ? "" : readBy(keys, place, queries, column);
 }
 
 function legend(): string {
   const count = top.value;
-  return say(differs() ? "linesSigned" : scores() ? "linesScores" : "linesLegend", { count });
+  return say(differs() ? "linesSigned" : scores() ? "linesScores" : "linesLegend", { count, ...lettered() });
 }
 
 interface Props {

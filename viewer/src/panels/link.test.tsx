@@ -12,8 +12,6 @@ import { link } from "../strings/link";
 import { invent } from "../testing/invent";
 import { Link } from "./link";
 
-vi.mock("./heatmap", () => ({ Heatmap: () => null }));
-
 const root = document.createElement("div");
 
 async function shown(id = "decoder.1.cross"): Promise<void> {
@@ -23,6 +21,7 @@ async function shown(id = "decoder.1.cross"): Promise<void> {
 }
 
 beforeEach(() => {
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockReturnValue(null);
   document.body.append(root);
   window.addEventListener("keydown", pressed);
   payload.value = invent();

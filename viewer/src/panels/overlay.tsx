@@ -5,25 +5,21 @@ import type { Grid } from "../grid";
 import { detail } from "../labels";
 import { brief, readBy, reads } from "../link/finding";
 import { Passage } from "../link/passage";
-import { columnLine, type Line, readingKey, readingQuery, rowLine, useGrid } from "../link/reading";
+import { type Line, useReading } from "../link/reading";
 import { Waiting } from "../link/waiting";
 import { AudioOverlay } from "../overlay/audio";
 import { ImageOverlay } from "../overlay/image";
 import { SeriesOverlay } from "../overlay/series";
 import type { Axis } from "../payload";
-import { current, key, keyAxis, query, queryAxis } from "../store";
+import { key, query } from "../store";
 import { say } from "../strings";
 import "../styles/overlay.css";
 import "../styles/tokens.css";
 
 export function Overlay() {
-  const grid = useGrid();
-  const [queries, keys, shown] = [queryAxis.value, keyAxis.value, current.value];
-  if (!grid || !queries || !keys || !shown || grid.extent === "thumbnail" || grid.extent === "nothing") return <Waiting grid={grid} />;
-  const read = readingQuery();
-  const row = read === null ? null : rowLine(grid, read);
-  const place = readingKey();
-  const column = place === null ? null : columnLine(grid, place);
+  const found = useReading();
+  if (!found) return <Waiting />;
+  const { grid, queries, keys, shown, query: read, row, key: place, column } = found;
   const reading = read !== null && row ? reads(queries, read, keys, row) : say("tokensPlain", { side: say("tokensQuerySide") });
   const readers = place !== null && column ? readBy(keys, place, queries, column) : say("tokensPlain", { side: say("tokensKeySide") });
   return (

@@ -2,8 +2,9 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { actions } from "../actions";
 import { grid } from "../cells";
-import { attention, compare, example, head, hideSpecial, key, payload, quantity, query, tableOrder, top } from "../store";
+import { attention, compare, example, head, hideSpecial, key, payload, quantity, query, tableOrder, top, view } from "../store";
 import { invent } from "../testing/invent";
 import { page, pageSize, pageStart } from "../link/rows";
 import { DenseGrid } from "../grids/dense";
@@ -44,6 +45,23 @@ test("with as many keys as there are, the table is the matrix", async () => {
   expect(cells().length).toBe(7 * 9);
   expect(new Set(cells().map(([row, column]) => `${row} ${column}`)).size).toBe(63);
   for (const [row, column, value] of cells()) expect(value).toBe(matrix.value(row, column)!.value);
+});
+
+test("keys sort by the next column, first the way that is asked for most, and the other way round", async () => {
+  const run = (id: string) => act(() => actions().find((each) => each.id === id)!.run());
+  await shown("decoder.1.cross");
+  view.value = "heatmap";
+  await run("table.sort");
+  expect(tableOrder.value.column).toBe("place");
+  view.value = "table";
+  const seen: string[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    await run("table.sort");
+    seen.push(`${tableOrder.value.column} ${root.querySelector("th[aria-sort]:not([aria-sort=none])")!.getAttribute("aria-sort")}`);
+  }
+  expect(seen).toEqual(["label ascending", "largest descending", "shown descending", "place ascending"]);
+  await run("table.turn");
+  expect(tableOrder.value).toEqual({ column: "place", falling: true });
 });
 
 test("turned page by page, the table has every query once", async () => {

@@ -2,26 +2,37 @@
 // is the whole answer, so it leaves nothing out: every query is on some page, and "strongest" goes up to all keys.
 
 import { useMemo } from "preact/hooks";
+import { action } from "../actions";
 import type { Grid } from "../grid";
 import { languageTag } from "../labels";
 import { called, pair, quoted } from "../link/finding";
 import { written } from "../link/number";
-import { differs, type Peak, useArrivals, useGrid } from "../link/reading";
+import { differs, type Peak, useArrivals, useReading } from "../link/reading";
 import { toggle } from "../link/roving";
 import { ordered, type Page, page, pageSize, pageStart, type Row, shownSum } from "../link/rows";
 import { Waiting } from "../link/waiting";
 import type { Axis } from "../payload";
-import { current, hideSpecial, key, keyAxis, quantity, query, queryAxis, type TableOrder, tableOrder, top } from "../store";
+import { hideSpecial, key, quantity, query, type TableOrder, tableOrder, top, view } from "../store";
 import { type Sentence, say } from "../strings";
 import "../styles/table.css";
 
+/** What the table is sorted by, in the order of its columns. */
+const COLUMNS: readonly TableOrder["column"][] = ["place", "label", "largest", "shown"];
+
+action({ id: "table.sort", keys: ["q"], label: "tableNextSort", run: () => sort(COLUMNS[(COLUMNS.indexOf(tableOrder.value.column) + 1) % COLUMNS.length]!) });
+action({ id: "table.turn", keys: ["Q"], label: "tableTurnSort", run: () => sort(tableOrder.value.column) });
+
+/** Sort the table in sight by a column, or the other way round by the same. */
+function sort(column: TableOrder["column"]): void {
+  if (view.value !== "table") return;
+  const { column: by, falling } = tableOrder.value;
+  // Weights are first asked for from the largest down, words and places from the beginning on.
+  tableOrder.value = { column, falling: by === column ? !falling : column === "largest" || column === "shown" };
+}
+
 export function TableView() {
-  const grid = useGrid();
-  const [queries, keys] = [queryAxis.value, keyAxis.value];
-  if (!grid || !queries || !keys || !current.value || grid.extent === "thumbnail" || grid.extent === "nothing") {
-    return <Waiting grid={grid} />;
-  }
-  return <Sheet grid={grid} queries={queries} keys={keys} />;
+  const found = useReading();
+  return found ? <Sheet grid={found.grid} queries={found.queries} keys={found.keys} /> : <Waiting />;
 }
 
 interface SheetProps {
@@ -86,12 +97,9 @@ function Heading({ column, words, blanks }: { column: TableOrder["column"]; word
   const { column: by, falling } = tableOrder.value;
   const sorted = by === column ? (falling ? "descending" : "ascending") : "none";
   const told = say(words, blanks);
-  // Weights are first asked for from the largest down, words and places from the beginning on.
-  const first = column === "largest" || column === "shown";
-  const sort = () => (tableOrder.value = { column, falling: by === column ? !falling : first });
   return (
     <th scope="col" aria-sort={sorted}>
-      <button type="button" title={say("tableSort", { column: told })} onClick={sort}>
+      <button type="button" title={say("withKey", { label: say("tableSort", { column: told }), key: "q Q" })} onClick={() => sort(column)}>
         {told}
         <span aria-hidden="true">{sorted === "none" ? " ↕" : falling ? " ↓" : " ↑"}</span>
       </button>

@@ -3,20 +3,16 @@
 
 import { readBy, reads } from "../link/finding";
 import { Legend, Passage } from "../link/passage";
-import { columnLine, readingKey, readingQuery, rowLine, useGrid } from "../link/reading";
+import { useReading } from "../link/reading";
 import { Waiting } from "../link/waiting";
-import { current, key, keyAxis, query, queryAxis } from "../store";
+import { key, query } from "../store";
 import { say } from "../strings";
 import "../styles/tokens.css";
 
 export function Tokens() {
-  const grid = useGrid();
-  const [queries, keys, shown] = [queryAxis.value, keyAxis.value, current.value];
-  if (!grid || !queries || !keys || !shown || grid.extent === "thumbnail" || grid.extent === "nothing") return <Waiting grid={grid} />;
-  const read = readingQuery();
-  const row = read === null ? null : rowLine(grid, read);
-  const place = readingKey();
-  const column = place === null ? null : columnLine(grid, place);
+  const found = useReading();
+  if (!found) return <Waiting />;
+  const { grid, queries, keys, shown, query: read, row, key: place, column } = found;
   return (
     <div class="tokens">
       <p class="quiet">{say("tokensChoose")}</p>

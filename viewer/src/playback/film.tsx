@@ -3,13 +3,14 @@
 import { action } from "../actions";
 import { Button } from "../button";
 import { brief } from "../curves/scale";
+import { type Statistic, statistics } from "../heads/statistics";
 import type { Attention, Frame } from "../payload";
 import { current, filming, frame, head, run } from "../store";
 import { say } from "../strings";
 import { goFrame, show, still, toggleFilm } from "./clock";
 import { FilmCurve } from "./filmcurve";
 import { FilmStrip } from "./filmstrip";
-import { DIAGONAL, diagonalSteps, losses, NAMES, over, probe } from "./training";
+import { DIAGONAL, diagonalSteps, losses, over, probe } from "./training";
 
 action({ id: "film", keys: ["f"], label: "film.toggle", run: toggleFilm });
 action({ id: "film.on", keys: ["}"], label: "film.next", run: () => void goFrame(1) });
@@ -104,14 +105,14 @@ function Diagonal({ training, attention }: { training: Frame[]; attention: Atten
 }
 
 function Curves({ training, attention }: { training: Frame[]; attention: Attention }) {
-  const values = (name: (typeof NAMES)[number], of: number | "mean") => over(training, attention.id, name, of);
+  const values = (name: Statistic, of: number | "mean") => over(training, attention.id, name, of);
   const heads = Array.from({ length: attention.heads }, (_, each) => each);
   const known = training.some((each) => each.loss !== null);
   return (
     <div class="film-curves">
       <h4>{say("film.curves")}</h4>
       {known && <FilmCurve training={training} name={say("film.name.loss")} values={losses(training)} heads={[]} />}
-      {NAMES.map((name) => (
+      {statistics([attention]).map((name) => (
         <FilmCurve
           key={name}
           training={training}

@@ -6,8 +6,6 @@ import type { Head } from "../store";
 /** From here on a head counts as diagonal: on average its weight lies within a fifth of the way to the farthest key. */
 export const DIAGONAL = 0.8;
 
-export const NAMES = ["entropy", "sink", "distance", "diagonality"] as const satisfies (keyof Summary)[];
-
 /** A statistic of one head, or the mean of all, at every moment; NaN where it is not known. */
 export function over(training: Frame[], attention: string, name: keyof Summary, head: Head): Float32Array {
   return Float32Array.from(training, (frame) => {

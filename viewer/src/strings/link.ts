@@ -67,8 +67,8 @@ export const link = {
     "每个查询最强的 {count} 个键；权重越大，线越粗、越不透明；描边表示超过一半的注意力。",
   ],
   linesSigned: [
-    "The {count} largest differences of each query; solid: A reads more, dashed: B reads more.",
-    "每个查询最大的 {count} 处差异；实线表示 A 读得更多，虚线表示 B 读得更多。",
+    "The {count} largest differences of each query; solid: {a} reads more, dashed: {b} reads more.",
+    "每个查询最大的 {count} 处差异；实线表示 {a} 读得更多，虚线表示 {b} 读得更多。",
   ],
   linesScores: [
     "The {count} highest of each query; width and opacity grow with the value.",
@@ -112,6 +112,8 @@ export const link = {
   tableShown: ["Shown", "合计"],
   tableRank: ["{rank}", "第 {rank}"],
   tableSort: ["Sort by {column}", "按{column}排序"],
+  tableNextSort: ["Sort the table by its next column", "按下一列排列表格"],
+  tableTurnSort: ["Sort the table the other way round", "反转表格的排列顺序"],
   tablePrevious: ["Previous queries", "前一页查询"],
   tableNext: ["Next queries", "后一页查询"],
   tableWithin: ["Sorted within this page.", "仅在本页内排序。"],

@@ -51,6 +51,8 @@ export const page = {
   actionPanelLink: ["Go to the matrix", "转到矩阵"],
   actionExport: ["Export", "导出"],
   actionFind: ["Find a token", "查找词元"],
+  actionLanguage: ["Next language", "下一种语言"],
+  actionAppearance: ["Light, dark, or as the system", "浅色、深色或跟随系统"],
   actionClear: ["Close, or clear the selection", "关闭或清除选择"],
   actionHelp: ["Help and keys", "帮助与按键"],
   actionAbout: ["About this page", "关于本页"],

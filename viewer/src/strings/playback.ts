@@ -76,6 +76,7 @@ export const playback = {
   "film.name.sink": ["Sink mass", "汇聚占比"],
   "film.name.distance": ["Distance (keys)", "距离（键）"],
   "film.name.diagonality": ["Diagonality", "对角性"],
+  "film.name.alignment": ["Alignment error", "对齐错误率"],
   "film.curve": [
     "{name}: from {first} at step {start} to {last} at step {end}; lowest {low}, highest {high}.",
     "{name}：从第 {start} 步的 {first} 到第 {end} 步的 {last}；最低 {low}，最高 {high}。",

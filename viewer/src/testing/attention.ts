@@ -175,5 +175,6 @@ function summary(heads: Row[][], queries: number, keys: number): Summary {
     sink: average((row) => row.sink),
     distance: average((row, query) => Math.abs(row.focus - query)),
     diagonality: average((row, query) => Math.max(0, 1 - Math.abs(row.focus - query * slope) / Math.max(1, keys - 1))),
+    alignment: heads.map(() => null),
   };
 }

@@ -47,7 +47,6 @@ function run(name: string, seed: number, options: Options): Run {
   if (options.large) examples.push(large(options.large, seed));
   return {
     name: `${name}.step 4000`,
-    file: `${name}.attn.safetensors`,
     notes: ["recorded through the reference, since no kernel returns weights here"],
     graph: graph(examples[0]!),
     examples,
@@ -69,7 +68,7 @@ function text(pieces: string[], lang: string, joint: string): Axis {
     all += piece;
   }
   const special = pieces.flatMap((piece, place) => (piece === "<eos>" ? [place] : []));
-  return { kind: "text", length: pieces.length, labels: pieces, pieces, text: all, spans, special, lang };
+  return { kind: "text", length: pieces.length, labels: [...pieces], pieces: [...pieces], text: all, spans, special, lang };
 }
 
 function translation(seed: number, second: boolean, options: Options): Example {
@@ -217,6 +216,7 @@ function shifted(of: Summary, sure: number): Summary {
     sink: of.sink,
     distance: of.distance,
     diagonality: of.diagonality.map((value) => (value ?? 0) * (0.4 + 0.6 * sure)),
+    alignment: of.alignment,
   };
 }
 

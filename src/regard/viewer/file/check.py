@@ -2,7 +2,8 @@
 
     example 0, attention 'decoder.cross', head 1, query 3: weights must sum to 1, these sum to 0.5
 
-Axes are looked at in `check_axes.py`, attentions in `check_looks.py`, decoding in `check_decoding.py`.
+Axes are looked at in `check_axes.py`, attentions in `check_looks.py`, decoding in `check_decoding.py`,
+gold links in `check_gold.py`.
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from regard.viewer.file.check_axes import check_axis
 from regard.viewer.file.check_decoding import check_beams, check_steps
+from regard.viewer.file.check_gold import check_gold
 from regard.viewer.file.check_looks import check_look, heads_of
 from regard.viewer.file.faults import TraceError, finite, floats, shaped, text
 from regard.viewer.trace import Example, Frame, Graph, Trace
@@ -50,6 +52,7 @@ def _example(example: Example, where: str, quick: bool) -> None:
         check_look(look, example.axes, f"{where}, attention {look.name!r}", quick)
     check_steps(example, where)
     check_beams(example, where)
+    check_gold(example, where)
 
 
 def _frame(frame: Frame, trace: Trace, where: str) -> None:

@@ -6,10 +6,9 @@ import numpy as np
 
 from regard.viewer.axes import Array, Axis
 from regard.viewer.file.faults import TraceError, finite, first, floats, shaped, text
+from regard.viewer.source import in_eight_bits
 from regard.viewer.trace import Look
 
-ABOUT = "about: stored in 8 bits"
-"""How the `source` of weights begins that were restored from 8 bits."""
 BY_QUERY, BY_KEY = ("entropy", "max", "argmax", "mean_position", "spread"), ("received", "uniform")
 
 
@@ -18,7 +17,7 @@ def tolerance(look: Look, keys: int) -> float:
 
     In 8 bits a weight w is off by at most sqrt(w) / 255, so a row by at most sqrt(keys) / 255 and a little.
     """
-    eight_bits = np.sqrt(keys) / 255 + keys / 255**2 if look.source.startswith(ABOUT) else 0.0
+    eight_bits = np.sqrt(keys) / 255 + keys / 255**2 if in_eight_bits(look.source) else 0.0
     return 5e-3 + keys * 2.0**-24 + float(eight_bits)
 
 

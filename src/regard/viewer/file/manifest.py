@@ -17,7 +17,7 @@ from regard.viewer.file.faults import TraceError
 from regard.viewer.numbers.masks import causal
 from regard.viewer.numbers.matrices import scale
 from regard.viewer.numbers.quantise import quantise
-from regard.viewer.trace import Beams, Edge, Example, Frame, Look, Node, Trace
+from regard.viewer.trace import Beams, Edge, Example, Frame, Links, Look, Node, Trace
 
 FORMAT, VERSION = "attn-trace", 1
 
@@ -86,7 +86,13 @@ def _example(example: Example, number: str, arrays: Arrays, exact: bool) -> dict
         for step in example.steps
     ]
     beams = example.beams and _beams(example.beams, f"b/{number}", arrays)
-    return {"title": example.title, "axes": axes, "attentions": looks, "steps": steps, "beams": beams}
+    gold = example.gold and _gold(example.gold)
+    return {"title": example.title, "axes": axes, "attentions": looks, "steps": steps, "beams": beams, "gold": gold}
+
+
+def _gold(gold: Links) -> dict[str, Any]:
+    pairs = {name: [list(pair) for pair in found] for name, found in (("sure", gold.sure), ("possible", gold.possible))}
+    return {"query": gold.query, "key": gold.key, **pairs}
 
 
 def _axis(axis: Axis, name: str, arrays: Arrays) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from regard.viewer.axes import Array, Audio, Axis, Image, Index, Series, Text
-from regard.viewer.file.check_looks import ABOUT
 from regard.viewer.file.faults import TraceError
 from regard.viewer.numbers.quantise import restore
-from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Look, Node, Trace
+from regard.viewer.source import EIGHT_BITS, joined
+from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Links, Look, Node, Trace
 
 MOST_CELLS = 1 << 30
 """A causal mask takes no place in the file, so the file's length does not bound what is asked for here."""
@@ -55,6 +55,7 @@ class Rebuild:
             steps=tuple(map(_step, entry.get("steps", ()))),
             beams=None if beams is None else self._beams(beams, f"{where}, beams"),
             title=entry.get("title", ""),
+            gold=_gold(entry.get("gold")),
         )
 
     def _axis(self, entry: Mapping[str, Any], where: str) -> Axis:
@@ -81,8 +82,8 @@ class Rebuild:
 
     def _look(self, entry: Mapping[str, Any], axes: Mapping[str, Axis], where: str) -> Look:
         weights, source = self._weights(entry, where), entry.get("source", "")
-        if weights is not None and entry.get("exact") is None and not source.startswith(ABOUT):
-            source = f"{ABOUT}; {source}"
+        if weights is not None and entry.get("exact") is None:
+            source = joined([EIGHT_BITS, source])
         measured = {
             name: self._array(array, f"{where}, statistic {name!r}") for name, array in entry.get("statistics", {}).items()
         }
@@ -167,6 +168,13 @@ def _node(entry: Mapping[str, Any]) -> Node:
 
 def _edge(entry: Mapping[str, Any]) -> Edge:
     return Edge(entry["from"], entry["to"], tuple(entry["shape"]), entry["role"])
+
+
+def _gold(entry: Mapping[str, Any] | None) -> Links | None:
+    if entry is None:
+        return None
+    sure, possible = (tuple((query, key) for query, key in entry.get(part, ())) for part in ("sure", "possible"))
+    return Links(entry["query"], entry["key"], sure, possible)
 
 
 def _step(entry: Mapping[str, Any]) -> Choice:

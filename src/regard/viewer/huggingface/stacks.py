@@ -8,9 +8,9 @@ import numpy as np
 
 from regard.viewer.axes import Array, Axis
 from regard.viewer.file.faults import TraceError
+from regard.viewer.source import TRANSFORMERS
 from regard.viewer.trace import Look
 
-SAID = "weights as transformers returned them"
 EAGER = "load it with attn_implementation='eager' and ask with output_attentions=True"
 
 Kept = list[int]
@@ -76,7 +76,9 @@ class Draft:
         ahead = any(np.triu(layer, 1).any() for layer in cut)
         allowed = np.tri(queries, dtype=bool) if own and queries == keys > 1 and not ahead else None
         for layer, weights in enumerate(cut):
-            look = Look(name.format(layer), *ends, weights, layer, allowed, sums_to_one=self.sums_to_one, source=SAID)
+            look = Look(
+                name.format(layer), *ends, weights, layer, allowed, sums_to_one=self.sums_to_one, source=TRANSFORMERS
+            )
             self.looks.append(look)
 
 

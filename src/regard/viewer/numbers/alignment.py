@@ -1,28 +1,41 @@
 """How well heads agree with links between words that people made."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Links = Iterable[tuple[int, int]]
+from regard.alignment.links import Gold, Link
+from regard.alignment.score import error_rate
+from regard.viewer.axes import Axis, Text
+from regard.viewer.trace import Links, Look
+
+__all__ = ["Gold", "alignment_error", "of_heads"]
 
 
-class Gold(NamedTuple):
-    """Links that people made, as (query, key): those they were `sure` of, and others that they found `possible`."""
+def of_heads(look: Look, axes: Mapping[str, Axis], gold: Links | None) -> npt.NDArray[Any] | None:
+    """The alignment error rate of every head, (heads,); None without gold for these axes, or without all of the weights.
 
-    sure: Links
-    possible: Links = ()
+    Special tokens are no words: they link nothing and nothing is linked to them, unless the gold links say so.
+    """
+    if gold is None or (look.query, look.key) != (gold.query, gold.key) or look.weights is None or look.rows is not None:
+        return None
+    said = (*gold.sure, *gold.possible)
+    weights = np.array(look.weights)
+    weights[:, sorted(_special(axes[look.query]) - {query for query, _ in said})] = 0
+    weights[:, :, sorted(_special(axes[look.key]) - {key for _, key in said})] = 0
+    return alignment_error(weights, Gold(gold.sure, gold.possible))
+
+
+def _special(axis: Axis) -> set[int]:
+    return set(axis.special) if isinstance(axis, Text) else set()
 
 
 def alignment_error(weights: npt.NDArray[Any], gold: Gold) -> npt.NDArray[Any]:
-    """The alignment error rate of each head's largest weights, (..., queries, keys), against gold links; 0 is perfect.
+    """The alignment error rate of each head's largest weights, (..., queries, keys), against gold links, (query, key).
 
-        AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)        A: one link per query, to its largest weight; S ⊆ P
-
-    Och and Ney 2003, section 5, https://aclanthology.org/J03-1002/
-    A query that reads nothing makes no link.
+    Each query is linked to its largest weight; one that reads nothing makes no link. 0 is perfect.
     """
     queries, keys = weights.shape[-2:]
     sure = _table(gold.sure, queries, keys)
@@ -32,10 +45,10 @@ def alignment_error(weights: npt.NDArray[Any], gold: Gold) -> npt.NDArray[Any]:
     reads = np.abs(weights).max(-1, keepdims=True) > 0
     links = (np.asarray(weights).argmax(-1)[..., None] == np.arange(keys)) & reads
     agreed = _count(links & sure) + _count(links & possible)
-    return np.asarray(1 - agreed / (_count(links) + _count(sure)))
+    return np.asarray(error_rate(agreed, _count(links), _count(sure)))
 
 
-def _table(links: Links, queries: int, keys: int) -> npt.NDArray[Any]:
+def _table(links: Iterable[Link], queries: int, keys: int) -> npt.NDArray[Any]:
     table = np.zeros((queries, keys), bool)
     for query, key in links:
         if not (0 <= query < queries and 0 <= key < keys):

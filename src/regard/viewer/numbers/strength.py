@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.viewer.axes import Array, Axis
+from regard.viewer.numbers.alignment import of_heads
 from regard.viewer.numbers.curves import (
     away,
     baseline,
@@ -22,7 +23,7 @@ from regard.viewer.numbers.curves import (
     sink,
     sinks,
 )
-from regard.viewer.trace import Look
+from regard.viewer.trace import Links, Look
 
 __all__ = ["Statistics", "baseline", "entropy", "focus", "received", "sharpness", "sink", "sinks", "summary"]
 
@@ -39,7 +40,8 @@ class Statistics:
 
     `received` is (heads, keys), `baseline` (keys,): the mean over heads where each has its own mask; the others are (heads,
     queries), NaN at queries that were not recorded. `sinks` are the keys that `sink` counts. `entropy`, `mass`, `distance`
-    and `diagonality`, (heads,), are means over queries; NaN where what was recorded does not tell.
+    and `diagonality`, (heads,), are means over queries, and `alignment` is the error against gold links; NaN where what was
+    recorded does not tell.
     """
 
     received: Array
@@ -54,6 +56,7 @@ class Statistics:
     mass: Array
     distance: Array
     diagonality: Array
+    alignment: Array
 
     @property
     def curves(self) -> dict[str, Array]:
@@ -64,10 +67,11 @@ class Statistics:
     def numbers(self) -> dict[str, list[float | None]]:
         """One number of each kind per head; None where it is not known."""
         found = {"entropy": self.entropy, "sink": self.mass, "distance": self.distance, "diagonality": self.diagonality}
+        found["alignment"] = self.alignment
         return {name: [float(one) if np.isfinite(one) else None for one in values] for name, values in found.items()}
 
 
-def summary(look: Look, axes: Mapping[str, Axis]) -> Statistics:
+def summary(look: Look, axes: Mapping[str, Axis], gold: Links | None = None) -> Statistics:
     """Every curve and number of a look. What was measured while the model ran is taken before what is computed here."""
     if look.weights is None and not look.statistics:
         raise ValueError(f"the attention {look.name!r} recorded neither weights nor statistics: there is nothing to sum up")
@@ -80,6 +84,7 @@ def summary(look: Look, axes: Mapping[str, Axis]) -> Statistics:
     reads = curves["effective"] > 0  # False where not recorded
     known = np.where(np.isnan(curves["effective"]).all(-1), np.nan, 1.0)  # of a head; a mean over nothing is no number
     away = np.abs(curves["focus"] - diagonal(queries, keys))
+    error = of_heads(look, axes, gold)
     return Statistics(
         received=over(sums, base),
         baseline=base.mean(0),
@@ -89,6 +94,7 @@ def summary(look: Look, axes: Mapping[str, Axis]) -> Statistics:
         mass=known * (over(sums[:, special].sum(-1), reads.sum(-1)) if look.sums_to_one else mean(curves["sink"], reads)),
         distance=known * mean(away, reads),
         diagonality=found.get("diagonality", np.full(heads, np.nan)),
+        alignment=np.full(heads, np.nan) if error is None else error,
     )
 
 

@@ -237,7 +237,7 @@ def _within(table: Table, name: str) -> Callable[[Ref], object]:
 
 def _numbers(example: Example, look: Look, weights: Array) -> dict[str, list[float | None]]:
     """What each head did at a moment of training, in one number of each kind."""
-    return summary(dataclasses.replace(look, weights=weights, statistics={}), example.axes).numbers
+    return summary(dataclasses.replace(look, weights=weights, statistics={}), example.axes, example.gold).numbers
 
 
 def _views(trace: Trace, run: Table) -> Iterator[Wish]:

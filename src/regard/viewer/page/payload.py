@@ -55,7 +55,6 @@ def _run(trace: Trace, pack: Pack) -> Table:
     """Everything about a trace but its matrices."""
     return {
         "name": trace.name,
-        "file": "",
         "notes": list(trace.notes),
         "graph": graph(trace.graph),
         "examples": [_example(trace, number, pack) for number in range(len(trace.examples))],
@@ -86,7 +85,7 @@ def _example(trace: Trace, number: int, pack: Pack) -> Table:
 
 
 def _attention(example: Example, look: Look, film: Sequence[Frame], pack: Pack) -> Table:
-    found = summary(look, example.axes)
+    found = summary(look, example.axes, example.gold)
     mask = "full" if look.allowed is None else "causal" if causal(look.allowed) else "given"
     return {
         "id": look.name,

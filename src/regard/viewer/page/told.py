@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from regard.viewer import source
 from regard.viewer.numbers import matrices
 from regard.viewer.numbers.matrices import MEAN
 from regard.viewer.numbers.strength import summary
@@ -22,7 +23,7 @@ def lines(trace: Trace) -> list[str]:
     if not looks:
         return [heading, "no attention was recorded", ""]
     look = trace.look()
-    return [heading, finding(trace.example(), look), f"{look.name}: {look.source}"]
+    return [heading, finding(trace.example(), look), f"{look.name}: {source.told(look.source)}"]
 
 
 def finding(example: Example, look: Look) -> str:

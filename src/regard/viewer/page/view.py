@@ -15,6 +15,11 @@ HEIGHT = 760
 """Pixels of a page in a notebook."""
 INLINE = "4MB"
 """What a page in a notebook may take: the notebook keeps it, and servers refuse messages above 10 MB."""
+FRAME = "regard-view"
+THEMES = (
+    f'[data-jp-theme-light="true"] .{FRAME}{{color-scheme:light}}[data-jp-theme-light="false"] .{FRAME}{{color-scheme:dark}}'
+)
+"""A notebook has a theme of its own, whatever the system's is; a page takes the colours that its frame is said to have."""
 
 
 class View:
@@ -117,7 +122,7 @@ def framed(page: str, picture: bytes | None) -> str:
     data = "" if picture is None else base64.b64encode(picture).decode("ascii")
     image = f'<img alt="attention weights" src="data:image/png;base64,{data}" style="max-width:100%">' if data else ""
     frame = (
-        f'<iframe title="attention" sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(page)}" '
+        f'<iframe class="{FRAME}" title="attention" sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(page)}" '
         'style="position:absolute;inset:0;width:100%;height:100%;border:0;background:Canvas"></iframe>'
     )
-    return f'<div style="position:relative;min-height:{HEIGHT}px">{image}{frame}</div>'
+    return f'<style>{THEMES}</style><div style="position:relative;min-height:{HEIGHT}px">{image}{frame}</div>'

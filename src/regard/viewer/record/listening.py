@@ -21,6 +21,7 @@ from regard.attention.per_head import spread
 from regard.attention.statistics import BLOCK, BY_KEY, measure
 from regard.attention.stepping import Stepping
 from regard.attention.types import Attended, Request
+from regard.viewer.source import FUSED, INSTEAD, ITSELF, MEASURED, REFERENCE, ROWS, code, joined
 
 STATISTICS = ("entropy", "max", "mean_position", "spread", "received", "uniform")
 
@@ -77,20 +78,19 @@ class Listening:
     def with_weights(self, request: Request, plain: Request, kernel: kernels.Kernel | None) -> Attended:
         """The answer and all weights, by the kernel itself where it forms them."""
         if kernel is None:
-            self.sources.append("reference, which forms its weights")
+            self.sources.append(REFERENCE)
             return compose(request)
         if kernel.covers(request) is None:
-            self.sources.append(f"fused kernel {name_of(kernel)}, which forms its weights")
+            self.sources.append(code(FUSED, name_of(kernel)))
             return kernel.run(request)
-        self.sources.append(f"reference, since the fused kernel {name_of(kernel)} keeps no weights")
+        self.sources.append(code(INSTEAD, name_of(kernel)))
         attended = kernel.run(plain)
         with self.timed():
             return attended._replace(weights=formed(request))
 
     def measured(self, request: Request, kernel: kernels.Kernel | None) -> Attended:
         """The answer with statistics, which every kernel can give, and the weights of the chosen rows."""
-        name = "reference" if kernel is None else f"fused kernel {name_of(kernel)}"
-        self.sources.append(f"{name}, statistics from its own pass")
+        self.sources.append(MEASURED if kernel is None else code(MEASURED, name_of(kernel)))
         with self.timed():
             self.recompute(request)
         padded = self.keep is not None and not bool(self.keep.all())
@@ -108,7 +108,7 @@ class Listening:
             return
         queries = request.query.shape[2]
         local = [row - self.first for row in self.wanted.rows if 0 <= row - self.first < queries]
-        self.sources[-1] += f"; rows recomputed in {precision(request)} from recorded queries and keys"
+        self.sources.append(code(ROWS, precision(request)))
         parts = [request._replace(query=request.query[:, :, row, None], offset=request.offset + row) for row in local]
         self.rows += [torch.cat([formed(part) for part in parts], dim=2)] if parts else []
 
@@ -121,8 +121,8 @@ class Listening:
 
     @property
     def source(self) -> str:
-        """How the weights came about, in words; an attention that asked no kernel has a way of its own."""
-        return "; ".join(dict.fromkeys(self.sources)) or "the attention itself, which forms its weights"
+        """How the weights came about, in codes; an attention that asked no kernel has a way of its own."""
+        return joined(self.sources) or ITSELF
 
 
 @torch.no_grad()

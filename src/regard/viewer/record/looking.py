@@ -11,6 +11,7 @@ from regard.attention.scope import And, Not, Or
 from regard.attention.types import Attended
 from regard.attention.visual import Gating, Visual
 from regard.viewer.record.calls import Call, half, measured, single
+from regard.viewer.source import AGAIN, ITSELF
 
 if TYPE_CHECKING:
     from regard.viewer.record import Recorder
@@ -33,9 +34,9 @@ def look_at(
         return original(image, weights=weights)
     forms = weights or isinstance(module, Gating) or hasattr(module, "channel")
     attended, begun = original(image, weights=forms), time.perf_counter()
-    source, found = "the attention itself, which forms its weights", attended.weights
+    source, found = ITSELF, attended.weights
     if found is None:
-        source = "reference, asked once more, since the way it ran keeps no weights"
+        source = AGAIN
         with torch.no_grad(), torch.random.fork_rng(), recorder.pause():
             found = original(image, weights=True).weights
     assert found is not None, "they were asked for"

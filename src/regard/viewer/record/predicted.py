@@ -19,6 +19,7 @@ from regard.decoding.highest import highest
 from regard.decoding.likelihood import IMPOSSIBLE, likelihood, possible
 from regard.decoding.looked import crosses
 from regard.decoding.tree import Tree
+from regard.decoding.wishes import Wish
 from regard.viewer.record import Recorder, record
 from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Beams, Choice, Example, Graph, Trace
@@ -31,9 +32,15 @@ CANDIDATES = 8
 
 
 def trace(
-    trained: "Trained", texts: Sequence[str], *, beam: int | None, targets: Sequence[str] | None, scores: bool
+    trained: "Trained",
+    texts: Sequence[str],
+    *,
+    beam: int | None,
+    targets: Sequence[str] | None,
+    scores: bool,
+    asked: Sequence[Wish] | None = None,
 ) -> Trace:
-    """Where a model looks while it answers each text, or while it writes what it is told to."""
+    """Where a model looks while it answers each text as `asked`, or while it writes what it is told to."""
     if not texts or isinstance(texts, str):
         raise ValueError(f"trace needs a list of texts, got {texts!r}; one text is [text]")
     if targets is not None and len(targets) != len(texts):
@@ -45,7 +52,8 @@ def trace(
         encoded = trained.codec.encode(record_)
         tree = None
         if encoded.target is None:
-            tokens, tree = answer(trained, encoded, beam or trained.config.search.beam)
+            wish = Wish() if asked is None else asked[number]
+            tokens, tree = answer(trained, encoded, beam or trained.config.search.beam, wish)
             encoded = encoded._replace(target=tokens)
         rec = record(trained.model, scores=scores, graph=not found)
         example = write(rec, words, encoded)
@@ -58,7 +66,7 @@ def trace(
     return Trace(trained.name, tuple(found), graph, notes=tuple(notes))
 
 
-def answer(trained: "Trained", encoded: Encoded, beams: int) -> tuple[list[int], Tree | None]:
+def answer(trained: "Trained", encoded: Encoded, beams: int, wish: Wish = Wish()) -> tuple[list[int], Tree | None]:
     """The tokens of the best answer, and the tree of the search where there is one."""
     device = next(trained.model.parameters()).device
     with torch.no_grad():
@@ -66,7 +74,7 @@ def answer(trained: "Trained", encoded: Encoded, beams: int) -> tuple[list[int],
     tree = Tree() if beams > 1 else None
     attends = bool(trained.model.attentions())
     [[found]] = trained.search(
-        memory, [trained.longest(len(encoded.source))], beams, weights=attends and beams > 1, tree=tree
+        memory, [trained.longest(len(encoded.source))], beams, weights=attends and beams > 1, tree=tree, asked=[wish]
     )
     return found.tokens, tree
 

@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 
 from regard.data.text import Example, TextCodec
-from regard.data.tokenise.pieces import cover
-from regard.data.vocabulary import BOS, EOS, NAMES, PAD
+from regard.data.tokenise.spans import SILENT, Span, real, spans
+from regard.data.vocabulary import BOS, NAMES
 from regard.viewer.axes import Text
 from regard.viewer.record.language import guess
-
-Span = tuple[int, int] | None
-SILENT = (PAD, BOS, EOS)
 
 
 class Spelling:
@@ -36,18 +33,8 @@ class Spelling:
         return Text(tuple(map(self.name, numbers)), text, tuple(covered), special, guess(text))
 
     def spans(self, numbers: Sequence[int], text: str) -> list[Span]:
-        """What each token covers of the text that all of them make; None for one that covers nothing.
-
-        Tokens that are bytes cover what their bytes make, a character in several tokens each of these. Any others cover
-        what the text has grown by when they are added, blanks aside.
-        """
-        parts = [self.table[number] for number in numbers if number not in SILENT]
-        if b"".join(parts).decode("utf-8", "replace") == text:
-            found = iter([(piece.start, piece.end) for piece in cover(parts)])
-            return [None if number in SILENT else _real(*next(found)) for number in numbers]
-        ends = [_common(self.tokeniser.decode(numbers[: place + 1]), text) for place in range(len(numbers))]
-        grown = zip([0, *ends], ends, strict=False)
-        return [None if number in SILENT else _trimmed(text, *each) for number, each in zip(numbers, grown, strict=True)]
+        """What each token covers of the text that all of them make; None for one that covers nothing."""
+        return spans(self.tokeniser, numbers, text, self.table)
 
 
 class Words:
@@ -59,8 +46,8 @@ class Words:
     def read(self, example: Example) -> Text:
         """The tokens of a source, and what they cover of it."""
         text = self.codec.prepare(example.record.source)
-        spans = [_real(piece.start, piece.end) for piece in self.codec.source_pieces(example.record)]
-        return self.source.axis(example.source, text, spans)
+        covered = [real(piece.start, piece.end) for piece in self.codec.source_pieces(example.record)]
+        return self.source.axis(example.source, text, covered)
 
     def answered(self, numbers: Sequence[int]) -> Text:
         """The tokens of an answer, and what they cover of the text that it is."""
@@ -72,22 +59,3 @@ def written(target: Text) -> Text:
     """What a decoder has written when it writes each token: the same one place later, behind BOS."""
     special = (0, *(place + 1 for place in target.special if place + 1 < len(target)))
     return Text((NAMES[BOS], *target.pieces[:-1]), target.text, (None, *target.spans[:-1]), special, target.lang)
-
-
-def _common(left: str, right: str) -> int:
-    """How far two texts agree."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(left), len(right)))
-
-
-def _trimmed(text: str, start: int, end: int) -> Span:
-    """A stretch without the blanks at its ends, unless it is nothing else."""
-    inner = text[start:end].strip()
-    if not inner:
-        return _real(start, end)
-    start = text.index(inner, start)
-    return start, start + len(inner)
-
-
-def _real(start: int, end: int) -> Span:
-    return (start, end) if start < end else None
