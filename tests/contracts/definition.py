@@ -34,8 +34,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any
                 shares = defined(NORMALISERS, normalise)(normalise, h, scores) if seen else []
                 for s, share in zip(seen, shares, strict=True):
                     weights[b, h, t, s] = share
+                beside = READ.get(type(score).__name__, lambda *_: [0.0] * size)
                 for i in range(size):
-                    context[b, h, t, i] = sum(share * v[b][h][s][i] for s, share in zip(seen, shares, strict=True))
+                    worth = [v[b][h][s][i] + beside(score, h, s, offset + t)[i] for s in seen]
+                    context[b, h, t, i] = dot(shares, worth)
     return Attended(context, weights)
 
 
@@ -106,6 +108,11 @@ def location(score: Any, h: int, q: Vector, k: Vector, position: int, place: int
 def relative(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
     a = matrix(score.a, h)[score.window + max(-score.window, min(score.window, position - place))]
     return scaled_dot(score, h, q, [one + other for one, other in zip(k, a, strict=True)], position, place)
+
+
+def shaw(score: Any, h: int, position: int, place: int) -> Vector:
+    """What is read beside a value, by its distance."""
+    return [row[score.window + max(-score.window, min(score.window, position - place))] for row in matrix(score.b, h)]
 
 
 def rotary(score: Any, h: int, q: Vector, k: Vector, position: int, place: int) -> float:
@@ -217,10 +224,14 @@ SCORES: dict[str, Callable[..., float]] = {
     "Relative": relative,
     "Rotary": rotary,
     "ScaledDot": scaled_dot,
+    "Shaw": relative,
     "Softcap": softcap,
     "T5": t5,
     "TransformerXl": transformer_xl,
 }
+READ: dict[str, Callable[..., Vector]] = {"Shaw": shaw}
+"""What a score adds to the value of a key."""
+
 NORMALISERS: dict[str, Callable[..., Vector]] = {
     "Entmax": lambda normalise, h, scores: entmax(scores, alpha_of(normalise, h)),
     "Gumbel": lambda normalise, h, scores: hard(scores),

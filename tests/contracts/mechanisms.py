@@ -15,8 +15,10 @@ from torch import Tensor, nn
 from regard import lookup
 from regard.attention import Attention, Encoded, Local, Location, Memory
 from regard.attention.per_head import spread
-from regard.attention.score import compare
+from regard.attention.score import combine, compare
 from regard.models.attentions import attention, takes
+
+from .stages import soaked
 
 BATCH, BEAMS, QUERIES, KEYS = 3, 2, 4, 6
 QUERY, KEY, HEADS = 4, 3, 2
@@ -46,6 +48,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 JOINED = (
     "local_p+additive+sparsemax",
     "transformer+rotary",
+    "transformer+shaw",
+    "shaw",
     "additive+hard",
     "additive+gumbel",
     "additive+marginal",
@@ -56,6 +60,8 @@ SCOPED = (
     "bahdanau+entmax+local",
     "channelwise+sparsemax+causal",
     "coverage+sparsemax+causal",
+    "fertility+entmax+causal",
+    "gated_coverage+top_k+local",
     "linear+causal",
     "local_p+dilated",
     "location_sensitive+hard+local",
@@ -116,7 +122,9 @@ TWOFOLD = ("monotonic", "mocha", "mocha, dilated", "monotonic, local")
 """Those that compute something else while training."""
 
 CASES = [Case(name, make) for name, make in MADE.items()] + [Case(name, MADE[name], training=True) for name in TWOFOLD]
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
+OFTEN = (*lookup.names("mechanisms"), "transformer+shaw", "local_p+additive+sparsemax", "channelwise+sparsemax+causal")
+every_case = pytest.mark.parametrize("case", [case if case.name in OFTEN else soaked(case) for case in CASES], ids=str)
+"""Every file in every run, and what its defaults leave out in the soak, but for a few."""
 
 
 def source(keep: Tensor | None = KEEP, keys: int = KEYS) -> Encoded:
@@ -138,8 +146,11 @@ def question(queries: int = QUERIES, rows: int = BATCH) -> Tensor:
 
 
 def read(made: Attention, weights: Tensor, memory: Memory) -> Tensor:
-    """weights @ values in every head, the heads side by side or added up; of several hops, the last."""
-    heads = weights @ spread(memory.values, weights.shape[1])
+    """weights @ values in every head, the heads side by side or added up; of several hops, the last.
+
+    The first query stands at 1, which is for scores that add to what is read.
+    """
+    heads = combine(made.score, weights, spread(memory.values, weights.shape[1]), 1)
     heads = heads[:, -1:] if hasattr(made, "hops") else heads
     return made.output(heads.sum(1) if getattr(made, "how", "") == "sum" else heads.transpose(1, 2).flatten(2))
 

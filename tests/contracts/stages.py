@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard import lookup
-from regard.attention import Causal, Concat, Entmax, Local, Prefix, attend
+from regard.attention import Causal, Concat, Entmax, Local, Prefix, Relative, Shaw, attend
 from regard.attention.scope import Scope
 
 BATCH, HEADS, QUERIES, KEYS = 2, 2, 3, 4
@@ -28,6 +28,8 @@ def _folder(kind: str) -> dict[str, type[Any]]:
 
 SCORES: dict[str, Callable[..., Any]] = _folder("score") | {
     "concat_without_tanh": partial(Concat, tanh=False),
+    "relative": partial(Relative, window=2),  # which a few keys reach, and are beyond
+    "shaw": partial(Shaw, window=2),
 }
 NORMALISERS: dict[str, Callable[..., Any]] = _folder("normalise") | {
     "entmax_at_1.3": partial(Entmax, 1.3),
@@ -58,7 +60,7 @@ class Case:
     def build(self, heads: int = HEADS, batch: int = BATCH, keys: int = KEYS) -> dict[str, Any]:
         """The three stages, under the names that attend() has for them."""
         return {
-            "score": _build(SCORES[self.score], query=QUERY, key=KEY, heads=heads),
+            "score": _build(SCORES[self.score], query=QUERY, key=KEY, value=VALUE, heads=heads),
             "normalise": _build(NORMALISERS[self.normalise], heads=heads),
             "scope": SCOPES[self.scope](batch, keys),
         }
@@ -132,12 +134,17 @@ def _pairwise() -> list[Case]:
     return chosen
 
 
-FEW = frozenset(_pairwise())
+TWO = _pairwise()
+"""Cases in which every two stages meet."""
+
+KINDS = list(SCORES), list(NORMALISERS), list(SCOPES)
+ONCE = [Case(*(names[place % len(names)] for names in KINDS)) for place in range(max(map(len, KINDS)))]
+"""Cases in which every stage is there: one diagonal."""
 
 
-def _by_pair(test: Callable[..., None], groups: list[Any]) -> Callable[..., None]:
-    """One test for each score and normaliser, which goes through its scopes itself: thousands of tests cost minutes to
-    collect and to hand out."""
+def _by_score(test: Callable[..., None], groups: list[Any]) -> Callable[..., None]:
+    """One test for each score, which goes through its cases itself: thousands of tests cost minutes to collect and to hand
+    out."""
 
     def each(cases: list[Case], **options: Any) -> None:
         for case in cases:
@@ -156,59 +163,30 @@ def _by_pair(test: Callable[..., None], groups: list[Any]) -> Callable[..., None
     return pytest.mark.parametrize("cases", groups)(each)
 
 
-def _group(cases: list[Case], *marks: Any) -> list[Any]:
-    pairs = dict.fromkeys((case.score, case.normalise) for case in cases)
+def _group(cases: list[Case], text: str, *marks: Any) -> list[Any]:
+    scores = dict.fromkeys(case.score for case in cases)
     return [
-        pytest.param([case for case in cases if (case.score, case.normalise) == pair], id="-".join(pair), marks=marks)
-        for pair in pairs
+        pytest.param([case for case in cases if case.score == score], id=f"{score}{text}", marks=marks) for score in scores
     ]
 
 
-CORE = frozenset(
-    [
-        "additive",
-        "bilinear",
-        "concat",
-        "concat_without_tanh",
-        "cosine",
-        "distance",
-        "dot",
-        "location",
-        "scaled_dot",
-        "entmax",
-        "entmax_at_1.3",
-        "entmax_that_learns",
-        "identity",
-        "sigmoid",
-        "softmax",
-        "sparsemax",
-        "sum_to_one",
-        "top_k",
-        "blocks",
-        "causal",
-        "causal_and_local",
-        "causal_or_prefix",
-        "dilated",
-        "everywhere",
-        "local",
-        "not_causal",
-        "others",
-        "padding",
-        "prefix",
-        "prefix_of_each_row",
-    ]
-)
-"""Stages whose every combination is tried in every run; with the others, every two meet in every run and all in the soak."""
+def _often(few: list[Case]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    often = frozenset(few)
+    rest = [case for case in CASES if case not in often]
+    long = pytest.mark.soak, pytest.mark.timeout(3600)  # a score with all normalisers in all scopes
+    return partial(_by_score, groups=_group(few, "") + _group(rest, ", all", *long))
 
 
-def every_case(test: Callable[..., None]) -> Callable[..., None]:
-    """The test for every score with every normaliser in every scope."""
-    often = [case for case in CASES if case in FEW or CORE.issuperset(astuple(case))]
-    rest = set(CASES) - set(often)
-    return _by_pair(test, _group(often) + _group([case for case in CASES if case in rest], pytest.mark.soak))
+def soaked(case: Any) -> Any:
+    """A case for the soak alone."""
+    return pytest.param(case, id=str(case), marks=pytest.mark.soak)
 
 
-def every_two(test: Callable[..., None]) -> Callable[..., None]:
-    """The test for a few cases in which every two stages meet, and for all of them in the soak."""
-    rest = [case for case in CASES if case not in FEW]
-    return _by_pair(test, _group([case for case in CASES if case in FEW]) + _group(rest, pytest.mark.soak))
+every_two = _often(TWO)
+"""The test for a few cases in which every two stages meet; all others are for the soak."""
+
+every_stage = _often(ONCE)
+"""The test for a few cases in which every stage is there, for what takes long; all others are for the soak."""
+
+every_case = _often([])
+"""The test for all cases, in the soak."""

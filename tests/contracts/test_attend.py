@@ -34,6 +34,7 @@ from .stages import (
     Attend,
     Case,
     every_case,
+    every_stage,
     every_two,
     moved,
 )
@@ -53,7 +54,7 @@ class Unless(Scope):
         return (b != self.row) | (q != self.position) | (k < 0)
 
 
-@every_case
+@every_two
 def test_attend_equals_its_definition_one_number_at_a_time(case):
     inputs, stages = case.inputs(), case.build()
     expected = definition.attend(*inputs, **stages, offset=OFFSET)
@@ -63,7 +64,7 @@ def test_attend_equals_its_definition_one_number_at_a_time(case):
     close(attend(*inputs, **stages).context, expected.context)
 
 
-@every_case
+@every_stage
 def test_gradients_equal_small_differences(case):
     """In a random direction of the space that holds query, key, value and all parameters at once."""
     run, parts = _differentiable(case)
@@ -76,7 +77,6 @@ def test_gradients_equal_small_differences(case):
     assert gradcheck(run_all, together, fast_mode=True, rtol=1e-5, atol=1e-7, check_undefined_grad=False)
 
 
-@pytest.mark.soak
 @every_case
 def test_gradients_equal_small_differences_in_each_number(case):
     assert gradcheck(*_differentiable(case))
@@ -96,7 +96,7 @@ def _differentiable(case):
     return run, [*(tensor.requires_grad_() for tensor in case.inputs()), *learned.values()]
 
 
-@every_case
+@every_two
 def test_a_query_that_may_see_nothing_reads_zeros_and_teaches_nothing(case):
     seeing = Attend(**case.build())
     blind = Attend(seeing.score, seeing.normalise, seeing.scope & Unless(row=1, position=OFFSET + 1))
@@ -114,7 +114,7 @@ def test_a_query_that_may_see_nothing_reads_zeros_and_teaches_nothing(case):
         close(results[0][1, :, ::2], whole[1, :, ::2])
 
 
-@every_case
+@every_two
 def test_a_masked_key_might_as_well_not_exist(case):
     (query, key, value), stages = case.inputs(), case.build()
     scope = stages.pop("scope")
@@ -127,7 +127,7 @@ def test_a_masked_key_might_as_well_not_exist(case):
     close(masked.weights[..., :-1], absent.weights)
 
 
-@every_two
+@every_stage
 def test_no_bit_of_the_context_depends_on_a_masked_key_or_its_value(case):
     (query, key, value), stages = case.inputs(), case.build()
     stages["scope"] &= Padding(torch.arange(KEYS).expand(BATCH, KEYS) != 1)
@@ -138,12 +138,12 @@ def test_no_bit_of_the_context_depends_on_a_masked_key_or_its_value(case):
         assert torch.equal(before, attend(query, other_key, other_value, **stages, impl=impl).context)
 
 
-@every_case
+@every_stage
 def test_a_row_is_attended_alike_alone_and_in_a_batch(case):
     _compare_rows_alone_with_the_batch(case, torch.float64, 1e-12)
 
 
-@every_two
+@every_stage
 def test_a_row_is_attended_alike_alone_and_in_a_batch_in_single_precision(case):
     _compare_rows_alone_with_the_batch(case, torch.float32, 1e-6)
 
@@ -158,12 +158,12 @@ def _compare_rows_alone_with_the_batch(case, dtype, tolerance):
         assert_close(context[0], together[row], rtol=tolerance, atol=tolerance)
 
 
-@every_case
+@every_two
 def test_padding_to_a_longer_length_changes_nothing(case):
     _compare_short_with_padded(case, torch.float64, 1e-12)
 
 
-@every_two
+@every_stage
 def test_padding_to_a_longer_length_changes_nothing_in_single_precision(case):
     _compare_short_with_padded(case, torch.float32, 1e-6)
 
@@ -184,12 +184,12 @@ def _converted(case, dtype):
     return [tensor.to(dtype) for tensor in case.inputs()], stages
 
 
-@every_case
+@every_stage
 def test_queries_one_at_a_time_through_a_memory_equal_all_at_once(case):
     _compare_steps_with_all_at_once(case, OFFSET)
 
 
-@every_two
+@every_stage
 def test_queries_one_at_a_time_equal_all_at_once_where_each_row_stands_elsewhere(case):
     _compare_steps_with_all_at_once(case, torch.tensor([2, 0]))
 
@@ -207,13 +207,13 @@ half = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str
 
 
 @half
-@every_case
+@every_stage
 def test_half_precision_stays_finite_at_scores_of_ten_thousand(case, dtype):
     _check_all_is_finite(case, dtype)
 
 
 @half
-@every_two
+@every_stage
 def test_weights_in_half_precision_stay_finite_at_scores_of_ten_thousand(case, dtype):
     _check_all_is_finite(case, dtype, weights=True, impl="reference")
 
@@ -251,7 +251,7 @@ def _loudest(score, query, key):
     return compare(score, query, prepare(score, key)).abs().max().item()
 
 
-@every_two
+@every_stage
 def test_weights_are_shares_of_what_is_allowed_and_the_context_does_not_depend_on_asking(case):
     inputs, stages = case.inputs(), case.build()
     attended = attend(*inputs, **stages, weights=True)
@@ -264,7 +264,7 @@ def test_weights_are_shares_of_what_is_allowed_and_the_context_does_not_depend_o
     close(attend(*inputs, **stages, weights=True, dropout=0.5).weights, attended.weights)
 
 
-@every_two
+@every_stage
 def test_grouped_key_heads_equal_repeated_ones(case):
     stages = case.build(heads=4)
     for key_heads in (2, 1):
@@ -275,7 +275,7 @@ def test_grouped_key_heads_equal_repeated_ones(case):
             close(attend(query, key, value, **stages, impl=impl).context, expected)
 
 
-@every_two
+@every_stage
 def test_statistics_equal_those_of_the_weights(case):
     inputs, stages = case.inputs(), case.build()
     names = ("entropy", "max", "argmax", "top_2", "received", "uniform", "mean_position", "spread")

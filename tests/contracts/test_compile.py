@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from regard import lookup
 from regard.attention import Attention, Encoded, MultiHead
 
-from .stages import CASES, Attend, Case
+from .stages import Attend, Case, every_case, soaked
 
 pytestmark = [
     pytest.mark.unhooked,
@@ -20,13 +20,18 @@ pytestmark = [
 ]
 
 KINDS = ("score", "normalise", "scope")
-ONE_OF_EACH = list(dict.fromkeys(replace(Case(), **{kind: name}) for kind in KINDS for name in lookup.names(kind)))
+ALONE = list(dict.fromkeys(replace(Case(), **{kind: name}) for kind in KINDS for name in lookup.names(kind)))
+"""Each file with plain stages beside it."""
+
+OFTEN = [Case(), Case(score="additive"), Case(score="shaw"), Case(normalise="sparsemax"), Case(scope="local")]
+"""PyTorch's kernel, one of ours, a score that knows positions and adds to what is read, a sort, a mask: compiling takes long."""
+
 WITH_INDUCTOR = [
     *(Case(score=name) for name in ("scaled_dot", "additive", "bilinear", "concat")),
     *(Case(normalise=name) for name in ("sparsemax", "top_k")),
     *(Case(scope=name) for name in ("causal", "local")),
 ]
-each_file = pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
+each_file = pytest.mark.parametrize("case", [case if case in OFTEN else soaked(case) for case in ALONE], ids=str)
 
 QUERIES, KEYS = 5, 7  # equal to no other size, which the compiler would take for a promise
 OTHERS = ((6, 9), (8, 6))
@@ -39,7 +44,7 @@ def _fresh():
 
 
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="inductor needs a C++ compiler")
-@pytest.mark.parametrize("case", WITH_INDUCTOR, ids=str)
+@pytest.mark.parametrize("case", [WITH_INDUCTOR[0], *map(soaked, WITH_INDUCTOR[1:])], ids=str)
 def test_a_stage_equals_itself_as_machine_code(case):
     _compare_with_compiled(case, backend="inductor")
 
@@ -49,14 +54,14 @@ def test_a_stage_compiles_whole_and_equals_itself(case):
     _compare_with_compiled(case, backend="aot_eager")
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("case", CASES, ids=str)
+@every_case
 def test_a_combination_compiles_whole_with_all_sizes_open_and_equals_itself(case):
     _compare_with_compiled(case, backend="aot_eager", dynamic=True)
 
 
 def _compare_with_compiled(case, **options):
     """At the first lengths, and at others for which nothing is compiled again."""
+    torch._dynamo.reset()
     module = Attend(**case.build(keys=KEYS)).float()
     compiled = torch.compile(module, fullgraph=True, **options)
     longer, _ = _other_lengths(case)
@@ -126,7 +131,7 @@ MODULES = {
     "projected_attention": lambda: Attention(6, 4, size=8, score="bilinear", scope="local"),
     "multi_head": lambda: MultiHead(6, 4, heads=2, size=8, key_heads=1, scope="causal"),
 }
-each_module = pytest.mark.parametrize("name", MODULES)
+each_module = pytest.mark.parametrize("name", ["multi_head", *map(soaked, ("attention", "projected_attention"))])
 
 
 @each_module

@@ -30,6 +30,7 @@ from .mechanisms import (
     LENGTHS,
     NAMES,
     OFFSETS,
+    OFTEN,
     QUERIES,
     QUERY,
     awake,
@@ -41,6 +42,7 @@ from .mechanisms import (
     source,
     spoiled,
 )
+from .stages import soaked
 
 close = partial(assert_close, rtol=1e-10, atol=1e-10)
 unhooked = pytest.mark.unhooked  # what takes longest, since all the others check the same shapes
@@ -313,7 +315,7 @@ DECODERS = {
 
 
 @unhooked
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name if name in (*OFTEN, "shaw") else soaked(name) for name in NAMES])
 @pytest.mark.parametrize("kind", DECODERS)
 def test_a_decoder_step_by_step_equals_itself_taught_and_itself_saved(name, kind):
     """With one memory for the beams of a source in the steps, and one for each row when taught; gradients included.

@@ -47,6 +47,7 @@ def test_what_is_worked_out_by_hand_gives_what_the_stage_gave(kind, name):
         ("dot", ["q", "k", "q · k"]),
         ("rotary", ["q", "k", "R_i q / √d", "R_j k", "R_i q / √d · R_j k"]),
         ("relative", ["q", "k", "q / √d", "a_-1", "q / √d · (k + a_-1)"]),
+        ("shaw", ["q", "k", "q / √d", "a_-1", "q / √d · (k + a_-1)"]),
         ("t5", ["q", "k", "q · k", "bucket(-2)", "and b[2]"]),
         ("alibi", ["q", "k", "q / √d", "q / √d · k", "less m·2"]),
         ("softcap", ["q", "k", "q / √d", "q / √d · k", "score"]),

@@ -16,7 +16,7 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope import Offset, Scope
 from regard.attention.scope.everywhere import Everywhere
-from regard.attention.score import prepare
+from regard.attention.score import combine, prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory, Normaliser, Request, Score
@@ -94,7 +94,8 @@ def compose(request: Request) -> Attended:
     normalised = request.normalise(request.scores(), allowed)
     weights, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
     kept = F.dropout(weights, request.dropout) if request.dropout else weights
-    context = (kept @ spread(request.values, heads)).expand(-1, heads, -1, -1)  # one set of weights may serve all heads
+    read = combine(request.score, kept, spread(request.values, heads), request.offset)
+    context = read.expand(-1, heads, -1, -1)  # one set of weights may serve all heads
     return Attended(
         context=context,
         weights=weights if request.weights else None,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.scope import Offset
-from regard.attention.score import compare, positional, prepare
+from regard.attention.score import adds, combine, compare, positional, prepare
 from regard.attention.types import Encoded, Memory, Score
 
 
@@ -77,7 +77,7 @@ class MultiHead(Attention):
         self.key = nn.Linear(key, key_heads * self.head, bias)
         self.value = nn.Linear(value, key_heads * self.head, bias)
         room = {} if limit is None else {"limit": limit}
-        self.choose(score, normalise, scope, query=self.head, key=self.head, heads=heads, **room)
+        self.choose(score, normalise, scope, query=self.head, key=self.head, value=self.head, heads=heads, **room)
         if sum_scores:
             self.score = SummedHeads(self.score)
         self.how = merge
@@ -140,7 +140,7 @@ class SummedHeads(nn.Module):
     def __init__(self, inner: Score):
         super().__init__()
         self.inner = inner
-        self.positional = positional(inner)
+        self.positional, self.adds = positional(inner), adds(inner)
 
     def prepare(
         self, key: Float[Tensor, "batch key_heads keys key"], first: int = 0
@@ -155,6 +155,15 @@ class SummedHeads(nn.Module):
         offset: Offset = 0,
     ) -> Float[Tensor, "batch 1 queries keys"]:
         return compare(self.inner, query, prepared, offset).sum(1, keepdim=True)
+
+    def combine(
+        self,
+        weights: Float[Tensor, "batch 1 queries keys"],
+        values: Float[Tensor, "batch value_heads keys value"],
+        offset: Offset = 0,
+    ) -> Float[Tensor, "batch heads queries value"]:
+        """What the score inside would have its heads read."""
+        return combine(self.inner, weights, values, offset)
 
 
 def _join(memory: Memory, more: Memory) -> Tensor | None:

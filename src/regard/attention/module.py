@@ -52,7 +52,7 @@ class Attention(nn.Module):
         self.value: nn.Module = nn.Identity() if size is None else nn.Linear(value, size, bias)
         self.output: nn.Module = nn.Identity()
         room = {} if limit is None else {"limit": limit}
-        self.choose(score, normalise, scope, query=size or query, key=size or key, **room)
+        self.choose(score, normalise, scope, query=size or query, key=size or key, value=size or value, **room)
         self.size = size or value
         self.dropout, self.impl = dropout, impl
 

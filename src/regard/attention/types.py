@@ -27,6 +27,10 @@ class Score(Protocol):
     of the first key, and the score itself the `offset` of the first query, `score(query, prepared, offset)`. Keys stand at
     0, 1, 2, ... Call any score through `regard.attention.score.prepare` and `compare`, which know the difference. A score
     that compares dimension by dimension says `one_size = True`.
+
+    A score that has a say in what is read says `adds = True`: its `combine(weights, values, offset)` takes the place of
+    weights @ values, and its constructor may ask for the size of a `value`. Kernels combine by themselves, so none may
+    cover such a score.
     """
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch prepared_heads keys dim"]: ...

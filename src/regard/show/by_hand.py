@@ -146,7 +146,7 @@ def _beyond(score: Any, found: Stages, left: Tensor, right: Tensor, sides: tuple
             b = float(score.b[0, bucket])
             worked = f"{_less(x, -b)} = {x + b:.3f}"
             return [[name, products(left, right)], [f"bucket({away})", f"= {bucket}"], [f"and b[{bucket}]", worked]]
-        case "Relative":
+        case "Relative" | "Shaw":
             a = score.a.weight[0, score.window + max(-score.window, min(score.window, away))]
             return [[f"a_{away}", line(a)], [f"{sides[0]} · (k + a_{away})", products(left, right + a)]]
     return []

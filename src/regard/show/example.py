@@ -15,7 +15,7 @@ from regard.attention.mechanisms.monotonic import Monotonic
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope.everywhere import Everywhere
-from regard.attention.score import compare, positional, prepare
+from regard.attention.score import combine, compare, positional, prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory, Request
 from regard.attention.windows import Windows
@@ -83,6 +83,7 @@ def build(name: str, kind: str, **options: Any) -> Any:
     """A thing as the examples use it: for vectors of 4, parameters from seed 0, small enough for three words to show it."""
     made = lookup.find(name, kind)
     sizes = {"query": 4, "key": 4, "size": 4, "heads": 2 if kind == "mechanisms" else 1, "width": 1, "r": -0.1}
+    sizes |= {"value": VALUE.shape[1]} if kind == "score" else {}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         if kind == "scope":
@@ -134,10 +135,21 @@ def stages(example: Example) -> Stages:
     normalised = request.normalise(scores, request.allowed)
     weights = normalised[0] if isinstance(normalised, tuple) else normalised
     allowed = torch.ones_like(scores, dtype=torch.bool) if request.allowed is None else request.allowed.expand_as(scores)
-    context = (weights @ spread(request.values, heads))[-1]
+    context = combine(request.score, weights, spread(request.values, heads), request.offset)[-1]
     later = bool(example.told) or isinstance(example.module, Monotonic)
     made = Later if later else Apart if positional(request.score) and request.allowed is None else Stages
     return made(scores[-1], allowed[-1], weights[-1], context)
+
+
+def worth(example: Example, found: Stages, query: int) -> Tensor:
+    """What one query would read of each key alone, in the first head: its value, and what the score adds to it there."""
+    request, rows = example.request, []
+    values = spread(request.values, len(found.weights))
+    for key in range(len(SOURCE)):
+        alone = torch.zeros_like(found.weights)[None].expand(BATCH, -1, -1, -1).clone()
+        alone[..., key] = 1.0
+        rows.append(combine(request.score, alone, values, request.offset)[-1, 0, query])
+    return torch.stack(rows)
 
 
 def inputs() -> tuple[Tensor, Tensor, Tensor]:

@@ -1,5 +1,6 @@
 """What a mechanism owes a model that names it: padding and neighbours change nothing, and steps equal all at once."""
 
+import pytest
 from torch.nn import functional as F
 from torch.testing import assert_close
 
@@ -14,6 +15,11 @@ KINDS = {
     "recurrent, without feeding": {"input_feeding": False},
     "transformer": {"encoder": "transformer", "decoder": "transformer"},
 }
+every_kind = pytest.mark.parametrize(
+    "kind", [next(iter(KINDS)), *(pytest.param(kind, marks=pytest.mark.soak) for kind in list(KINDS)[1:])]
+)
+"""One decoder in every run, since the contracts ask every decoder, and the others in the soak."""
+
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 
 

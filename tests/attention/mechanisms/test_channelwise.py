@@ -10,7 +10,7 @@ from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
 from regard.models.attentions import attention
 
-from .in_models import KINDS, check_learning_and_padding, check_steps_and_beams
+from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False], [False, False, False, False]])
 
@@ -103,7 +103,7 @@ def test_sizes_that_do_not_fit_are_refused():
         made.remember(torch.randn(1, 2, 5))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 def test_it_works_in_every_decoder_by_its_name(kind):
     check_learning_and_padding("channelwise", kind)
     check_steps_and_beams("channelwise", kind)

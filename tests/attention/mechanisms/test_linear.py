@@ -1,4 +1,3 @@
-import pytest
 import torch
 from torch.nn import functional as F
 
@@ -10,7 +9,7 @@ from regard.attention.score.feature_map import FeatureMap
 from regard.kernels import linear
 from regard.models.attentions import attention
 
-from .in_models import KINDS, check_learning_and_padding, check_steps_and_beams
+from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
 NOWHERE = torch.tensor([[True, True, True], [False, False, False]])
 
@@ -71,7 +70,7 @@ def test_it_is_made_by_its_name_with_heads_and_maybe_another_normaliser():
     assert attention("feature_map+sum_to_one", 8, 6).size == 8
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 def test_it_works_in_every_decoder_by_its_name(kind):
     check_learning_and_padding("linear", kind)
     check_steps_and_beams("linear", kind)

@@ -9,7 +9,7 @@ from regard.attention.mechanisms.local_m import LocalM, Monotone
 from regard.attention.windows import Centre
 from regard.models.attentions import attention
 
-from .in_models import KINDS, check_learning_and_padding, check_steps_and_beams
+from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
 
 def test_a_plain_case_can_be_worked_by_hand():
@@ -67,7 +67,7 @@ def test_it_is_built_by_a_word_with_any_score(name, score, key):
     assert found(torch.randn(2, 3, 4), found.remember(torch.randn(2, 5, key))).context.shape == (2, 3, found.size)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 @pytest.mark.parametrize("name", ["local_m", "local_m+location"])
 def test_it_works_in_every_decoder(name, kind):
     check_learning_and_padding(name, kind)

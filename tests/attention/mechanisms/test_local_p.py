@@ -13,7 +13,7 @@ from regard.models.asking import ask
 from regard.models.attentions import attention
 from regard.models.types import repeat
 
-from .in_models import KINDS, check_learning_and_padding, check_steps_and_beams
+from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
 
 def fixed(width, logit, **options):
@@ -128,7 +128,7 @@ def test_it_is_built_by_a_word_with_any_score(name, score, normalise, key):
     assert found(torch.randn(2, 3, 4), found.remember(torch.randn(2, 5, key))).context.shape == (2, 3, found.size)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 @pytest.mark.parametrize("name", ["local_p", "local_p+additive+sparsemax"])
 def test_it_works_in_every_decoder(name, kind):
     check_learning_and_padding(name, kind)

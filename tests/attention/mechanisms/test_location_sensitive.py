@@ -7,7 +7,7 @@ from regard.attention import Encoded
 from regard.attention.mechanisms.location_sensitive import LocationSensitive
 from regard.models.attentions import attention
 
-from .in_models import KINDS, check_learning_and_padding, check_steps_and_beams
+from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
 KEEP = torch.tensor([[True] * 5, [True] * 2 + [False] * 3, [False] * 5])
 
@@ -82,7 +82,7 @@ def test_the_gradient_goes_back_through_all_looks():
     def context(query, source):
         return found(query, found.remember(Encoded(source, keep))).context
 
-    assert gradcheck(context, (query.requires_grad_(), source.requires_grad_()))
+    assert gradcheck(context, (query.requires_grad_(), source.requires_grad_()), fast_mode=True)
     last = found(query, found.remember(source)).context[:, -1].sum()
     assert torch.autograd.grad(last, query)[0][:, 0].abs().sum() > 0
 
@@ -132,7 +132,7 @@ def test_it_brings_its_own_score():
     assert attention("location_sensitive+top_k", 4, 6, size=8, dropout=0.1).V.weight.shape == (8, 32)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 def test_it_works_in_every_decoder(kind):
     check_learning_and_padding("location_sensitive", kind)
     check_steps_and_beams("location_sensitive", kind)

@@ -15,7 +15,7 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.models.attentions import attention
 
-from .in_models import KINDS, check_learning_and_padding, check_steps_and_beams
+from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False], [False, False, False, False]])
 every_tying = pytest.mark.parametrize("tying", ["adjacent", "layerwise"])
@@ -181,7 +181,7 @@ def test_it_is_made_by_its_name():
     assert attention("memory_network+identity", 6, 4).normalise == Identity()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 def test_it_works_in_every_decoder_by_its_name(kind):
     check_learning_and_padding("memory_network", kind)
     check_steps_and_beams("memory_network", kind)

@@ -1,10 +1,11 @@
 import pytest
 import torch
 
-from regard.attention.score import compare, distances, places, positional, prepare
+from regard.attention.score import adds, combine, compare, distances, places, positional, prepare
 from regard.attention.score.alibi import Alibi
 from regard.attention.score.dot import Dot
 from regard.attention.score.rotary import Rotary
+from regard.attention.score.shaw import Shaw
 
 CPU = torch.device("cpu")
 
@@ -35,3 +36,10 @@ def test_a_score_that_looks_at_positions_is_told_them_and_another_is_not():
     turned = Rotary().turn(key, 5)
     assert torch.equal(prepare(Rotary(), key, first=5), turned)
     torch.testing.assert_close(compare(Rotary(), query, turned, offset=7), Rotary().turn(query, 7) / 2 @ turned.mT)
+
+
+def test_a_score_that_has_a_say_in_what_is_read_is_asked_and_another_is_not():
+    weights, values, shaw = torch.rand(1, 1, 2, 3), torch.randn(1, 1, 3, 4), Shaw(key=4)
+    assert (adds(Dot()), adds(shaw)) == (False, True)
+    assert torch.equal(combine(Dot(), weights, values, 1), weights @ values)
+    assert torch.equal(combine(shaw, weights, values, 1), shaw.combine(weights, values, 1))

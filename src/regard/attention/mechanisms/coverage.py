@@ -18,7 +18,8 @@ class Coverage(Stepping):
 
     See, Liu and Manning 2017, eq. 10 and 11, https://arxiv.org/abs/1704.04368
     That is the linguistic coverage of Tu et al. 2016, https://arxiv.org/abs/1601.04811, with a fertility of 1 for every
-    word. The state is the coverage c, which starts at 0. The loss that goes with it in See et al. is a part of training.
+    word; `fertility` learns one for each, and `gated_coverage` is their other model. The state is the coverage c, which
+    starts at 0. The loss that goes with it in See et al. is a part of training.
     Cost: that of Additive, one query after the other.
     """
 

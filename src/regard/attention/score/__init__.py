@@ -2,7 +2,8 @@
 
 Each score has two sides and one comparison: `prepare` is the key's side, computed once per source, `project` the query's
 side, and calling the score compares the two. A fused kernel takes both sides and does the comparison its own way. A score
-that looks at positions is told them; `prepare` and `compare` call any score as it wants to be called.
+that looks at positions is told them; `prepare` and `compare` call any score as it wants to be called, and `combine` lets a
+score have its say in what is read.
 """
 
 from typing import Any
@@ -32,6 +33,22 @@ def compare(
     """How well each key fits each query, of which the first stands at position `offset`."""
     scores: Tensor = score(query, prepared, offset) if positional(score) else score(query, prepared)
     return scores
+
+
+def combine(
+    score: Any,
+    weights: Float[Tensor, "batch share_heads queries keys"],
+    values: Float[Tensor, "batch value_heads keys value"],
+    offset: Offset = 0,
+) -> Float[Tensor, "batch heads queries value"]:
+    """What queries read, of which the first stands at position `offset`: weights @ values, unless the score adds to it."""
+    read: Tensor = score.combine(weights, values, offset) if adds(score) else weights @ values
+    return read
+
+
+def adds(score: Any) -> bool:
+    """Whether a score has a say in what is read."""
+    return bool(getattr(score, "adds", False))
 
 
 def positional(score: Any) -> bool:

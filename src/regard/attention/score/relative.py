@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.per_head import PerHead
@@ -17,8 +18,8 @@ class Relative(nn.Module):
         score(q at i, k at j) = qᵀ (k + a_c) / √d,    c = max(-window, min(window, j - i))
 
     Shaw, Uszkoreit and Vaswani 2018, eq. 4 and section 3.2, https://arxiv.org/abs/1803.02155
-    Distances beyond `window` count as `window`. Unlike the paper, nothing is added to the values: a score has no say in what
-    is read, and the paper's own ablation (section 4.3) finds the same BLEU without it. `scale` replaces 1/√d.
+    Distances beyond `window` count as `window`. Unlike the paper, nothing is added to the values: the paper's own ablation
+    (section 4.3) finds the same BLEU without it, and `shaw` has both. `scale` replaces 1/√d.
     Cost: time O(T S d + T window d), memory T S + T window: q is compared with each distance once, and the result looked up
     for each key; no T S d.
     """
@@ -29,13 +30,13 @@ class Relative(nn.Module):
     def __init__(self, key: int, window: int = 16, heads: int = 1, scale: float | None = None):
         super().__init__()
         if window < 0:
-            raise ValueError(f"Relative needs a window of 0 or more positions on either side, got {window}")
+            raise ValueError(f"{type(self).__name__} needs a window of 0 or more positions on either side, got {window}")
         self.key, self.window, self.scale = key, window, scale
         self.a = PerHead(key, 2 * window + 1, heads)
 
     def prepare(self, key: Float[Tensor, "batch heads keys key"], first: int = 0) -> Float[Tensor, "batch heads keys key"]:
         """k: how far away it is depends on the query."""
-        fits("Relative", "key", self.key, key.shape[-1])
+        fits(type(self).__name__, "key", self.key, key.shape[-1])
         return key
 
     def project(
@@ -50,12 +51,16 @@ class Relative(nn.Module):
         prepared: Float[Tensor, "batch key_heads keys dim"],
         offset: Offset = 0,
     ) -> Float[Tensor, "batch scored_heads queries keys"]:
-        same_size("Relative", query.shape[-1], prepared.shape[-1])
+        same_size(type(self).__name__, query.shape[-1], prepared.shape[-1])
         asked = self.project(query)
         near: Tensor = self.a(asked)  # batch heads queries distances
-        distance = distances(query.shape[2], prepared.shape[2], offset, query.device).clamp(-self.window, self.window)
-        which = (distance + self.window)[:, None].expand(*near.shape[:3], -1)
-        return asked @ prepared.mT + near.gather(-1, which)
+        which = self.which(query.shape[2], prepared.shape[2], offset, query.device)
+        return asked @ prepared.mT + near.gather(-1, which.expand(*near.shape[:3], -1))
+
+    def which(self, queries: int, keys: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch 1 queries keys"]:
+        """The number of each distance, of a key from its query on: 0 for those of `window` before it and beyond."""
+        distance = distances(queries, keys, offset, device)
+        return (distance.clamp(-self.window, self.window) + self.window)[:, None]
 
     def extra_repr(self) -> str:
         return f"window={self.window}"

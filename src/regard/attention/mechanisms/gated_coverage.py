@@ -1,0 +1,78 @@
+"""Gated coverage, Tu's: a small recurrent network at each key keeps account of how it was read."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.module import Attention
+from regard.attention.scope import Offset
+from regard.attention.stepping import Stepping
+from regard.attention.types import Attended, Memory
+
+
+class GatedCoverage(Stepping):
+    """Tell each key what a gated network noted about it: when it was read, how much of it, and what for.
+
+        e_ij = vᵀ tanh(W s_i + U h_j + V C_{i-1,j} + b),    a_i = softmax(e_i),    C_ij = GRU(C_{i-1,j}, [a_ij; h_j; s_i])
+
+    Tu et al. 2016, the neural network based coverage with a gated unit, https://arxiv.org/abs/1601.04811
+    The gates are as in Bahdanau, Cho and Bengio 2015, https://arxiv.org/abs/1409.0473:
+
+        z = sigmoid(G_z [a; h; s] + R_z C),    r = sigmoid(G_r [a; h; s] + R_r C)
+        C' = (1 - z) C + z tanh(G_c [a; h; s] + R_c (r C))
+
+    C holds `notes` numbers for each key, is the state, and starts at 0. Unlike the paper, h_j is what is read of a key where
+    that is not what is compared.
+    Cost: that of Additive, and O(S notes (d + notes)) for each query, one query after the other.
+    """
+
+    def __init__(self, query: int, key: int | None = None, value: int | None = None, *, notes: int = 10, **options: Any):
+        super().__init__(query, key, value, score="additive", **options)
+        if notes < 1:
+            raise ValueError(f"GatedCoverage needs 1 or more notes about each key, got {notes}")
+        self.notes = notes
+        self.V = nn.Linear(notes, self.score.v.weight.shape[-1])
+        nn.init.zeros_(self.V.bias)
+        self.share = nn.Linear(1, 3 * notes, bias=False)
+        self.source = nn.Linear(self.size, 3 * notes)
+        self.asked = nn.Linear(query, 3 * notes, bias=False)
+        self.gates = nn.Linear(notes, 2 * notes, bias=False)
+        self.again = nn.Linear(notes, notes, bias=False)
+
+    def start(self, memory: Memory) -> Float[Tensor, "batch keys notes"]:
+        """Nothing is noted yet."""
+        return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2], self.notes)
+
+    def told(self, memory: Memory, state: Float[Tensor, "batch keys notes"]) -> Memory:
+        """U k + V C + b: the memory, each key of which knows what was noted about it."""
+        return memory._replace(keys=memory.keys + self.V(state)[:, None])
+
+    def look(
+        self,
+        query: Float[Tensor, "batch 1 query"],
+        memory: Memory,
+        state: Float[Tensor, "batch keys notes"],
+        *,
+        offset: Offset,
+        weights: bool,
+    ) -> Attended:
+        """Attend to keys that know their notes, and note what was read."""
+        found = Attention.forward(self, query, self.told(memory, state), offset=offset, weights=True)
+        assert found.weights is not None, "they were asked for"
+        after = self.note(query, memory, state, found.weights[:, 0, 0])
+        return found._replace(weights=found.weights if weights else None, state=after)
+
+    def note(
+        self,
+        query: Float[Tensor, "batch 1 query"],
+        memory: Memory,
+        state: Float[Tensor, "batch keys notes"],
+        read: Float[Tensor, "batch keys"],
+    ) -> Float[Tensor, "batch keys notes"]:
+        """The notes after a look that read this much of each key."""
+        heard = self.share(read[..., None]) + self.source(memory.values[:, 0]) + self.asked(query)
+        gates, fresh = heard.split((2 * self.notes, self.notes), dim=-1)
+        z, r = torch.sigmoid(gates + self.gates(state)).chunk(2, dim=-1)
+        return (1 - z) * state + z * torch.tanh(fresh + self.again(r * state))
