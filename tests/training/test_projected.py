@@ -88,3 +88,16 @@ def test_in_half_precision_products_are_rounded_and_sums_are_not():
     for mine, true in zip(torch.autograd.grad(found.total, learned), torch.autograd.grad(exact, learned), strict=True):
         assert mine.dtype == torch.float32
         assert_close(mine, true, rtol=2e-2, atol=5e-3)
+
+
+@pytest.mark.parametrize(("smoothing", "confidence"), list(product((0.0, 0.1), (0.0, 0.3))))
+def test_rows_that_are_not_kept_might_as_well_not_be_there(monkeypatch, smoothing, confidence):
+    monkeypatch.setitem(module.ROWS, "cpu", 3)
+    *learned, wanted = inputs()
+    kept = torch.arange(ROWS) % 3 != 1
+    masked = projected(*learned, wanted, smoothing, confidence, kept)
+    hidden, *rest = learned
+    chosen = projected(hidden[kept], *rest, wanted[kept], smoothing, confidence)
+    for one, other in zip(masked, chosen, strict=True):
+        assert_close(one, other)
+    assert_close(torch.autograd.grad(masked.total, learned), torch.autograd.grad(chosen.total, learned))

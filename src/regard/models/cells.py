@@ -93,12 +93,14 @@ class Repeated:
 class Unrolled:
     """One layer, step by step. What is known of its input for all steps goes through its matrix before the loop.
 
-    `known` may be narrower than the layer's input; `__call__` gets the rest at each step.
+    `known` may be narrower than the layer's input; `__call__` gets the rest at each step. `backwards` takes the parameters
+    of the direction that reads from the end; turning the data round is left to the caller.
     """
 
-    def __init__(self, made: nn.Module, known: Float[Tensor, "rows time _"]):
+    def __init__(self, made: nn.Module, known: Float[Tensor, "rows time _"], backwards: bool = False):
         rows, time, width = known.shape
-        W, U, bias, hidden_bias = map(made.get_parameter, ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"))
+        names = (f"{kind}_l0{'_reverse' * backwards}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        W, U, bias, hidden_bias = map(made.get_parameter, names)
         self.gated = isinstance(made, nn.GRU)
         self.advance = lstm if isinstance(made, nn.LSTM) else simple
         first = bias if self.gated else bias + hidden_bias

@@ -7,7 +7,7 @@ into their own gradient and used up while they are still in the cache; only the 
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 ROWS = {"cpu": 256}
@@ -30,16 +30,19 @@ def projected(
     wanted: Int[Tensor, " rows"],
     smoothing: float = 0.0,
     confidence: float = 0.0,
+    kept: Bool[Tensor, " rows"] | None = None,
 ) -> Cost:
     """Cross-entropy with label smoothing, less `confidence` times the entropy, of logits = hidden weightᵀ + bias.
 
         Σ_t  -(1 - ε) log p(y_t) - ε / V Σ_v log p(v) + β Σ_v p(v) log p(v)
 
     The same as `losses.cross_entropy` and `losses.entropy` of the logits; only `total` passes a gradient, and that once.
+    Rows outside `kept` count for nothing. To leave them out of `hidden` saves their work, but how many are left is known
+    only to the device, and to ask a GPU means to wait for it.
     """
     if not torch.is_grad_enabled():  # which no function is told; its gradients would be computed for nobody
         hidden, weight, bias = hidden.detach(), weight.detach(), bias.detach()
-    return Cost(*Projected.apply(hidden, weight, bias, wanted, smoothing, confidence))  # type: ignore[no-untyped-call]
+    return Cost(*Projected.apply(hidden, weight, bias, wanted, kept, smoothing, confidence))  # type: ignore[no-untyped-call]
 
 
 class Projected(torch.autograd.Function):
@@ -47,7 +50,14 @@ class Projected(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, wanted: Tensor, smoothing: float, confidence: float
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        wanted: Tensor,
+        kept: Tensor | None,
+        smoothing: float,
+        confidence: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
         ctx.needed = ctx.needs_input_grad[:3]
         kind = hidden.device.type
@@ -56,7 +66,8 @@ class Projected(torch.autograd.Function):
             pass_ = Pass(hidden.to(half), weight.to(half), bias, any(ctx.needed), smoothing, confidence)
             rows = ROWS.get(kind, MANY)
             for first in range(0, len(hidden), rows):
-                pass_.take(slice(first, first + rows), wanted[first : first + rows])
+                some = slice(first, first + rows)
+                pass_.take(some, wanted[some], None if kept is None else kept[some, None])
         ctx.kinds = hidden.dtype, weight.dtype, bias.dtype
         ctx.save_for_backward(pass_.d_hidden, pass_.d_weight, pass_.d_bias)
         ctx.mark_non_differentiable(pass_.nll, pass_.entropy)
@@ -69,7 +80,7 @@ class Projected(torch.autograd.Function):
             (each * flowing).to(kind) if needed else None
             for each, kind, needed in zip(ctx.saved_tensors, ctx.kinds, ctx.needed, strict=True)
         ]
-        return *found, None, None, None
+        return *found, None, None, None, None
 
 
 class Pass:
@@ -84,28 +95,28 @@ class Pass:
         self.d_hidden = hidden.new_empty(sizes[0])
         self.d_weight, self.d_bias = hidden.new_zeros(sizes[1], dtype=wide), hidden.new_zeros(sizes[2], dtype=wide)
 
-    def take(self, rows: slice, wanted: Int[Tensor, " some"]) -> None:
+    def take(self, rows: slice, wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None) -> None:
         """Make the logits of some rows, judge them, and turn them into gradients in place."""
         hidden, vocabulary = self.hidden[rows], len(self.bias)
         logits = (hidden @ self.weight.mT).to(self.bias.dtype).add_(self.bias)
         log = logits.sub_(logits.logsumexp(-1, keepdim=True))
-        right = log.gather(1, wanted[:, None])
-        nll = -right.sum()
+        nll = -_only(log.gather(1, wanted[:, None]), kept).sum()
         self.nll += nll
         self.total += (1 - self.smoothing) * nll
         if self.smoothing:
-            self.total -= self.smoothing / vocabulary * log.sum()
+            self.total -= self.smoothing / vocabulary * _only(log.sum(-1, keepdim=True), kept).sum()
         share = log.exp() if self.confidence else log.exp_()
         if self.confidence:
             undecided = -(share * log).sum(-1, keepdim=True)
-            self.entropy += undecided.sum()
-            self.total -= self.confidence * undecided.sum()
+            self.entropy += _only(undecided, kept).sum()
+            self.total -= self.confidence * _only(undecided, kept).sum()
         if not self.learns:
             return
         slope = share * (1 + self.confidence * (log + undecided)) if self.confidence else share
         if self.smoothing:
             slope -= self.smoothing / vocabulary
         slope.scatter_add_(1, wanted[:, None], slope.new_full((len(wanted), 1), self.smoothing - 1))
+        slope = _only(slope, kept)
         self.d_bias += slope.sum(0)
         slope = slope.to(hidden.dtype)
         torch.matmul(slope, self.weight, out=self.d_hidden[rows])
@@ -113,6 +124,11 @@ class Pass:
             self.d_weight.addmm_(slope.mT, hidden)
         else:
             self.d_weight += slope.mT @ hidden
+
+
+def _only(data: Tensor, kept: Tensor | None) -> Tensor:
+    """The same, and nothing in the rows that do not count."""
+    return data if kept is None else data.masked_fill(~kept, 0.0)
 
 
 def _wide(data: Tensor) -> torch.dtype:

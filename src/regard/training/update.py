@@ -11,6 +11,7 @@ from regard.training.device import choose
 from regard.training.errors import FailedError
 from regard.training.experiment import Experiment, Loss, Progress
 from regard.training.gradient import gradient, per_token
+from regard.training.graphed import Graphed, covers
 from regard.training.optimise import LARGEST, clip, optimiser, set_rate
 from regard.training.schedule import Plateau, rate
 from regard.training.seed import reseed
@@ -33,6 +34,7 @@ class Update:
         self.model, self.optimiser = self.accelerator.prepare(model, optimiser(model, settings, loss))
         average = None if settings.ema is None else Average(model, settings.ema)
         self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
+        self.graphs = Graphed(self.cost, self.device) if covers(experiment, self.device) is None else None
 
     def __call__(self, batches: Sequence[Batch], speed: Speed) -> dict[str, float]:
         """One update, unless its batches turn out to be bad; what is to be told of it."""
@@ -58,13 +60,19 @@ class Update:
     def begin(self) -> None:
         """Before the first part of an update, and again when it has to be cut into smaller ones."""
         reseed(self.settings.seed, self.state.counters.step, self.device)
-        self.optimiser.zero_grad()
+        self.optimiser.zero_grad(set_to_none=self.graphs is None)
+
+    def cost(self, batch: Batch) -> Loss:
+        """The loss of a part of an update."""
+        with self.autocast():
+            progress = Progress(self.state.counters.step, self.settings.max_steps)
+            return self.experiment.loss(self.model, batch, progress)
 
     def backward(self, batch: Batch) -> Loss:
         """The loss of a part of an update, its gradients added to those of the parts before."""
-        with self.autocast():
-            progress = Progress(self.state.counters.step, self.settings.max_steps)
-            loss = self.experiment.loss(self.model, batch.to(self.device), progress)
+        if self.graphs is not None:
+            return self.graphs(batch)
+        loss = self.cost(batch.to(self.device))
         self.accelerator.backward(loss.total)
         parts = {name: torch.as_tensor(value).detach() for name, value in loss.parts.items()}
         return Loss(loss.total.detach(), loss.tokens, parts)

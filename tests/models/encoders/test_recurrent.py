@@ -6,8 +6,8 @@ from torch.testing import assert_close
 from regard.attention.positions.learned import Learned
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.batch import Padded, pad
-from regard.models.cells import STATES
-from regard.models.encoders.recurrent import Recurrent, backwards
+from regard.models.cells import STATES, layer
+from regard.models.encoders.recurrent import Recurrent, backwards, over, stepped
 
 SOURCE = pad([[4, 5, 6, 2], [7, 2], [8, 9, 2]])
 every_cell = pytest.mark.parametrize("cell", STATES)
@@ -110,3 +110,21 @@ def test_a_row_without_tokens_breaks_nothing():
 def test_two_directions_need_an_even_size():
     with pytest.raises(ValueError, match="a bidirectional encoder needs an even size, half for each direction, got 7"):
         Recurrent(11, 7)
+
+
+@every_cell
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_step_by_step_a_layer_finds_what_it_finds_in_one_call_and_so_do_its_gradients(cell, bidirectional):
+    rnn = layer(cell, 5, 6, bidirectional).double()
+    data = torch.randn(3, 4, 5, dtype=torch.float64, requires_grad=True)
+    at_once, states = over(rnn, data, SOURCE.keep.sum(1))
+    steps, others = stepped(rnn, data, SOURCE.keep)
+    at_once, steps = (each.masked_fill(~SOURCE.keep[..., None], 0.0) for each in (at_once, steps))
+    assert_close(steps, at_once)
+    assert_close(others, states)
+    learned = [data, *rnn.parameters()]
+
+    def slopes(found, final):
+        return torch.autograd.grad((found**2).sum() + sum((each**3).sum() for each in final), learned)
+
+    assert_close(slopes(steps, others), slopes(at_once, states))

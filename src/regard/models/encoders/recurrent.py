@@ -8,7 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.models.cells import layer, run, stacked
+from regard.models.cells import Unrolled, layer, run, stacked
 from regard.models.dropout import Drop
 from regard.models.embedding import Embedding
 
@@ -61,19 +61,21 @@ class Recurrent(nn.Module):
         if order is not None:
             tokens = tokens.gather(1, order)
         data = self.embedding(tokens)
-        real = lengths.clamp_min(1).cpu()
+        captured = data.is_cuda and torch.cuda.is_current_stream_capturing()
+        real = None if captured else lengths.clamp_min(1).cpu()
         finals = []
         for number, rnn in enumerate(self.layers):
+            assert isinstance(rnn, nn.RNNBase)
             if number:
                 data = self.drop(data)
-            data, final = over(rnn, data, real)
+            data, final = stepped(rnn, data, keep) if real is None else over(rnn, data, real)
             finals.append(final)
         if order is not None:
             data = data.gather(1, order[..., None].expand_as(data))
         return Encoded(data.masked_fill(~keep[..., None], 0.0), keep, stacked(finals), tokens=source.data)
 
 
-def over(rnn: nn.Module, data: Data, lengths: Int[Tensor, " batch"]) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
+def over(rnn: nn.RNNBase, data: Data, lengths: Int[Tensor, " batch"]) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
     """One layer over rows of these lengths, and its last states with both directions side by side."""
     batch, time, _ = data.shape
     if int(lengths.min()) == time:
@@ -83,6 +85,25 @@ def over(rnn: nn.Module, data: Data, lengths: Int[Tensor, " batch"]) -> tuple[Da
         found, _ = pad_packed_sequence(found, batch_first=True, total_length=time)
     states = last if isinstance(last, tuple) else (last,)
     return found, tuple(state.transpose(0, 1).reshape(batch, -1) for state in states)
+
+
+def stepped(
+    rnn: nn.RNNBase, data: Data, keep: Bool[Tensor, "batch time"]
+) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
+    """The same as `over`, step by step: no kernel depends on a length, so that a CUDA graph may hold them all."""
+    ways = [(data, keep), (data.flip(1), keep.flip(1))][: 1 + rnn.bidirectional]
+    found, lasts = list[Tensor](), list[tuple[Tensor, ...]]()
+    for way, (given, real) in enumerate(ways):
+        unrolled = Unrolled(rnn, given, backwards=way == 1)
+        state = (given.new_zeros(len(given), rnn.hidden_size),) * (1 + isinstance(rnn, nn.LSTM))
+        tops = []
+        for step, here in enumerate(real[..., None].unbind(1)):
+            state = tuple(torch.where(here, new, old) for new, old in zip(unrolled(step, state), state, strict=True))
+            tops.append(state[0])
+        found.append(torch.stack(tops, dim=1))
+        lasts.append(state)
+    ahead = [each.flip(1) if way else each for way, each in enumerate(found)]
+    return torch.cat(ahead, dim=-1), tuple(torch.cat(each, dim=-1) for each in zip(*lasts, strict=True))
 
 
 def backwards(keep: Bool[Tensor, "batch time"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, "batch time"]:

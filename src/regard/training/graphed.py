@@ -1,0 +1,144 @@
+"""An update's forward and backward pass, replayed as one CUDA graph.
+
+A small model on a large GPU spends its time being told what to do: a Transformer of eight layers is more than a thousand
+kernels, each of which computes for a few microseconds and is launched in ten. A graph is launched once. It holds for one
+shape of batch alone, so lengths are rounded up to a few, and the shapes that come back are captured.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.batch import Batch, Padded
+from regard.data.vocabulary import PAD
+from regard.models.seq2seq import Seq2Seq
+from regard.training.experiment import Experiment, Loss
+from regard.training.gradient import out_of_memory, release
+from regard.training.losses import Teacher
+
+MOST = 256
+"""How many shapes are captured; what comes after is computed kernel by kernel."""
+Shape = tuple[int, int, int]
+
+
+def covers(experiment: Experiment, device: torch.device) -> str | None:
+    """None where updates of this experiment can be captured, else the reason why not."""
+    if device.type != "cuda":
+        return "needs a CUDA device"
+    if not experiment.config.train.graphs:
+        return "train.graphs is false"
+    if not isinstance(experiment.model, Seq2Seq):
+        return f"needs a Seq2Seq, got {type(experiment.model).__name__}"
+    if not isinstance(experiment.loss, Teacher) or not experiment.loss.repeats:
+        return "needs a loss that repeats itself: one without self-decoding, risk or links"
+    return None
+
+
+class Captured(NamedTuple):
+    """A graph, the batch that it reads and the loss that it leaves."""
+
+    graph: torch.cuda.CUDAGraph
+    batch: Batch
+    loss: Loss
+
+
+class Graphed:
+    """Calls `cost` and its backward pass; batches of a shape that has been seen before are replayed.
+
+    Gradients are added to those that are there, which must stay where they are: zero them, never drop them. Dropout is
+    drawn from the generator's seed as it is at the time of the replay. The first batch of a shape is computed as it always
+    was, so that whatever a library sets up on first use is set up outside of any graph.
+    """
+
+    def __init__(self, cost: Callable[[Batch], Loss], device: torch.device):
+        self.cost, self.device, self.most = cost, device, MOST
+        self.seen = set[Shape]()
+        self.captured = dict[Shape, Captured]()
+        self.pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, batch: Batch) -> Loss:
+        """The loss of a batch, its gradients added to those of the batches before."""
+        batch = rounded(batch)
+        shape = _shape(batch)
+        if shape not in self.captured and shape in self.seen and len(self.captured) < self.most:
+            try:
+                self.captured[shape] = self.capture(batch)
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                self.forget()
+        self.seen.add(shape)
+        if shape in self.captured:
+            return self.replay(self.captured[shape], batch)
+        return self.run(batch.to(self.device))
+
+    def forget(self) -> None:
+        """Give back what the graphs hold, and capture no more: where memory is short, it is better spent on batches."""
+        self.captured, self.most = {}, 0
+        release()
+
+    def run(self, batch: Batch) -> Loss:
+        """The same, kernel by kernel."""
+        loss = self.cost(batch)
+        torch.autograd.backward(loss.total)
+        return _detached(loss)
+
+    def capture(self, batch: Batch) -> Captured:
+        """Record what `run` would do, without doing it."""
+        held, graph = _plain(batch).to(self.device), torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+            loss = self.run(held)
+        return Captured(graph, held, loss)
+
+    def replay(self, captured: Captured, batch: Batch) -> Loss:
+        """Do what was recorded, with this batch. All graphs share their memory, so the loss is copied out of it at once."""
+        for held, given in zip(_tensors(captured.batch), _tensors(batch), strict=True):
+            held.copy_(given, non_blocking=True)
+        captured.graph.replay()
+        loss = captured.loss
+        parts = {name: torch.as_tensor(value).clone() for name, value in loss.parts.items()}
+        return Loss(loss.total.clone(), torch.as_tensor(loss.tokens).clone(), parts)
+
+
+def rounded(batch: Batch) -> Batch:
+    """The same batch with a few more columns of padding, so that there are few shapes."""
+    target = None if batch.target is None else _wider(batch.target)
+    return batch._replace(source=_wider(batch.source), target=target)
+
+
+def up(length: int) -> int:
+    """A length rounded up by less than a quarter, or to a multiple of 4: 4, 8, ... 32, 40, ... 64, 80, ... 128, 160, ..."""
+    step = 4
+    while length > 8 * step:
+        step *= 2
+    return -(-length // step) * step
+
+
+def _wider(padded: Padded) -> Padded:
+    more = up(padded.data.shape[1]) - padded.data.shape[1]
+    return Padded(F.pad(padded.data, (0, more), value=PAD), F.pad(padded.keep, (0, more), value=False))
+
+
+def _shape(batch: Batch) -> Shape:
+    rows, source = batch.source.data.shape
+    return rows, source, 0 if batch.target is None else batch.target.data.shape[1]
+
+
+def _plain(batch: Batch) -> Batch:
+    """A copy without its records, which a graph does not read."""
+    source, target = ((None if side is None else Padded(*map(torch.clone, side))) for side in (batch.source, batch.target))
+    assert source is not None
+    return Batch(source, target)
+
+
+def _tensors(batch: Batch) -> Iterable[Tensor]:
+    return (*batch.source, *(batch.target or ()))
+
+
+def _detached(loss: Loss) -> Loss:
+    parts = {name: torch.as_tensor(value).detach() for name, value in loss.parts.items()}
+    return Loss(loss.total.detach(), loss.tokens, parts)
