@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention.types import Memory
-from regard.decoding.limits import device, first_tensor, limits
+from regard.decoding.limits import device, first_tensor, limits, longest
 
 
 def test_one_number_holds_for_every_sentence():
@@ -11,6 +11,10 @@ def test_one_number_holds_for_every_sentence():
 
 def test_each_sentence_may_have_its_own():
     assert limits([1, 0, 7], {"a": (), "b": [None, torch.zeros(3, 1)]}) == [1, 0, 7]
+
+
+def test_an_output_has_three_times_the_tokens_of_its_source_and_ten_or_the_most():
+    assert [longest(source, 40) for source in (0, 5, 10, 11)] == [10, 25, 40, 40]
 
 
 def test_a_batch_of_nothing_has_no_limits():

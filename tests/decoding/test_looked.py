@@ -36,6 +36,12 @@ def test_the_first_attention_over_the_source_is_the_cross_attention():
     assert not crosses("self")
 
 
+def test_of_an_ensemble_the_mean_is_asked_for_and_without_one_the_first_member():
+    look = torch.zeros(1, 1, 1)
+    assert cross({"0.decoder.cross": look, "1.decoder.cross": look, "decoder.cross": look}, None) == "decoder.cross"
+    assert cross({"0.decoder.cross": look, "1.decoder.0.cross": look}, None) == "0.decoder.cross"
+
+
 def test_a_name_that_no_attention_has_is_an_error():
     with pytest.raises(ValueError, match="no attention of this decoder is called 'b'; there are a"):
         cross({"a": torch.zeros(1, 1, 1)}, "b")

@@ -63,3 +63,11 @@ def test_a_tree_is_of_one_sentence():
     decoder = random_table(2, 6)
     with pytest.raises(ValueError, match="a tree shows the search for one sentence, got 2; search for one at a time"):
         beam(decoder, decoder.memory, beams=2, length=3, tree=Tree())
+
+
+def test_a_target_that_was_never_followed_is_not_marked():
+    decoder, tree = random_table(1, 8), Tree()
+    beam(decoder, decoder.memory, beams=2, length=3, tree=tree)
+    assert tree.best is not None
+    tree.follow([7] * 9)
+    assert tree.best is None

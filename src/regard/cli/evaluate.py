@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import Command, app
+from regard.cli.searching import PART, search_by
 from regard.cli.train import ANY, settings
 from regard.config import ConfigError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from regard.training.metrics import Bucket
 
 
-NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
+NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns; and any --search.NAME=VALUE"
 
 
 @app.command(cls=Command, short_help="Measure a trained model on a test set.", context_settings=ANY)
@@ -31,8 +32,10 @@ def evaluate(
     \b
     Example:
         regard evaluate run/ --data.test=test.tsv
+        regard evaluate run/ --data.test=test.tsv --beam 5 --search.risk=chrf
     """
-    given = dict(each.split("=", 1) for each in settings(context.args))
+    options = settings(context.args)
+    given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
     unknown = given.keys() - {"data.test", "data.source", "data.target"}
     if unknown:
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {NEEDED}")
@@ -40,6 +43,7 @@ def evaluate(
     from regard.trained import load
 
     model = load(directory, device)
+    search_by(model, [each for each in options if each.startswith(PART)], beam)
     data = model.config.data
     test = given.get("data.test", data.test)
     if test is None:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.data.vocabulary import BOS
+from regard.decoding import banks, diverse
 from regard.decoding.found import Found
-from regard.decoding.front import Candidates, Front
+from regard.decoding.front import Candidates, Front, Ways
+from regard.decoding.guard import Guard, Watched, unkept
 from regard.decoding.history import Ending, History, Moment, nothing
 from regard.decoding.likelihood import IMPOSSIBLE, likelihood, possible, stuck
 from regard.decoding.limits import device, limits
@@ -36,6 +38,9 @@ def beam(
     weights: bool = False,
     early: bool = True,
     tree: Branches | None = None,
+    groups: int = 1,
+    diversity: float = 0.5,
+    guard: Guard | None = None,
 ) -> list[list[Found]]:
     """The `best` targets found for each sentence, best first; fewer where there are no more.
 
@@ -48,6 +53,8 @@ def beam(
 
     `attention` names the one whose weights the coverage penalty adds up (the mean of its heads); None is the first over the
     source. `unknown=False` forbids UNK. A `tree` is filled with every hypothesis that was followed, for one sentence alone.
+    Several `groups` share the beams and keep away from each other by `diversity` (diverse.py). A `guard` says what each
+    target must hold and must not; what it must is found by sharing out the beam (banks.py).
 
     The early stop is exact: it changes no result, only the time. Let m be the length limit, alpha >= 0 the length penalty
     and beta >= 0 the coverage penalty. A hypothesis that grows from one of score g <= 0 to a finished one of length l <= m
@@ -59,14 +66,15 @@ def beam(
     side, for the best growing hypothesis, is not above the score of the `best`-th finished one, then nothing that still
     grows can come before that one, and the sentence is done. Cut-off hypotheses rank behind all finished ones anyway.
     """
-    rules = Rules(beams, best, length_penalty, coverage_penalty, attention, unknown, weights, early)
-    search = Search(decoder, memory, limits(length, memory), rules, tree)
+    rules = Rules(beams, best, length_penalty, coverage_penalty, attention, unknown, weights, early, groups, diversity)
+    search = Search(decoder, memory, limits(length, memory), rules, tree, guard)
     front = search.begin(memory)
     while front is not None:
         front = search.advance(front)
-    if tree is not None and search.pools[0]:
-        tree.choose(search.pools[0][0])
-    return [[search.history.found(ending, weights) for ending in pool[:best]] or [nothing(weights)] for pool in search.pools]
+    answers = [search.answers(sentence) for sentence in range(len(search.most))]
+    if tree is not None and answers[0]:
+        tree.choose(answers[0][0])
+    return [[search.history.found(ending, weights) for ending in each] or [nothing(weights)] for each in answers]
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,8 @@ class Rules:
     unknown: bool
     weights: bool
     early: bool
+    groups: int = 1
+    diversity: float = 0.5
 
     def __post_init__(self) -> None:
         if self.beams < 1:
@@ -93,17 +103,39 @@ class Rules:
             raise ValueError(
                 f"coverage_penalty needs to be 0 or more and finite, got {self.coverage_penalty}; 0 turns it off"
             )
+        if self.groups < 1 or self.beams % self.groups:
+            raise ValueError(
+                f"groups needs to be a number that beams ({self.beams}) can be shared out to, got {self.groups}; "
+                f"{self.beams} groups of one differ most, 1 is plain beam search"
+            )
+        if not 0 <= self.diversity < math.inf:
+            raise ValueError(f"diversity needs to be 0 or more and finite, got {self.diversity}; 0 lets groups be alike")
 
 
 class Search:
     """One beam search over a batch: the rules, the history, and what has ended so far, sentence by sentence."""
 
-    def __init__(self, decoder: Decoder, memory: Tree, most: list[int], rules: Rules, tree: Branches | None = None):
+    def __init__(
+        self,
+        decoder: Decoder,
+        memory: Tree,
+        most: list[int],
+        rules: Rules,
+        tree: Branches | None = None,
+        guard: Guard | None = None,
+    ):
         if tree is not None and len(most) != 1:
             raise ValueError(f"a tree shows the search for one sentence, got {len(most)}; search for one at a time")
-        self.decoder, self.most, self.rules, self.tree = decoder, most, rules, tree
+        if guard is not None:
+            guard.fit(most)
+            if guard.includes and rules.groups > 1:
+                raise ValueError(
+                    f"groups needs to be 1 where a target must hold phrases, got {rules.groups}: both share out the beam"
+                )
+        self.decoder, self.most, self.rules, self.tree, self.guard = decoder, most, rules, tree, guard
         self.history = History(memory)
-        self.pools: list[list[Ending]] = [[] for _ in most]
+        self.pools: list[list[list[Ending]]] = [[[] for _ in range(rules.groups)] for _ in most]
+        """What has ended in each group of each sentence, best first."""
 
     def begin(self, memory: Tree) -> Front | None:
         """Every sentence that may become longer than nothing, with one row each."""
@@ -114,29 +146,65 @@ class Search:
             memory = select(memory, torch.tensor(sentences, device=device(memory)))
         rows = len(sentences)
         moment = Moment([BOS] * rows, [0.0] * rows, list(range(rows)))
-        return Front(
-            sentences, torch.zeros(rows, 1, dtype=torch.float64), moment, memory, (self.decoder.start(memory), None)
-        )
+        watched = None if self.guard is None else self.guard.start(sentences)
+        state = self.decoder.start(memory), None, watched
+        return Front(sentences, torch.zeros(rows, 1, dtype=torch.float64), moment, memory, state)
 
     def advance(self, front: Front) -> Front | None:
         """One step of all sentences; None when every one is done."""
         tokens = torch.tensor(front.moment.tokens, device=device(front.memory))
-        state, coverage = front.state
+        state, coverage, watched = front.state
         looks = self.rules.weights or self.rules.coverage_penalty > 0
         step = self.decoder.step(tokens, front.memory, state, weights=looks)
         seen = by_row(step.attended) if looks else {}
         self.history.add(front.moment, seen if self.rules.weights else None)
         coverage, covered = self.cover(front, seen, coverage)
-        ahead = front.extend(possible(likelihood(step.output), self.rules.unknown), self.rules.beams)
-        self.end(front, ahead, covered, ahead.ending[:, : self.rules.beams], finished=True)
-        grown = ahead.growing(self.rules.beams)
-        if self.tree is not None:
-            self.tree.add(ahead, grown, ahead.ending[:, : self.rules.beams], seen)
+        logs = possible(likelihood(step.output), self.rules.unknown)
+        if self.guard is not None:
+            watched = self.guard.after(watched, tokens)
+            logs = self.guard.forbid(watched, logs)
+        ways = self.ways(front, logs, watched)
+        self.end(front, ways.ahead, covered, ways.ended, ways.groups, finished=True)
         cut = torch.tensor([[self.most[each] == len(self.history)] for each in front.sentences])
-        self.end(front, grown, covered, cut & (grown.scores > IMPOSSIBLE), finished=False)
-        heads = zip(front.sentences, grown.scores[:, 0].tolist(), strict=True)
-        staying = [row for row, (sentence, score) in enumerate(heads) if not self.done(sentence, score)]
-        return front.move(grown, staying, (step.state, coverage)) if staying else None
+        if cut.any():
+            whole = cut & (ways.grown.scores > IMPOSSIBLE) & self.met(ways.grown, watched)
+            self.end(front, ways.grown, covered, whole, ways.grown_groups, finished=False)
+        ways, staying = self.staying(front, ways)
+        if self.tree is not None:
+            self.tree.add(ways.ahead, ways.grown, ways.ended, seen)
+        if not staying:
+            return None
+        return front.move(ways.grown, staying, (step.state, coverage, watched), ways.grown_groups)
+
+    def ways(self, front: Front, logs: Float[Tensor, "rows vocabulary"], watched: Watched | None) -> Ways:
+        """The candidates of a step, which of them have ended, and which go on."""
+        if self.rules.groups > 1:
+            return diverse.ways(front, logs, self.rules.beams, self.rules.groups, self.rules.diversity)
+        if self.guard is not None and watched is not None and self.guard.includes:
+            return banks.ways(front, logs, self.guard, watched, self.rules.beams)
+        return front.ways(logs, self.rules.beams)
+
+    def met(self, grown: Candidates, watched: Watched | None) -> Bool[Tensor, "#sentences #grown"]:
+        """The candidates that hold all that their sentence must."""
+        if self.guard is None:
+            return torch.ones(1, 1, dtype=torch.bool)
+        where = self.guard.firsts.device
+        rows, tokens = grown.rows.flatten().to(where), grown.tokens.flatten().to(where)
+        return self.guard.met(self.guard.after(select(watched, rows), tokens)).cpu().view(grown.tokens.shape)
+
+    def staying(self, front: Front, ways: Ways) -> tuple[Ways, list[int]]:
+        """The places of the sentences that are not done; with groups, the ways of those that are not done alone."""
+        if self.rules.groups > 1:
+            return diverse.alive(ways, lambda place, group, score: self.done(front.sentences[place], score, group))
+        heads = zip(front.sentences, ways.grown.scores[:, 0].tolist(), strict=True)
+        return ways, [row for row, (sentence, score) in enumerate(heads) if not self.done(sentence, score)]
+
+    def answers(self, sentence: int) -> list[Ending]:
+        """The best of what has ended."""
+        pools = self.pools[sentence]
+        if len(pools) == 1:
+            return pools[0][: self.rules.best]
+        return diverse.merge(pools, self.rules.best, lambda each: tuple(self.history.found(each, weights=False).tokens))
 
     def cover(
         self, front: Front, seen: dict[str, Float[Tensor, "_ _ _"]], coverage: Tensor | None
@@ -151,29 +219,35 @@ class Search:
         keep = None if keep is None else keep.repeat_interleave(front.width, dim=0)
         return coverage, [self.rules.coverage_penalty * each for each in cover(coverage, keep).tolist()]
 
-    def end(self, front: Front, ahead: Candidates, covered: list[float], which: Tensor, finished: bool) -> None:
-        """Put these candidates into their sentences' pools, best first."""
+    def end(
+        self, front: Front, ahead: Candidates, covered: list[float], which: Tensor, groups: Tensor | None, finished: bool
+    ) -> None:
+        """Put these candidates into the pools of their sentences and groups, best first."""
         length, width = len(self.history), which.shape[1]
         places = which.nonzero()[:, 0].tolist()
+        of = [0] * len(places) if groups is None else groups[:, :width][which].tolist()
         scores, logprobs, tokens, rows = (each[:, :width][which].tolist() for each in ahead)
-        for place, score, logprob, token, row in zip(places, scores, logprobs, tokens, rows, strict=True):
+        for place, group, score, logprob, token, row in zip(places, of, scores, logprobs, tokens, rows, strict=True):
             sentence = front.sentences[place]
             normalised = normalise(score, length, self.rules.length_penalty) + covered[row]
             ending = Ending(sentence, length - 1, row, token, logprob, score, normalised, finished)
-            insort(self.pools[sentence], ending, key=lambda each: (not each.finished, -each.normalised))
+            insort(self.pools[sentence][group], ending, key=lambda each: (not each.finished, -each.normalised))
 
-    def done(self, sentence: int, growing: float) -> bool:
-        """Whether the sentence has its answer, `growing` being the score of the best hypothesis that still grows."""
-        pool, most = self.pools[sentence], self.most[sentence]
+    def done(self, sentence: int, growing: float, group: int = 0) -> bool:
+        """Whether a group has its answers, `growing` being the score of its best hypothesis that still grows."""
+        pool, most = self.pools[sentence][group], self.most[sentence]
+        beams = self.rules.beams // self.rules.groups
+        best = self.rules.best if self.rules.groups == 1 else beams
         alpha, length = self.rules.length_penalty, len(self.history)
-        if growing == IMPOSSIBLE and not pool:
-            raise stuck(length)
-        if growing == IMPOSSIBLE or length == most:
+        over = growing == IMPOSSIBLE or length == most
+        if over and not any(self.pools[sentence]):
+            raise stuck(length) if self.guard is None else unkept(length)
+        if over:
             return True
-        if len(pool) >= self.rules.beams:
+        if len(pool) >= beams:
             now = normalise(growing, length, alpha)
-            if sum(normalise(each.score, each.step + 1, alpha) >= now for each in pool) >= self.rules.beams:
+            if sum(normalise(each.score, each.step + 1, alpha) >= now for each in pool) >= beams:
                 return True
-        if not self.rules.early or len(pool) < self.rules.best:
+        if not self.rules.early or len(pool) < best:
             return False
-        return normalise(growing, most, alpha) <= pool[self.rules.best - 1].normalised
+        return normalise(growing, most, alpha) <= pool[best - 1].normalised

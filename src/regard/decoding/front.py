@@ -41,19 +41,41 @@ class Candidates(NamedTuple):
         return Candidates(scores, logprobs, tokens, rows)
 
 
+class Ways(NamedTuple):
+    """What a step comes to: all candidates, which of the first of them have ended, and those that go on.
+
+    In a search by groups, `groups` and `grown_groups` say of which group each candidate is.
+    """
+
+    ahead: Candidates
+    ended: Bool[Tensor, "sentences first"]
+    grown: Candidates
+    groups: Int[Tensor, "sentences candidates"] | None = None
+    grown_groups: Int[Tensor, "sentences grown"] | None = None
+
+
 class Front(NamedTuple):
-    """What the decoder is fed next: one memory for each sentence, `width` rows of tokens and state for each of them."""
+    """What the decoder is fed next: one memory for each sentence, `width` rows of tokens and state for each of them.
+
+    In a search by groups, `groups` says of which group each row is; before the first token every row is of all.
+    """
 
     sentences: list[int]
     scores: Float[Tensor, "sentences width"]
     moment: Moment
     memory: Tree
     state: State
+    groups: Int[Tensor, "sentences width"] | None = None
 
     @property
     def width(self) -> int:
         """How many rows a sentence has."""
         return self.scores.shape[1]
+
+    def ways(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Ways:
+        """One step of a plain search: of the `beams` best candidates some end; the `beams` best others go on."""
+        ahead = self.extend(logs, beams)
+        return Ways(ahead, ahead.ending[:, :beams], ahead.growing(beams))
 
     def extend(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Candidates:
         """The best ways on: enough for `beams` hypotheses to go on if from each row one has ended.
@@ -72,7 +94,13 @@ class Front(NamedTuple):
             rows,
         )
 
-    def move(self, grown: Candidates, staying: list[int], state: State) -> "Front":
+    def move(
+        self,
+        grown: Candidates,
+        staying: list[int],
+        state: State,
+        groups: Int[Tensor, "sentences grown"] | None = None,
+    ) -> "Front":
         """The front after a step: the sentences that stay, with the rows of the state that their hypotheses grew from."""
         where, stay = device(self.memory), torch.tensor(staying)
         grown = Candidates(*(each[stay] for each in grown))
@@ -85,4 +113,5 @@ class Front(NamedTuple):
             Moment(tokens.flatten().tolist(), logprobs.flatten().tolist(), rows.flatten().tolist()),
             memory,
             select(state, rows.flatten().to(where)),
+            None if groups is None else groups[stay][:, :width],
         )

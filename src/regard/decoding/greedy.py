@@ -6,21 +6,29 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoding.found import Found
+from regard.decoding.guard import Guard
 from regard.decoding.walk import walk
 from regard.models.types import Decoder, Tree
 
 
 def greedy(
-    decoder: Decoder, memory: Tree, *, length: int | Sequence[int], weights: bool = False, unknown: bool = True
+    decoder: Decoder,
+    memory: Tree,
+    *,
+    length: int | Sequence[int],
+    weights: bool = False,
+    unknown: bool = True,
+    guard: Guard | None = None,
 ) -> list[Found]:
     """One target for each sentence, in the order of the sentences.
 
         y_t = argmax_y  P(y | X, y_1 ... y_t-1)
 
     Of equally likely tokens the lowest number wins. `length` is the most tokens that a target may have, EOS included: one
-    number for all, or one for each sentence. `unknown=False` forbids UNK.
+    number for all, or one for each sentence. `unknown=False` forbids UNK. A `guard` says what each target must begin with
+    and must not hold.
     """
-    return walk(decoder, memory, most_likely, length=length, weights=weights, unknown=unknown)
+    return walk(decoder, memory, most_likely, length=length, weights=weights, unknown=unknown, guard=guard)
 
 
 def most_likely(logs: Float[Tensor, "rows vocabulary"]) -> Int[Tensor, " rows"]:

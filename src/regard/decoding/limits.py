@@ -21,6 +21,11 @@ def device(memory: Tree) -> torch.device:
     return first_tensor(memory).device
 
 
+def longest(source: int, most: int) -> int:
+    """The most tokens of the output to a source of so many: three times as many and ten more, and never above `most`."""
+    return min(most, 3 * source + 10)
+
+
 def limits(length: int | Sequence[int], memory: Tree) -> list[int]:
     """The most tokens that each sentence may get, EOS included: one number for all, or one for each."""
     sentences = first_tensor(memory).shape[0]

@@ -27,9 +27,10 @@ def crosses(name: str) -> bool:
 
 
 def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
-    """The attention that is asked for, or the first that looks at the source."""
+    """The attention that is asked for, or the first that looks at the source; of an ensemble, the mean of its members'."""
     if name is None:
-        name = next(filter(crosses, seen), None)
+        over = list(filter(crosses, seen))
+        name = next((each for each in over if not each[0].isdecimal()), over[0] if over else None)
         if name is None:
             raise ValueError("coverage_penalty needs an attention over the source, and this decoder has none; set it to 0")
     if name not in seen:

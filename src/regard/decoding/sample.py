@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.decoding.found import Found
 from regard.decoding.greedy import most_likely
+from regard.decoding.guard import Guard
 from regard.decoding.highest import highest
 from regard.decoding.likelihood import IMPOSSIBLE
 from regard.decoding.walk import walk
@@ -30,6 +31,7 @@ def sample(
     generator: torch.Generator | None = None,
     weights: bool = False,
     unknown: bool = True,
+    guard: Guard | None = None,
 ) -> list[Found]:
     """One target for each sentence, drawn token by token; temperature 0 is greedy search.
 
@@ -38,11 +40,12 @@ def sample(
     Top-k: the k most likely tokens (Fan et al. 2018, section 5.4, https://arxiv.org/abs/1805.04833). Top-p: of these, the
     fewest that together hold the share p (Holtzman et al. 2020, section 3.1, https://arxiv.org/abs/1904.09751); never fewer
     than one. The temperature is applied first. The log-probabilities of what is found are the model's own, untouched by
-    all three. The same generator state gives the same targets for the same batch.
+    all three. The same generator state gives the same targets for the same batch. A `guard` says what each target must begin
+    with and must not hold.
     """
     draw = Draw(temperature, top_k, top_p, generator)
     choose = most_likely if temperature == 0 else draw
-    return walk(decoder, memory, choose, length=length, weights=weights, unknown=unknown)
+    return walk(decoder, memory, choose, length=length, weights=weights, unknown=unknown, guard=guard)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The tree of a beam search: every hypothesis that was ever followed, for those who want to see why one won."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -56,3 +56,12 @@ class Tree:
         level = self.levels[ending.step]
         pairs = list(zip(level.parents, level.tokens, strict=True))
         self.best = ending.step, pairs.index((ending.row, ending.token))
+
+    def follow(self, tokens: Sequence[int]) -> None:
+        """Mark where another target than the one chosen ends; unmarked where it was never followed."""
+        places, self.best = {0}, None
+        for number, (level, token) in enumerate(zip(self.levels, tokens, strict=False), 1):
+            pairs = enumerate(zip(level.parents, level.tokens, strict=True))
+            places = {place for place, (parent, written) in pairs if parent in places and written == token}
+            if number == len(tokens) and places:
+                self.best = number - 1, min(places)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.data.vocabulary import BOS, EOS
 from regard.decoding.found import Found
+from regard.decoding.guard import Guard, unkept
 from regard.decoding.history import Ending, History, Moment, nothing
 from regard.decoding.likelihood import IMPOSSIBLE, likelihood, possible, stuck
 from regard.decoding.limits import device, limits
@@ -21,14 +22,26 @@ Choose = Callable[[Tensor], Tensor]
 
 @torch.no_grad()
 def walk(
-    decoder: Decoder, memory: Tree, choose: Choose, *, length: int | Sequence[int], weights: bool, unknown: bool
+    decoder: Decoder,
+    memory: Tree,
+    choose: Choose,
+    *,
+    length: int | Sequence[int],
+    weights: bool,
+    unknown: bool,
+    guard: Guard | None = None,
 ) -> list[Found]:
     """Feed every sentence its chosen token until it ends; the sentence then leaves the batch.
 
-    `normalised` is the mean log-probability of a token.
+    `normalised` is the mean log-probability of a token. A `guard` says what each target must begin with and must not hold.
     """
     most, where, history = limits(length, memory), device(memory), History(memory)
     endings: dict[int, Ending] = {}
+    if guard is not None:
+        guard.fit(most)
+        if guard.includes:
+            raise ValueError("a target that must hold phrases needs beam search: one hypothesis cannot try where they go")
+    watched = None if guard is None else guard.start(range(len(most)))
     state = decoder.start(memory) if most else ()
     sentences, scores = list(range(len(most))), [0.0] * len(most)
     moment = Moment([BOS] * len(most), [0.0] * len(most), sentences)
@@ -36,23 +49,27 @@ def walk(
     while staying:
         if len(staying) < len(sentences):
             chosen = torch.tensor(staying, device=where)
-            state, memory = select(state, chosen), select(memory, chosen)
+            (state, watched), memory = select((state, watched), chosen), select(memory, chosen)
             sentences, scores = [sentences[row] for row in staying], [scores[row] for row in staying]
         fed = Moment([moment.tokens[row] for row in staying], [moment.logprobs[row] for row in staying], staying)
-        step = decoder.step(torch.tensor(fed.tokens, device=where), memory, state, weights=weights)
+        tokens = torch.tensor(fed.tokens, device=where)
+        step = decoder.step(tokens, memory, state, weights=weights)
         history.add(fed, by_row(step.attended) if weights else None)
-        state, moment = step.state, _take(step.output, choose, unknown, len(history))
+        logs = possible(likelihood(step.output), unknown)
+        if guard is not None and watched is not None:
+            watched = guard.after(watched, tokens)
+            logs = guard.forbid(watched, logs)
+        if (logs.amax(-1) == IMPOSSIBLE).any():
+            raise stuck(len(history)) if guard is None else unkept(len(history))
+        state, moment = step.state, _take(logs, choose)
         scores = [score + logprob for score, logprob in zip(scores, moment.logprobs, strict=True)]
         endings |= _end(moment, sentences, scores, len(history), most)
         staying = [row for row, sentence in enumerate(sentences) if sentence not in endings]
     return [history.found(endings[each], weights) if each in endings else nothing(weights) for each in range(len(most))]
 
 
-def _take(output: Float[Tensor, "rows vocabulary"], choose: Choose, unknown: bool, length: int) -> Moment:
+def _take(logs: Float[Tensor, "rows vocabulary"], choose: Choose) -> Moment:
     """The chosen tokens, and what the model thinks of them."""
-    logs = possible(likelihood(output), unknown)
-    if (logs.amax(-1) == IMPOSSIBLE).any():
-        raise stuck(length)
     chosen: Int[Tensor, " rows"] = choose(logs)
     return Moment(chosen.tolist(), logs.gather(-1, chosen[:, None])[:, 0].tolist(), list(range(len(logs))))
 

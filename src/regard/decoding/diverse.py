@@ -1,0 +1,93 @@
+"""Diverse beam search: groups of hypotheses, each of which keeps away from what the groups before it write.
+
+    choose by  log P(y_1 ... y_t | X) - diversity * (how many hypotheses of earlier groups write y_t at this step)
+
+Vijayakumar et al. 2018, "Hamming diversity", https://arxiv.org/abs/1610.02424
+The fine only steers the choice: the scores of what is found are the model's own. A group is done as a beam of its own is,
+and writes no more; EOS is nobody's token and is not fined.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.vocabulary import EOS
+from regard.decoding.front import Candidates, Front, Ways
+from regard.decoding.history import Ending
+from regard.decoding.likelihood import IMPOSSIBLE
+
+
+def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], beams: int, groups: int, diversity: float) -> Ways:
+    """One step: the groups one after the other, `beams` hypotheses in all."""
+    width, written = beams // groups, torch.zeros(len(front.sentences), logs.shape[1], device=logs.device)
+    steps = []
+    for group in range(groups):
+        mine = front if front.groups is None else _only(front, group)
+        fined = logs - diversity * written.repeat_interleave(front.width, 0)
+        fined[:, EOS] = logs[:, EOS]
+        ahead = _own(mine.extend(fined, width), mine, logs)
+        grown = ahead.growing(width)
+        steps.append((ahead, ahead.ending & (torch.arange(ahead.scores.shape[1]) < width), grown))
+        alive = (grown.scores > IMPOSSIBLE).to(written)
+        written.scatter_add_(1, grown.tokens.to(logs.device), alive)
+    aheads, ended, growns = zip(*steps, strict=True)
+    ahead, grown = _beside(aheads), _beside(growns)
+    return Ways(ahead, torch.cat(ended, 1), grown, _numbers(aheads), _numbers(growns))
+
+
+def alive(ways: Ways, over: Callable[[int, int, float], bool]) -> tuple[Ways, list[int]]:
+    """The ways of the groups that are not over, dead ones at the end, and the sentences that have such a group.
+
+    `over(place, group, score)` says whether a group is done whose best hypothesis that still grows has this score.
+    """
+    assert ways.grown_groups is not None, "a search by groups"
+    grown, numbers = ways.grown, ways.grown_groups
+    scores = grown.scores.clone()
+    for place in range(len(scores)):
+        for group in range(int(numbers.max()) + 1):
+            mine = numbers[place] == group
+            if over(place, group, float(scores[place, mine].max())):
+                scores[place, mine] = IMPOSSIBLE
+    order = (scores == IMPOSSIBLE).int().argsort(dim=1, stable=True)
+    ordered = Candidates(*(each.gather(1, order) for each in grown._replace(scores=scores)))
+    staying = (scores > IMPOSSIBLE).any(1).nonzero()[:, 0].tolist()
+    return ways._replace(grown=ordered, grown_groups=numbers.gather(1, order)), staying
+
+
+def merge(pools: Sequence[Sequence[Ending]], best: int, target: Callable[[Ending], Hashable]) -> list[Ending]:
+    """The best of each group, then the second of each, until there are `best` different ones; those best first."""
+    found: dict[Hashable, Ending] = {}
+    for rank in range(max(map(len, pools), default=0)):
+        row = [pool[rank] for pool in pools if rank < len(pool)]
+        for ending in sorted(row, key=_rank):
+            if len(found) < best:
+                found.setdefault(target(ending), ending)
+    return sorted(found.values(), key=_rank)
+
+
+def _rank(ending: Ending) -> tuple[bool, float]:
+    return not ending.finished, -ending.normalised
+
+
+def _only(front: Front, group: int) -> Front:
+    """The same with the rows of other groups dead."""
+    assert front.groups is not None, "a search by groups"
+    return front._replace(scores=front.scores.masked_fill(front.groups != group, IMPOSSIBLE))
+
+
+def _own(fined: Candidates, front: Front, logs: Float[Tensor, "rows vocabulary"]) -> Candidates:
+    """The same candidates in the same order, with the model's own scores."""
+    logprobs = logs[fined.rows.to(logs.device), fined.tokens.to(logs.device)].cpu()
+    scores = front.scores.reshape(-1)[fined.rows] + logprobs.double()
+    return fined._replace(scores=scores.masked_fill(fined.scores == IMPOSSIBLE, IMPOSSIBLE), logprobs=logprobs)
+
+
+def _beside(groups: Sequence[Candidates]) -> Candidates:
+    return Candidates(*(torch.cat(each, 1) for each in zip(*groups, strict=True)))
+
+
+def _numbers(groups: Sequence[Candidates]) -> Tensor:
+    """The group of each column."""
+    return torch.cat([torch.full(each.tokens.shape, number) for number, each in enumerate(groups)], 1)

@@ -1,0 +1,21 @@
+"""N-grams: a target that says nothing twice."""
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+
+def repeating(written: Int[Tensor, "rows time"], size: int, vocabulary: int) -> Bool[Tensor, "rows vocabulary"]:
+    """The tokens that would make the last `size` tokens a group that the row has written already.
+
+    Paulus, Xiong and Socher 2018, https://arxiv.org/abs/1705.04304, for groups of three.
+    """
+    rows, time = written.shape
+    found = torch.zeros(rows, vocabulary, dtype=torch.bool, device=written.device)
+    if time < size:
+        return found
+    groups = written.unfold(1, size, 1)  # (rows, groups, size)
+    same = (groups[..., :-1] == written[:, None, time - size + 1 :]).all(-1)
+    row, place = same.nonzero(as_tuple=True)
+    found[row, groups[row, place, -1]] = True
+    return found

@@ -1,0 +1,76 @@
+"""Spelling: the letters that each token writes, so that a phrase is found however a target was cut into tokens.
+
+bytes, bpe, unigram    a letter is a byte: "cat" stands in [" c", "at"] and in [" cat"]
+words, characters      a letter is what the token writes: "cat" is the same joined to a quotation mark or not
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.data.tokenise import Tokeniser
+from regard.data.tokenise.exact import Exact
+from regard.data.tokenise.listed import Listed
+from regard.data.tokenise.pieces import clean
+from regard.data.tokenise.spacing import bare
+from regard.data.tokenise.words import Words
+from regard.data.vocabulary import NAMES
+
+NOTHING = -1
+"""Fills up the rows of tokens that have fewer letters than the longest."""
+
+Letters = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Spelling:
+    """The letters of every token as numbers, and how many letters there are."""
+
+    letters: Int[Tensor, "vocabulary longest"]
+    size: int
+    tokeniser: Tokeniser | None = None
+
+    @classmethod
+    def numbers(cls, vocabulary: int) -> "Spelling":
+        """Every token is a letter of its own: phrases are token numbers."""
+        return cls(torch.arange(vocabulary)[:, None], vocabulary)
+
+    @classmethod
+    def of(cls, tokeniser: Tokeniser) -> "Spelling":
+        """What the tokens of a tokeniser write. Each special token is a letter that no text holds."""
+        if isinstance(tokeniser, Exact):
+            spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in tokeniser.table[len(NAMES) :]]
+            return cls(_padded(spelt), 256 + len(NAMES), tokeniser)
+        index = _index(tokeniser)
+        return cls(torch.tensor([[index[each]] for each in _written(tokeniser)]), len(index), tokeniser)
+
+    def spell(self, text: str) -> Letters | None:
+        """The letters of a text; None where no token writes one of them."""
+        if self.tokeniser is None:
+            raise ValueError("a spelling of numbers has no texts; give the phrase as token numbers")
+        if isinstance(self.tokeniser, Exact):
+            return tuple(clean(text).encode())
+        assert isinstance(self.tokeniser, Listed), "tokens are bytes, or listed"
+        index, words = _index(self.tokeniser), isinstance(self.tokeniser, Words) and not self.tokeniser.whole
+        found = [index.get(bare(token) if words else token) for token in self.tokeniser.tokens(text)]
+        return None if None in found else tuple(each for each in found if each is not None)
+
+
+def _written(tokeniser: Tokeniser) -> list[Hashable]:
+    """What each number of a listed tokeniser writes; special ones by their number."""
+    assert isinstance(tokeniser, Listed), "tokens are bytes, or listed"
+    tokens = tokeniser.vocabulary.tokens
+    words = isinstance(tokeniser, Words) and not tokeniser.whole
+    return [*range(len(NAMES)), *(bare(token) if words else token for token in tokens)]
+
+
+def _index(tokeniser: Tokeniser) -> dict[Hashable, int]:
+    return {written: number for number, written in enumerate(dict.fromkeys(_written(tokeniser)))}
+
+
+def _padded(spelt: Sequence[Sequence[int]]) -> Tensor:
+    longest = max(map(len, spelt))
+    return torch.tensor([[*each, *[NOTHING] * (longest - len(each))] for each in spelt])
