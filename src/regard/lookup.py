@@ -23,10 +23,11 @@ FOLDERS = {
     "visual": "attention/visual",
     "kernels": "kernels",
     "tasks": "tasks",
+    "outputs": "models/outputs",
 }
 """Each kind of thing that has a name, and the folder whose files are those things."""
 
-ONE = {"normalise": "normaliser", "mechanisms": "mechanism", "kernels": "kernel", "tasks": "task"}
+ONE = {"normalise": "normaliser", "mechanisms": "mechanism", "kernels": "kernel", "tasks": "task", "outputs": "output layer"}
 """What one of a kind is called, where it is not called as its kind."""
 
 FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")

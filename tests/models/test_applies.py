@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from regard.config import AttentionPart, ConfigError, Dropout, Model
-from regard.models.applies import RULES, buildable, heeded, trainable
+from regard.config import AttentionPart, ConfigError, Dropout, Model, Search
+from regard.models.applies import RULES, buildable, heeded, searchable, trainable
 from regard.tasks import TextConfig
 
 DEFAULT = TextConfig()
@@ -101,3 +101,85 @@ def test_what_cannot_be_built_is_refused_before_it_is(chosen, text):
     buildable(config())
     with pytest.raises(ConfigError, match=text):
         buildable(chosen)
+
+
+def test_training_on_a_metric_needs_settings_that_go_together():
+    risk = replace(DEFAULT.train, risk="minimum_risk", better="chrf", risk_samples=4, risk_alpha=1.0, risk_reference=False)
+    trainable(replace(DEFAULT, train=risk))
+    heeded([replace(DEFAULT, train=risk)], DEFAULT)
+    for changes, told in [
+        (
+            {"better": "loss"},
+            r"train.risk=minimum_risk needs train.better to name a measure of the task.*, got loss: .* kept",
+        ),
+        ({"risk_share": 1.5}, r"train.risk_share needs to be from 0 to 1, got 1.5"),
+        ({"risk_alpha": 0.0}, r"train.risk_alpha needs to be above 0: at 0 every output counts alike"),
+    ]:
+        with pytest.raises(ConfigError, match=told):
+            trainable(replace(DEFAULT, train=replace(risk, **changes)))
+
+
+@pytest.mark.parametrize("name", ["risk_metric", "risk_samples", "risk_share", "risk_from"])
+def test_how_a_metric_is_trained_on_counts_only_where_it_is(name):
+    value = {"risk_metric": "bleu", "risk_samples": 3, "risk_share": 0.5, "risk_from": 7}[name]
+    with pytest.raises(
+        ConfigError, match=rf"train.{name}={value} would change nothing: it needs train.risk=minimum_risk or"
+    ):
+        heeded([replace(DEFAULT, train=replace(DEFAULT.train, **{name: value}))], DEFAULT)
+
+
+@pytest.mark.parametrize(("name", "value"), [("risk_alpha", 0.5), ("risk_reference", False)])
+def test_minimum_risk_has_settings_of_its_own(name, value):
+    train = replace(DEFAULT.train, risk="self_critical", **{name: value})
+    with pytest.raises(
+        ConfigError, match=rf"train.{name}={value} would change nothing: it needs train.risk=minimum_risk, and"
+    ):
+        heeded([replace(DEFAULT, train=train)], DEFAULT)
+
+
+def test_the_price_of_statistics_needs_an_attention():
+    train = replace(DEFAULT.train, statistics=0.1)
+    heeded([replace(config(), train=train)], DEFAULT)
+    with pytest.raises(ConfigError, match=r"train.statistics=0.1 would change nothing: it needs an attention"):
+        heeded([replace(config("none"), train=train)], DEFAULT)
+
+
+def test_guidance_needs_links_an_attention_and_pairs_and_links_need_guidance():
+    linked = replace(DEFAULT.data, train="pairs.tsv", alignments="links.txt")
+    weight = replace(DEFAULT.train, guided=0.5)
+    heeded([replace(config(), data=linked, train=weight)], DEFAULT)
+    for chosen, told in [
+        (
+            replace(config(), train=weight),
+            r"train.guided=0.5 would change nothing: it needs an attention, and links to guide it",
+        ),
+        (replace(config("none"), data=linked, train=weight), r"train.guided=0.5 would change nothing"),
+        (
+            replace(config(), train=replace(DEFAULT.train, guided_attention="decoder.cross")),
+            r"train.guided_attention=decoder",
+        ),
+        (replace(config(), data=linked), r"data.alignments=links.txt would change nothing: it needs guidance by links"),
+        (
+            replace(config(), data=replace(linked, train=None), train=weight),
+            r"data.alignments=links.txt would change nothing",
+        ),
+        (replace(config(), data=replace(DEFAULT.data, aligned="tokens")), r"data.aligned=tokens would change nothing"),
+    ]:
+        with pytest.raises(ConfigError, match=told):
+            heeded([chosen], DEFAULT)
+
+
+@pytest.mark.parametrize("search", [Search(diversity=1.0), Search(candidates=4), Search(draw="sample")])
+def test_what_a_search_does_not_do_needs_no_settings(search):
+    with pytest.raises(ConfigError, match=r"search\.\w+=\S+ would change nothing"):
+        heeded([replace(DEFAULT, search=search)], DEFAULT)
+
+
+def test_settings_of_a_search_go_together():
+    searchable(replace(DEFAULT, search=Search(beam=6, groups=3, risk="chrf")))
+    with pytest.raises(
+        ConfigError, match=r"search.groups=4 needs search.beam to be a multiple of it, got 6; search.beam=8 is"
+    ):
+        searchable(replace(DEFAULT, search=Search(beam=6, groups=4)))
+    with pytest.raises(ConfigError, match=r"search.groups=2 would change nothing: with search.draw=sample"):
+        searchable(replace(DEFAULT, search=Search(beam=2, groups=2, risk="chrf", draw="sample")))

@@ -122,3 +122,12 @@ def test_it_is_for_one_head_with_the_marginal():
         ValueError, match=r"marginal needs an attention of one head, got 2: .* choose 1 head, or a mechanism"
     ):
         exact(MultiHead(4, heads=2, normalise="marginal"))
+
+
+def test_a_score_that_adds_to_what_is_read_is_refused():
+    with pytest.raises(
+        ValueError, match="one value at a time as it is, and Shaw adds to what is read; choose another score"
+    ):
+        exact(Attention(4, score="shaw", normalise="marginal"))
+    assert not exact(Attention(4, score="shaw"))
+    assert exact(MultiHead(4, heads=1, sum_scores=True, normalise="marginal"))

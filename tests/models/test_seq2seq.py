@@ -279,7 +279,9 @@ def test_a_transformer_starts_by_xavier_and_recurrent_cells_small():
     assert model.encoder.layers[0].weight_hh_l0.abs().max() <= 32**-0.5
 
 
-@pytest.mark.parametrize("looks", ["rotary", "alibi", "relative", "t5", "transformer_xl", "additive+sparsemax+local"])
+@pytest.mark.parametrize(
+    "looks", ["rotary", "alibi", "relative", "shaw", "t5", "transformer_xl", "additive+sparsemax+local"]
+)
 def test_a_transformer_looks_at_itself_by_any_score_step_by_step_as_all_at_once(looks):
     options = {"encoder": "transformer", "decoder": "transformer", "self_attention": looks, "positions": "none"}
     model = build(Model(size=8, heads=2, layers=2, **options), Dropout(), 9, 9, joint=False).eval()

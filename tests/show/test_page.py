@@ -61,3 +61,11 @@ def test_padding_is_drawn_by_rows_of_the_batch():
 
 def test_a_scope_that_is_the_same_for_every_query_says_so():
     assert drawing("everywhere").startswith("Everywhere(), offset 0: queries down, keys across, the same for every query\n")
+
+
+def test_an_output_layer_says_how_a_training_is_told_of_it():
+    text = show.page("mixture", "outputs")
+    assert text.startswith("mixture (outputs)\n=================\n\nSeveral heads propose a distribution each")
+    assert text.rstrip().endswith("regard train TASK --model.output=mixture --model.output.heads=4")
+    text = show.page("attention", "outputs")
+    assert text.rstrip().endswith("--model.output=attention --model.output.score=dot --model.output.scale=1.0")

@@ -76,6 +76,11 @@ def test_a_kernel_has_no_steps_of_its_own():
         show.steps("sdpa", "kernels")
 
 
+def test_an_output_layer_has_no_stages():
+    with pytest.raises(LookupError, match="'mixture' is an output layer, which has no stages; show the steps of a score"):
+        show.steps("mixture", "outputs")
+
+
 def test_hidden_cells_are_dots_and_the_scope_says_why():
     text = show.steps("causal")
     assert "    汤姆  1.000       ·      ·  1.000\n" in text

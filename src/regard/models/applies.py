@@ -19,6 +19,10 @@ def _any(*kinds: str) -> Callable[[Any], bool]:
     return lambda config: config.model.encoder in kinds or config.model.decoder in kinds
 
 
+def _output(name: str) -> Callable[[Any], bool]:
+    return lambda config: bool(config.model.output.name == name)
+
+
 def _attends(config: Any) -> bool:
     return bool(config.model.attention.name != "none")
 
@@ -32,6 +36,10 @@ def _has_heads(config: Any) -> bool:
 
 def _draws(config: Any) -> bool:
     return "hard" in config.model.attention.name.split("+")
+
+
+def _risks(*kinds: str) -> Callable[[Any], bool]:
+    return lambda config: config.train.risk in (kinds or ("minimum_risk", "self_critical"))
 
 
 def _recurrent_look(config: Any) -> bool:
@@ -64,10 +72,30 @@ RULES = {
     "model.kernel": Rule(_any("convolution"), "a convolution encoder or decoder"),
     "model.attention.heads": Rule(_has_heads, "an attention that has several heads, such as transformer"),
     "model.attention.size": Rule(_attends, "an attention"),
+    "model.output.score": Rule(_output("attention"), "model.output=attention"),
+    "model.output.scale": Rule(_output("attention"), "model.output=attention"),
+    "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
     "train.baseline": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.coverage": Rule(_attends, "an attention"),
+    "train.guided": Rule(
+        lambda config: _attends(config) and config.data.alignments is not None,
+        "an attention, and links to guide it by (data.alignments=FILE)",
+    ),
+    "train.guided_attention": Rule(lambda config: config.train.guided > 0, "guidance by links (train.guided=WEIGHT)"),
+    "data.aligned": Rule(lambda config: config.data.alignments is not None, "links (data.alignments=FILE)"),
+    "data.alignments": Rule(
+        lambda config: config.train.guided > 0 and config.data.train is not None,
+        "guidance by links (train.guided=WEIGHT), and the pairs that they belong to (data.train=FILE)",
+    ),
+    "train.statistics": Rule(_attends, "an attention"),
+    "train.risk_metric": Rule(_risks(), "train.risk=minimum_risk or self_critical"),
+    "train.risk_samples": Rule(_risks(), "train.risk=minimum_risk or self_critical"),
+    "train.risk_share": Rule(_risks(), "train.risk=minimum_risk or self_critical"),
+    "train.risk_from": Rule(_risks(), "train.risk=minimum_risk or self_critical"),
+    "train.risk_alpha": Rule(_risks("minimum_risk"), "train.risk=minimum_risk"),
+    "train.risk_reference": Rule(_risks("minimum_risk"), "train.risk=minimum_risk"),
     "train.film": Rule(
         lambda config: _attends(config) or _any("transformer")(config), "an attention, or a transformer encoder or decoder"
     ),
@@ -75,6 +103,9 @@ RULES = {
     "train.self_decoding_most": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
     "train.self_decoding_steps": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
     "search.coverage_penalty": Rule(_attends, "an attention"),
+    "search.diversity": Rule(lambda config: config.search.groups > 1, "groups to keep apart (search.groups=2 or more)"),
+    "search.candidates": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
+    "search.draw": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
     "data.samples": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
     "dropout.attention": Rule(
         lambda config: _attends(config) or _any("transformer")(config), "an attention, or a transformer encoder or decoder"
@@ -105,10 +136,34 @@ def trainable(config: Any) -> None:
         raise ConfigError(f"train.schedule=noam needs train.warmup of 1 or more, got {train.warmup}; the paper has 4000")
     if train.self_decoding_most > 1:
         raise ConfigError(f"train.self_decoding_most needs to be from 0 to 1, got {train.self_decoding_most}")
+    if train.risk != "none" and train.better in ("loss", "perplexity"):
+        raise ConfigError(
+            f"train.risk={train.risk} needs train.better to name a measure of the task, such as chrf or exact, got "
+            f"{train.better}: the likelihood of the targets falls while the metric rises, and the first model would be kept"
+        )
+    if train.risk_share > 1:
+        raise ConfigError(f"train.risk_share needs to be from 0 to 1, got {train.risk_share}")
+    if train.risk == "minimum_risk" and train.risk_alpha == 0:
+        raise ConfigError("train.risk_alpha needs to be above 0: at 0 every output counts alike, whatever the model learns")
     if train.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(
             "train.tensorboard needs the tensorboard package, which is not installed: pip install 'regard[track]', "
             "or leave the setting out; log.jsonl has the same numbers"
+        )
+
+
+def searchable(config: Any) -> None:
+    """Raise for settings of a search that contradict each other."""
+    search = config.search
+    if search.beam % search.groups:
+        raise ConfigError(
+            f"search.groups={search.groups} needs search.beam to be a multiple of it, got {search.beam}; "
+            f"search.beam={search.groups * max(1, round(search.beam / search.groups))} is the nearest"
+        )
+    if search.risk != "none" and search.draw == "sample" and search.groups > 1:
+        raise ConfigError(
+            f"search.groups={search.groups} would change nothing: with search.draw=sample candidates are drawn, not looked "
+            "for; leave it out"
         )
 
 

@@ -19,6 +19,7 @@ from regard.models.decoders.transformer import Transformer as TransformerDecoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
+from regard.models.outputs import output
 from regard.models.types import Decoder, Encoder, Step, Tree
 
 
@@ -117,7 +118,8 @@ def build_decoder(
     named = model.attention
     options: dict[str, Any] = {"heads": named.heads, "size": named.size, "dropout": dropout.attention}
     make = partial(attention, named.name, limit=longest[0], **options)
-    every: dict[str, Any] = {"attention": make, "tie": model.tie, "counterparts": counterparts}
+    chosen = output(model.output.name, score=model.output.score, scale=model.output.scale, heads=model.output.heads)
+    every: dict[str, Any] = {"attention": make, "output": chosen, "tie": model.tie, "counterparts": counterparts}
     if model.decoder == "transformer":
         return TransformerDecoder(vocabulary, source, model.size, **every, **shared(model, dropout, longest[1]))
     if model.decoder == "convolution":

@@ -23,6 +23,8 @@ def page(name: str, kind: str | None = None) -> str:
         return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(lookup.load(kind, name)) or "")
     if kind == "tasks":
         return settings(name)
+    if kind == "outputs":
+        return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(lookup.find(name, kind)) or "", used(name))
     made = lookup.find(name, kind)
     parts = [title(f"{name} ({kind})"), inspect.getdoc(made) or "", f"Build it\n{indent(constructor(made))}"]
     if kind == "scope":
@@ -45,6 +47,14 @@ def settings(name: str) -> str:
         "\n".join(f"{path} = {_default(module.Config(), path)}" for path in configuration.everything(module.Config))
     )
     return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{usual}")
+
+
+def used(name: str) -> str:
+    """How a training is told of an output layer, with the options that it has a place for."""
+    part = configuration.OutputPart()
+    has = inspect.signature(lookup.find(name, "outputs")).parameters
+    options = [f"--model.output.{each}={getattr(part, each)}" for each in ("score", "scale", "heads") if each in has]
+    return f"Use it\n{indent(' '.join(['regard train TASK', f'--model.output={name}', *options]))}"
 
 
 def _default(config: Any, path: str) -> str:

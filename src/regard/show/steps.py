@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard import lookup
-from regard.attention.per_head import spread
+from regard.attention.score import adds
 from regard.show import picture
 from regard.show.by_hand import products, score_by_hand, share_by_hand
 from regard.show.example import (
@@ -26,6 +26,7 @@ from regard.show.example import (
     told,
     untrained,
     work,
+    worth,
 )
 from regard.show.table import columns, decimals, indent, paragraphs, title
 
@@ -35,6 +36,8 @@ def steps(name: str, kind: str | None = None) -> str:
     kind = lookup.locate(name, kind)
     if kind == "tasks":
         raise LookupError(f"{name!r} is a task, which has no stages; show the steps of a score, such as scaled_dot")
+    if kind == "outputs":
+        raise LookupError(f"{name!r} is an output layer, which has no stages; show the steps of a score, such as dot")
     if kind == "kernels":
         raise LookupError(
             f"{name!r} is a kernel, and its steps are those of what it covers; show the steps of a score, such as scaled_dot"
@@ -95,12 +98,14 @@ def _shared(example: Example, found: Stages) -> list[str]:
 
 def _combined(example: Example, found: Stages) -> list[str]:
     query, _ = found.pair
-    values = spread(example.request.values, len(found.weights))[-1, 0, :, 0]
+    values = worth(example, found, query)[:, 0]
     across = [str(place + 1) for place in range(found.context.shape[-1])]
+    score = example.request.score
+    also = f" of each value and what {type(score).__name__} adds to it" if adds(score) else ""
     parts = [
         "3. combine: weights @ value -> context",
         _by_head([_matrix(context, across) for context in found.context]),
-        indent(f"{TARGET[query]}, number 1 by hand: {products(found.weights[0, query], values)}"),
+        indent(f"{TARGET[query]}, number 1{also} by hand: {products(found.weights[0, query], values)}"),
     ]
     if example.module is not None and len(found.context) > 1:
         query_, key, _ = inputs()

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import torch
 from jaxtyping import Float
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
 from regard.attention.types import Attended, Memory
 
@@ -21,30 +19,6 @@ class Remembered(NamedTuple):
     """The source in one vector, for a decoder without attention that sees it at every step."""
     tokens: Any = ()
     """The target's token for each place of the source, where a decoder copies it."""
-
-
-class Output(nn.Module):
-    """Logits over the vocabulary; tied, their matrix is the table of embeddings.
-
-        logits = E x + b,  or  E (P x) + b  where x is not as wide as an embedding
-
-    Press and Wolf 2017, https://arxiv.org/abs/1608.05859
-    """
-
-    def __init__(self, size: int, vocabulary: int, embedding: int, tie: bool):
-        super().__init__()
-        self.fit = nn.Linear(size, embedding, bias=False) if tie and size != embedding else nn.Identity()
-        self.weight = None if tie else nn.Parameter(nn.init.xavier_uniform_(torch.empty(vocabulary, size)))
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
-
-    def forward(
-        self, data: Float[Tensor, "*rows size"], table: Float[Tensor, "vocabulary embedding"]
-    ) -> Float[Tensor, "*rows vocabulary"]:
-        return F.linear(self.fit(data), self.matrix(table), self.bias)
-
-    def matrix(self, table: Float[Tensor, "vocabulary embedding"]) -> Float[Tensor, "vocabulary width"]:
-        """What the fitted data is multiplied by."""
-        return table if self.weight is None else self.weight
 
 
 def shown(attended: Mapping[str, Attended], weights: bool) -> dict[str, Attended]:

@@ -15,12 +15,14 @@ from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.models.asking import ask
 from regard.models.attentions import Make, attention
-from regard.models.decoders import Output, Remembered, shown, spread
+from regard.models.decoders import Remembered, shown, spread
 from regard.models.decoders.writing import Writing
 from regard.models.embedding import Embedding
 from regard.models.encoders import summary as summarise
 from regard.models.gated import HALF, Gated, started
 from regard.models.outcome import Look, outcome
+from regard.models.outputs import Make as MakeOutput
+from regard.models.outputs.projection import Projection
 from regard.models.types import Step
 
 Data = Float[Tensor, "rows time size"]
@@ -115,6 +117,7 @@ class Convolution(Writing):
         kernel: int = 3,
         attention: Make = partial(attention, "dot"),
         positions: Positions | str | None = "sinusoidal",
+        output: MakeOutput = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
         drop_embedding: float = 0.0,
@@ -132,7 +135,7 @@ class Convolution(Writing):
         self.summary = None if self.attends else nn.Linear(source, size)
         self.narrow = started(nn.Linear(size, embedding))
         self.drop = nn.Dropout(drop_residual)
-        self.output = Output(embedding, vocabulary, embedding, tie)
+        self.output = output(embedding, vocabulary, embedding, tie)
         sizes = {"state": size, "token": self.embedding.size, "vocabulary": vocabulary}
         self.outcome = outcome(self.layers[-1].cross, **sizes, counterparts=counterparts)
         self.size, self.before = size, kernel - 1

@@ -14,13 +14,15 @@ from regard.attention.types import Attended, Encoded, Memory
 from regard.models.asking import ask, report
 from regard.models.attentions import Make, attention
 from regard.models.cells import STATES, Repeated, Stack, layer, run, stacked
-from regard.models.decoders import Output, Remembered, shown, spread
+from regard.models.decoders import Remembered, shown, spread
 from regard.models.decoders.writing import Writing
 from regard.models.deferred import Deferred
 from regard.models.dropout import Drop
 from regard.models.embedding import Embedding
 from regard.models.encoders import summary as summarise
 from regard.models.outcome import Look, outcome
+from regard.models.outputs import Make as MakeOutput
+from regard.models.outputs.projection import Projection
 from regard.models.types import Step
 
 NAME = "decoder.cross"
@@ -80,6 +82,7 @@ class Recurrent(Writing):
         input_feeding: bool = True,
         summary: str = "both",
         bridge: bool = True,
+        output: MakeOutput = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
         drop_embedding: float = 0.0,
@@ -101,7 +104,7 @@ class Recurrent(Writing):
         self.bridge = nn.Linear(source, STATES[cell] * layers * size) if bridge and self.starts else None
         token = 0 if self.cross is not None and not self.before else embedding  # the token before, unless as Luong does it
         self.readout = nn.Linear(size + context + token, size)
-        self.output = Output(size, vocabulary, embedding, tie)
+        self.output = output(size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": embedding, "vocabulary": vocabulary}
         self.outcome = outcome(self.cross, **sizes, counterparts=counterparts)
         self.drop = Drop(drop_residual, variational)

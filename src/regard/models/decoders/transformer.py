@@ -13,11 +13,13 @@ from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.models.asking import ask
 from regard.models.attentions import Make, attention, self_attention
-from regard.models.decoders import Output, Remembered, shown, spread
+from regard.models.decoders import Remembered, shown, spread
 from regard.models.decoders.writing import Writing
 from regard.models.embedding import Embedding
 from regard.models.encoders import summary as summarise
 from regard.models.outcome import Look, outcome
+from regard.models.outputs import Make as MakeOutput
+from regard.models.outputs.projection import Projection
 from regard.models.residual import Residual, feedforward
 from regard.models.types import Step
 
@@ -116,6 +118,7 @@ class Transformer(Writing):
         self_attention: str = "scaled_dot",
         norm: str = "pre",
         positions: Positions | str | None = "sinusoidal",
+        output: MakeOutput = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
         drop_embedding: float = 0.0,
@@ -134,7 +137,7 @@ class Transformer(Writing):
         self.attends = any(layer.cross is not None for layer in self.layers)
         self.summary = None if self.attends else nn.Linear(source, size)
         self.norm = nn.LayerNorm(size) if norm == "pre" else nn.Identity()
-        self.output = Output(size, vocabulary, embedding, tie)
+        self.output = output(size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": size, "vocabulary": vocabulary}
         self.outcome = outcome(self.layers[-1].cross, **sizes, counterparts=counterparts)
         self.size = size

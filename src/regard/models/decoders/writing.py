@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.models.decoders import Remembered
 from regard.models.decoders.self_decoding import write_alone
 from regard.models.outcome import Outcome
+from regard.models.outputs.projection import Projection
 from regard.models.types import Step
 
 
@@ -16,6 +17,7 @@ class Writing(nn.Module):
     """A decoder that goes on from a state by any number of tokens: `write` is its own, and a step is one token of it."""
 
     outcome: Outcome | None
+    output: nn.Module
 
     @abstractmethod
     def start(self, memory: Remembered) -> Any:
@@ -54,7 +56,7 @@ class Writing(nn.Module):
 
         Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
         """
-        if not project and (own or self.outcome is not None):
+        if not project and (own or self.outcome is not None or not isinstance(self.output, Projection)):
             raise ValueError(
                 "project=False needs an output that is nothing but a projection, and targets alone as its input"
             )

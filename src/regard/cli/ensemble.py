@@ -1,0 +1,89 @@
+"""Make one model of several: regard ensemble."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli import Command, app
+from regard.cli.train import ANY, settings
+from regard.config import ConfigError
+
+if TYPE_CHECKING:
+    from regard.ensembles.stack import Stacked
+    from regard.trained import Trained
+
+COLUMNS = {"data.source", "data.target"}
+
+
+@app.command(cls=Command, short_help="Make one model of several.", context_settings=ANY)
+def ensemble(
+    runs: Annotated[
+        list[str], typer.Argument(help="Two directories or more that `regard train` made.", metavar="RUN RUN...")
+    ],
+    out: Annotated[Path | None, typer.Option(help="The new directory, which holds copies of all of them.")] = None,
+    average: Annotated[str, typer.Option(help="What is averaged: probabilities, logits, memories.")] = "probabilities",
+    weights: Annotated[str | None, typer.Option(help="A weight for each run: 2,1,1.  [default: equal]")] = None,
+    stack: Annotated[str | None, typer.Option(help="Learn the weights on this table, which no run was trained on.")] = None,
+    device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+) -> None:
+    """Make one model of several runs of one task that share their vocabulary, such as trainings from different seeds.
+
+    What it writes opens like any run: regard predict, evaluate, align and view take it. It needs the runs no more.
+
+    \b
+    Example:
+        regard ensemble run/1 run/2 run/3 --out all/
+        regard ensemble run/1 run/2 --stack valid.tsv --out both/
+    """
+    if out is None:
+        raise ConfigError("ensemble needs a directory for what it makes: --out DIR")
+    if weights is not None and stack is not None:
+        raise ConfigError("--weights gives the weights and --stack learns them; choose one")
+    options = [each for each in runs if each.startswith("--")]
+    paths = [Path(each) for each in runs if not each.startswith("--")]
+    columns = dict(each.split("=", 1) for each in settings(options))
+    if unknown := sorted(columns.keys() - COLUMNS):
+        raise ConfigError(f"ensemble has no setting {unknown[0]}; it takes --data.source and --data.target for --stack")
+    from regard.ensembles.directory import Settings, write
+    from regard.ensembles.gather import ensemble as gather
+    from regard.ensembles.model import shares
+    from regard.trained import load
+
+    members = [load(path, device) for path in paths]
+    try:
+        found = None if stack is None else _stack(members, stack, columns, average)
+        given = _numbers(weights) if found is None else found.weights
+        gather(members, average=average, weights=given)  # refuses what cannot answer as one
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    each = shares(len(members), given)
+    write(out, paths, Settings(average, each))
+    typer.echo(told(out, paths, average, each, found))
+
+
+def told(out: Path, paths: list[Path], average: str, shares: tuple[float, ...], found: "Stacked | None") -> str:
+    """A line for each member with its weight, and what learning them brought."""
+    lines = [f"{out}: {len(paths)} models, averaged by their {average}"]
+    lines += [f"    {share:.4f}  {path}" for share, path in zip(shares, paths, strict=True)]
+    if found is not None:
+        lines.append(f"loss a token {found.equal:.4f} with equal weights, {found.learned:.4f} with these")
+    return "\n".join(lines)
+
+
+def _stack(members: "list[Trained]", table: str, columns: dict[str, str], average: str) -> "Stacked":
+    from regard.data.table import read
+    from regard.ensembles.gather import together
+    from regard.ensembles.stack import stack
+
+    together(members)
+    data = members[0].config.data
+    records = read(table, columns.get("data.source", data.source), columns.get("data.target", data.target))
+    return stack(members, list(records), average)
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    try:
+        return None if text is None else [float(each) for each in text.split(",")]
+    except ValueError as error:
+        raise ConfigError(f"--weights needs numbers with commas between them, such as 2,1,1, got {text!r}") from error

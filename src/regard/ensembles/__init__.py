@@ -1,0 +1,1 @@
+"""Ensembles: several trained models that answer as one."""

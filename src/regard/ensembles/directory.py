@@ -1,0 +1,109 @@
+"""An ensemble on disk: a directory that holds its members, whole, and opens like any other run.
+
+ensemble.json          how they are averaged, and the weight of each
+members/0, 1, ...      what `load` reads of each run, with a manifest of its own
+manifest.json          the SHA-256 of ensemble.json and of each member's manifest, which has those of its files
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regard.alignment.chosen import noted
+from regard.alignment.head import Head
+from regard.ensembles.average import AVERAGES
+from regard.ensembles.gather import ensemble
+from regard.trained import Trained, load
+from regard.training import atomic, manifest
+from regard.training.directory import ENSEMBLE, verify
+from regard.training.errors import DamagedError, RefusedError
+
+FORMAT = 1
+MEMBERS = "members"
+
+
+class Settings(NamedTuple):
+    """How the members are averaged, and the weight of each, in their order."""
+
+    average: str
+    weights: tuple[float, ...]
+
+
+def write(path: Path, runs: Sequence[Path], settings: Settings) -> None:
+    """Put copies of run directories and how they are averaged into a new directory, all at once or not at all."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise RefusedError(f"{path} is there already; choose another directory, or remove it first")
+    temporary = path.with_name(atomic.TEMPORARY + path.name)
+    try:
+        with atomic.room(path, None, temporary):
+            atomic.remove(temporary)
+            fill(temporary, runs, settings)
+            if path.exists():
+                path.rmdir()
+            os.rename(temporary, path)
+            atomic.flush(path.parent)
+    except OSError as error:
+        raise RefusedError(f"cannot write to {path}: {error.strerror}; choose a directory that can be written") from error
+    finally:
+        atomic.remove(temporary)
+
+
+def fill(folder: Path, runs: Sequence[Path], settings: Settings) -> None:
+    """The settings, the members and the manifest over them all."""
+    (folder / MEMBERS).mkdir(parents=True)
+    files = {ENSEMBLE: json.dumps({"format": FORMAT, **settings._asdict()}, indent=1).encode() + b"\n"}
+    atomic.write(folder / ENSEMBLE, files[ENSEMBLE])
+    files |= {place(number): member(run, folder / MEMBERS / str(number)) for number, run in enumerate(runs)}
+    digests = {name: manifest.digest(data) for name, data in files.items()}
+    atomic.write(folder / manifest.NAME, manifest.seal({"files": digests, "pending": {}}))
+
+
+def member(run: Path, place: Path) -> bytes:
+    """Copy what `load` reads of a run, checked; the bytes of its new manifest, which keeps what was noted in the old one."""
+    contents = verify(run)
+    noted = manifest.unseal(run / manifest.NAME)
+    for name in ("format", "versions"):
+        noted.pop(name, None)
+    digests = {name: manifest.digest(data) for name, data in contents.items()}
+    sealed = manifest.seal({**noted, "files": digests, "pending": {}})
+    atomic.write_directory(place, {**contents, manifest.NAME: sealed})
+    return sealed
+
+
+def opened(path: Path, contents: Mapping[str, bytes], device: str) -> Trained:
+    """The ensemble in a directory whose files were checked against its manifest."""
+    settings = read(contents[ENSEMBLE], path / ENSEMBLE)
+    missing = [place(number) for number in range(len(settings.weights)) if place(number) not in contents]
+    if missing:
+        raise DamagedError(f"{path}: its manifest has no {missing[0]}, and {ENSEMBLE} has {len(settings.weights)} weights")
+    members = [load(path / MEMBERS / str(number), device) for number in range(len(settings.weights))]
+    try:
+        found = ensemble(members, average=settings.average, weights=settings.weights)
+    except ValueError as error:
+        raise DamagedError(f"{path} is no ensemble: {error}") from error
+    chosen = noted(path)
+    found.head = found.head if chosen == Head() else chosen
+    return found
+
+
+def read(data: bytes, path: Path) -> Settings:
+    """The settings of an ensemble, from bytes that anybody may have written."""
+    try:
+        table: Any = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path} is not JSON: {error}") from error
+    if not isinstance(table, dict) or table.get("format") != FORMAT:
+        raise DamagedError(f"{path} needs to be the settings of an ensemble, format {FORMAT}")
+    average, weights = table.get("average"), table.get("weights")
+    if not isinstance(average, str) or average not in AVERAGES:
+        raise DamagedError(f"{path}: average needs to be one of {', '.join(AVERAGES)}, got {average!r}")
+    if not isinstance(weights, list) or not all(type(each) in (int, float) for each in weights):
+        raise DamagedError(f"{path}: weights need to be a list of numbers, got {weights!r}")
+    return Settings(average, tuple(map(float, weights)))
+
+
+def place(number: int) -> str:
+    """Where the manifest of a member is, as the manifest of all names it."""
+    return f"{MEMBERS}/{number}/{manifest.NAME}"
