@@ -209,3 +209,18 @@ def test_a_run_of_another_task_is_told_as_such(tmp_path):
     (tmp_path / "config.toml").write_text('task = "reverse"\n', encoding="utf-8")
     with pytest.raises(RefusedError, match="is a run of the task 'reverse', not of 'translate': train into another"):
         same_config(tmp_path, experiment().config, "translate")
+
+
+def test_a_note_stands_beside_the_files_and_stays_when_they_change(tmp_path):
+    run = claim(tmp_path)
+    before = verify(tmp_path)
+    run.note("alignment", {"head": 1})
+    assert verify(tmp_path) == before
+    run.publish({"more.json": b"{}"})
+    assert manifest.unseal(tmp_path / "manifest.json")["alignment"] == {"head": 1}
+    assert verify(tmp_path) == {**before, "more.json": b"{}"}
+
+
+def test_nothing_is_noted_where_there_is_no_run(tmp_path):
+    with pytest.raises(DamagedError, match=r"manifest.json is missing"):
+        RunDirectory(tmp_path).note("alignment", {})

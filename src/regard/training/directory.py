@@ -26,6 +26,8 @@ from regard.training.lock import Lock
 
 CONFIG = "config.toml"
 MODEL = "model.safetensors"
+ENSEMBLE = "ensemble.json"
+"""What a directory of several models has in place of the two."""
 FREE = {
     "data.test",
     "train.max_steps",
@@ -66,6 +68,8 @@ class RunDirectory:
 
     def claim(self, experiment: Experiment) -> None:
         """Make the directory this experiment's, or see that it already is."""
+        if (self.path / ENSEMBLE).exists():
+            raise RefusedError(f"{self.path} is an ensemble of trained models: train into another directory")
         there = (self.path / CONFIG).exists()
         if there and not (self.path / manifest.NAME).exists():
             raise RefusedError(f"{self.path} has a {CONFIG} and no {manifest.NAME}: it is no run; choose another directory")
@@ -111,7 +115,12 @@ class RunDirectory:
         for name, expected in table["pending"].items():
             if _digest(self.path / name) == expected:
                 table["files"][name] = expected
-        return {"files": table["files"], "pending": {}}
+        return {name: held for name, held in table.items() if name not in ("format", "versions")} | {"pending": {}}
+
+    def note(self, name: str, value: Any) -> None:
+        """Write something beside the files into the manifest of a run; it stays there when files change."""
+        manifest.unseal(self.path / manifest.NAME)  # one that is missing or damaged is no place to write to
+        self._seal({**self.manifest(), name: value})
 
     def holds(self, name: str, expected: str | None = None) -> bool:
         """Whether a file is there and is what was written last, or what `expected` is the digest of."""

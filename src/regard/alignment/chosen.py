@@ -1,0 +1,33 @@
+"""Chosen: the head that speaks for a model, noted in the manifest of its run directory."""
+
+from pathlib import Path
+from typing import Any
+
+from regard.alignment.head import Head
+from regard.training import manifest
+from regard.training.directory import RunDirectory
+from regard.training.errors import DamagedError
+
+ENTRY = "alignment"
+
+
+def note(directory: Path, head: Head) -> None:
+    """Write the choice down; whoever loads the directory from now on aligns by it."""
+    with RunDirectory(directory) as run:
+        run.note(ENTRY, head._asdict())
+
+
+def noted(directory: Path) -> Head:
+    """The choice; nothing chosen where none was made."""
+    path = directory / manifest.NAME
+    entry: Any = manifest.unseal(path).get(ENTRY)
+    if entry is None:
+        return Head()
+    kinds = {"attention": str | None, "head": int | None, "shift": bool}
+    if (
+        not isinstance(entry, dict)
+        or entry.keys() != kinds.keys()
+        or not all(isinstance(entry[n], k) for n, k in kinds.items())
+    ):
+        raise DamagedError(f"{path} has a chosen head that is none: {entry!r}; choose one again by `regard align --choose`")
+    return Head(**entry)

@@ -1,0 +1,62 @@
+"""Head: which attention, which of its heads and which step of the decoder an alignment is read from."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.config import ConfigError
+from regard.decoding.looked import crosses
+
+
+class Head(NamedTuple):
+    """Where to read an alignment. What is None is not chosen: the last attention over the source, the mean of its heads.
+
+    With `shift` a token's row is not that of the step that writes it but of the next one, which has read it: a
+    Transformer often looks at a word once it knows it (Chen et al. 2020, https://arxiv.org/abs/2004.14837, SHIFT-ATT).
+    The last token has no next step, and so no links.
+    """
+
+    attention: str | None = None
+    head: int | None = None
+    shift: bool = False
+
+    def __str__(self) -> str:
+        which = "mean" if self.head is None else str(self.head)
+        return f"{self.attention or 'last'}:{which}{' shifted' * self.shift}"
+
+    def read(self, weights: Mapping[str, Float[Tensor, "_ _ _"]]) -> Float[Tensor, "target source"]:
+        """What this head looked at, of the weights of every attention: (heads, target, source) by name."""
+        found = weights[self.named(weights)].float()
+        found = found.mean(0) if self.head is None else found[self.checked(found.shape[0])]
+        return torch.cat((found[1:], torch.zeros_like(found[:1]))) if self.shift else found
+
+    def named(self, names: Iterable[str]) -> str:
+        """The attention's name, which has to be one of these."""
+        over = [name for name in names if crosses(name)]
+        if not over:
+            raise ConfigError("an alignment needs an attention over the source, and this model has none")
+        if self.attention is not None and self.attention not in over:
+            raise ConfigError(f"no attention over the source is called {self.attention!r}; there are {', '.join(over)}")
+        return self.attention or over[-1]
+
+    def checked(self, heads: int) -> int:
+        """The number of the head, of which there are so many."""
+        if self.head is None or not 0 <= self.head < heads:
+            count = "1 head" if heads == 1 else f"{heads} heads"
+            raise ConfigError(
+                f"{self.attention or 'the last attention'} has {count}, counted from 0, and {self.head} was asked for"
+            )
+        return self.head
+
+
+def parse(text: str | None, shift: bool = False) -> Head:
+    """The head that "decoder.2.cross:1" names; without a number it is the mean of the heads, without anything the last."""
+    if not text:
+        return Head(shift=shift)
+    name, colon, number = text.partition(":")
+    if colon and not (number.isascii() and number.isdecimal()):
+        raise ConfigError(f"a head is written NAME:NUMBER, such as decoder.cross:0, got {text!r}")
+    return Head(name or None, int(number) if colon else None, shift)

@@ -1,0 +1,87 @@
+"""Pharaoh files, which hold a line of links for each pair, and two other spellings of gold links.
+
+    0-0 1-2 2p1             source-target, from 0; a p instead of the hyphen: possible, not sure
+    1-1 2-3 TAB 3-2         sure links, a tab, possible ones
+    18 1 1                  sentence, source, target (and S or P), one link a line, always counted from 1
+
+Whether the first two count from 0 or from 1 cannot be seen, so `first` says it. The third is that of the shared task of
+2003 (Mihalcea and Pedersen, https://aclanthology.org/W03-0301).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from regard.alignment.links import Gold, Link, Links
+from regard.data.lines import DataError, Line, lines
+
+LINK = re.compile(r"(\d{1,9})([-p])(\d{1,9})")
+KEY = re.compile(r"\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SP]))?\s*")
+
+
+def read(path: str, *, first: int = 0, sentences: int | None = None) -> list[Gold]:
+    """The links of each pair, in any of the three spellings. `sentences` is how many pairs there have to be."""
+    rows = list(lines(path))
+    written = next((line for line in rows if line.text.strip()), rows[0])
+    if KEY.fullmatch(written.text):
+        return _keyed(path, rows, sentences)
+    if sentences is not None and len(rows) != sentences:
+        raise DataError(
+            f"{path} has {len(rows)} lines of links for {sentences} pairs; it needs one line for each pair, empty where "
+            "nothing is linked"
+        )
+    return [_line(line, first) for line in rows]
+
+
+def spelt(links: Iterable[Link]) -> str:
+    """Links as a line of a Pharaoh file, in the order of the source."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def written(found: Sequence[Links]) -> str:
+    """A Pharaoh file: a line for each pair."""
+    return "".join(f"{spelt(links)}\n" for links in found)
+
+
+def _line(line: Line, first: int) -> Gold:
+    sure, _, possible = line.text.partition("\t")
+    if "\t" in possible:
+        raise DataError(f"{line.where} has more than one tab; a line is sure links, or sure links, a tab and possible ones")
+    hard, soft = _links(sure, line.where, first), _links(possible, line.where, first)
+    return Gold(frozenset(hard["-"]), frozenset(chain(hard["p"], soft["-"], soft["p"])))
+
+
+def _links(text: str, where: str, first: int) -> dict[str, list[Link]]:
+    found: dict[str, list[Link]] = {"-": [], "p": []}
+    for word in text.split():
+        link = LINK.fullmatch(word)
+        if link is None:
+            raise DataError(
+                f"{where} has {word!r} where a link is needed: SOURCE-TARGET, or SOURCEpTARGET where it is possible"
+            )
+        found[link[2]].append(_link(link[1], link[3], where, first))
+    return found
+
+
+def _link(source: str, target: str, where: str, first: int) -> Link:
+    link = int(source) - first, int(target) - first
+    if min(link) < 0:
+        raise DataError(f"{where} links {source} and {target}, and words are counted from {first} here")
+    return link
+
+
+def _keyed(path: str, rows: list[Line], sentences: int | None) -> list[Gold]:
+    sure, possible = dict[int, set[Link]](), dict[int, set[Link]]()
+    for line in rows:
+        key = KEY.fullmatch(line.text)
+        if key is None:
+            raise DataError(
+                f"{line.where} needs a sentence, a source word and a target word, as numbers from 1, got {line.text!r}"
+            )
+        number = int(key[1])
+        if number < 1 or (sentences is not None and number > sentences):
+            most = "" if sentences is None else f" to {sentences}"
+            raise DataError(f"{line.where} is about sentence {number}, and sentences are counted from 1{most}")
+        (possible if key[4] == "P" else sure).setdefault(number, set()).add(_link(key[2], key[3], line.where, 1))
+    last = max(*sure, *possible, 0) if sentences is None else sentences
+    return [Gold(frozenset(sure.get(n, ())), frozenset(possible.get(n, ()))) for n in range(1, last + 1)]

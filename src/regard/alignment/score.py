@@ -1,0 +1,91 @@
+"""Score: how well links agree with gold ones, over a whole corpus.
+
+Like every metric here it adds rows up: a row of counts for each pair, and figures of their sum, in per cent.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.alignment.links import Gold, Link
+
+if TYPE_CHECKING:
+    from regard.training.metrics import Measured
+
+Rows = NDArray[np.float64]
+SIGNATURES = {
+    "aer": "1 - (|A∩S| + |A∩P|) / (|A| + |S|)",
+    "precision": "|A∩P| / |A|",
+    "recall": "|A∩S| / |S|",
+    "f1": "of precision and recall",
+    "accuracy": "targets with a gold link, one of whose links is gold",
+    "within_one": "the same, one place to either side allowed",
+}
+WORDS = ("aer", "precision", "recall", "f1")
+LETTERS = ("accuracy", "within_one")
+
+
+def error_rate(agreed: Any, links: Any, sure: Any) -> Any:
+    """The alignment error rate, from numbers or arrays of counts; 0 is perfect.
+
+        AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)        A: the links found; S: sure ones; P: possible ones, S among them
+
+    Och and Ney 2003, section 5, https://aclanthology.org/J03-1002/
+    """
+    return 1 - agreed / (links + sure)
+
+
+def measure(
+    found: Sequence[Iterable[Link]], gold: Sequence[Gold], names: Sequence[str] = WORDS, seed: int = 0
+) -> "dict[str, Measured]":
+    """Each figure with its 95 % interval: error rate, precision, recall and F1 of links, and for letters their accuracy."""
+    from regard.training.metrics import Measured, bootstrap
+
+    rows = counts(found, gold)
+    values = figures(rows.sum(0))
+
+    def interval(name: str) -> tuple[float, float]:
+        return bootstrap(rows, lambda total: figures(total)[name], seed=seed)
+
+    return {name: Measured(values[name], *interval(name), SIGNATURES[name]) for name in names}
+
+
+def counts(found: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> Rows:
+    """A row for each pair: |A|, |S|, |A ∩ S|, |A ∩ P|, and targets with a gold link: hit, nearly hit, in all."""
+    if len(found) != len(gold):
+        raise ValueError(f"a score needs gold links for each pair, got {len(gold)} for {len(found)} pairs")
+    rows = np.array([_row(*each) for each in zip(found, gold, strict=True)], dtype=np.float64).reshape(-1, 7)
+    if not rows[:, 1].any():
+        raise ValueError(
+            "a score needs at least one sure gold link, got none; are all links of the gold file possible ones?"
+        )
+    return rows
+
+
+def figures(total: Rows) -> dict[str, float]:
+    """Every figure of a sum of rows, in per cent. No link at all is no wrong one: its precision is 100."""
+    links, sure, right, allowed, hit, near, targets = (float(each) for each in total)
+    precision, recall = _share(allowed, links), _share(right, sure)
+    return {
+        "aer": 100 * error_rate(right + allowed, links, sure) if links + sure else 0.0,
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / (precision + recall) if precision + recall else 0.0,
+        "accuracy": _share(hit, targets),
+        "within_one": _share(near, targets),
+    }
+
+
+def _row(found: Iterable[Link], gold: Gold) -> tuple[int, ...]:
+    links, sure = frozenset(found), frozenset(gold.sure)
+    possible = sure | frozenset(gold.possible)
+    near = {(source + step, target) for source, target in possible for step in (-1, 0, 1)}
+    hits, nears = ({target for _, target in links & each} for each in (possible, near))
+    targets = {target for _, target in possible}
+    return len(links), len(sure), len(links & sure), len(links & possible), len(hits), len(nears), len(targets)
+
+
+def _share(part: float, whole: float) -> float:
+    return 100 * part / whole if whole else 100.0

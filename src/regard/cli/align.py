@@ -1,0 +1,178 @@
+"""Align pairs by where a trained model looks: regard align."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from regard.cli import Command, app
+from regard.cli.evaluate import plain, told
+from regard.cli.train import ANY, settings
+from regard.config import ConfigError
+from regard.data.lines import DataError
+
+if TYPE_CHECKING:
+    from regard.alignment.choose import Candidate
+    from regard.alignment.head import Head
+    from regard.alignment.links import Gold, Links
+    from regard.alignment.soft import Soft
+    from regard.data.table import Record
+    from regard.trained import Trained
+    from regard.training.metrics import Measured
+
+NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
+COUNTED = "The gold file counts words from 1 (files of sentence, source, target do so anyway)."
+MEANS: dict[str, tuple[str, ...]] = {"by": ("aer", "f1", "accuracy"), "merge": ("weights", "links")}
+
+
+@app.command(cls=Command, short_help="Align pairs by where a model looks.", context_settings=ANY)
+def align(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
+    out: Annotated[Path | None, typer.Option(help="Write the links here, a line for each pair: 0-0 1-2.")] = None,
+    gold: Annotated[Path | None, typer.Option(help="Links that people made, to measure with.")] = None,
+    from_one: Annotated[bool, typer.Option("--from-one", help=COUNTED)] = False,
+    flip: Annotated[bool, typer.Option("--flip", help="The gold file writes the target's word first.")] = False,
+    choose: Annotated[
+        bool, typer.Option("--choose", help="Find the best head by --gold; keep it in the directory.")
+    ] = False,
+    by: Annotated[str | None, typer.Option(help="What is best: aer, f1, or accuracy, as usual for letters.")] = None,
+    attention: Annotated[str | None, typer.Option(help="Which attention, such as decoder.2.cross.")] = None,
+    head: Annotated[int | None, typer.Option(min=0, help="Which of its heads, from 0; without it their mean.")] = None,
+    shift: Annotated[bool | None, typer.Option("--shift/--no-shift", help="Look one step after a word was written.")] = None,
+    threshold: Annotated[float | None, typer.Option(min=0, help="Link all above this weight, not the largest.")] = None,
+    merge: Annotated[str, typer.Option(help="What tokens give to their words: weights or links.")] = "weights",
+    letters: Annotated[bool, typer.Option("--letters", help="Align tokens, not words; as usual for characters.")] = False,
+    reverse: Annotated[Path | None, typer.Option(help="A model of the other direction, from target to source.")] = None,
+    symmetrise: Annotated[str | None, typer.Option(help="How the two become one, such as intersection.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as one JSON object.")] = False,
+    device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+) -> None:
+    """Align the words of pairs, each a source and its target, by where a model looks while it is made to write the target.
+
+    With --gold the links are measured, with --out they are written; with neither they are printed. --choose tries every
+    head and notes the best one in the directory, where `predict --align` finds it too. With --reverse two directions are
+    symmetrised: intersection, union, grow-diag (as usual), grow-diag-final, grow-diag-final-and.
+
+    \b
+    Example:
+        regard align run/ --data.test=dev.tsv --gold dev.links --choose
+        regard align run/ --data.test=test.tsv --reverse back/ --symmetrise grow-diag-final-and --out test.links
+    """
+    _sensible(out, gold, choose, reverse, symmetrise, by=by, merge=merge)
+    from regard.alignment import gold as golden
+    from regard.alignment import hard, score
+    from regard.alignment.soft import soft
+    from regard.trained import load
+
+    model = load(directory, device)
+    records = _records(model, context.args)
+    pairs = soft(model, records, tokens=letters)
+    right = None if gold is None else golden.gold(str(gold), pairs, first=int(from_one), flip=flip)
+    names = (*score.WORDS, *score.LETTERS) if _single(model, letters) else score.WORDS
+    by = by or ("aer" if names == score.WORDS else "accuracy")
+    tried = _tried(directory, pairs, right, by, merge) if right is not None and choose else []
+    used = tried[0].head if tried else _head(model, attention, head, shift)
+    ways: dict[str, Any] = {"threshold": threshold, "by": merge}
+    found = hard.every(pairs, used, **ways)
+    if reverse is not None:
+        found = _joined(found, load(reverse, device), records, pairs, symmetrise or "grow-diag", tokens=letters, **ways)
+    _write(found, out, printed=right is None)
+    if right is not None:
+        _show(score.measure(found, right, names), tried, directory, as_json)
+
+
+def _sensible(
+    out: Path | None, gold: Path | None, choose: bool, reverse: Path | None, symmetrise: str | None, **named: str | None
+) -> None:
+    """Refuse what does not go together, before anything is loaded."""
+    from regard.alignment.symmetrise import HOWS
+
+    for name, value in {**named, "symmetrise": symmetrise}.items():
+        known = MEANS.get(name, HOWS)
+        if value is not None and value not in known:
+            raise ConfigError(f"--{name} is one of {', '.join(known)}, got {value!r}")
+    if symmetrise is not None and reverse is None:
+        raise ConfigError("--symmetrise needs a second model, of the other direction: --reverse DIR")
+    if choose and gold is None:
+        raise ConfigError("--choose finds the head that agrees best with gold links: --gold FILE")
+    if choose and reverse is not None:
+        raise ConfigError("--choose is about one model: choose for each of the two directions first, then give --reverse")
+    if named["by"] is not None and not choose:
+        raise ConfigError("--by says which head is best, and needs --choose")
+    if out is not None and not out.parent.is_dir():
+        raise DataError(f"--out cannot write {out}: there is no directory {out.parent}; make it first")
+
+
+def _records(model: "Trained", arguments: list[str]) -> "list[Record]":
+    from regard.data.table import read
+
+    given = dict(each.split("=", 1) for each in settings(arguments))
+    if unknown := given.keys() - {"data.test", "data.source", "data.target"}:
+        raise ConfigError(f"align has no setting {sorted(unknown)[0]}; it takes {NEEDED}")
+    data = model.config.data
+    test = given.get("data.test", data.test)
+    if test is None:
+        raise ConfigError(f"align takes {NEEDED}")
+    return list(read(test, given.get("data.source", data.source), given.get("data.target", data.target)))
+
+
+def _head(model: "Trained", attention: str | None, number: int | None, shift: bool | None) -> "Head":
+    """The head that is asked for; what is not said of it is as chosen before."""
+    usual = model.head
+    if attention is not None or number is not None:
+        usual = usual._replace(attention=attention or usual.attention, head=number)
+    return usual if shift is None else usual._replace(shift=shift)
+
+
+def _tried(directory: Path, pairs: "list[Soft]", gold: "list[Gold]", by: str, merge: str) -> "list[Candidate]":
+    """Every head, the best first, which is noted in the directory."""
+    from regard.alignment import chosen
+    from regard.alignment.choose import choose
+
+    found = choose(pairs, gold, cast(Any, by), merge=cast(Any, merge))
+    chosen.note(directory, found[0].head)
+    return found
+
+
+def _joined(
+    found: "list[Links]", other: "Trained", records: "list[Record]", pairs: "list[Soft]", how: str, **ways: Any
+) -> "list[Links]":
+    """The links of both directions as one."""
+    from regard.alignment.reverse import reverse
+    from regard.alignment.symmetrise import symmetrise
+
+    return [symmetrise(*both, how) for both in zip(found, reverse(other, records, pairs, **ways), strict=True)]
+
+
+def _single(model: "Trained", letters: bool) -> bool:
+    """Whether some of what is aligned are single tokens: their accuracy then says more than an error rate."""
+    from regard.alignment.units import by_token
+
+    return any(by_token(side, letters) for side in (model.codec.source, model.codec.target))
+
+
+def _write(found: "list[Links]", out: Path | None, printed: bool) -> None:
+    from regard.alignment.pharaoh import written
+    from regard.training import atomic
+
+    if out is not None:
+        atomic.write(out, written(found).encode())
+    elif printed:
+        typer.echo(written(found), nl=False)
+
+
+def _show(figures: "dict[str, Measured]", tried: "list[Candidate]", directory: Path, as_json: bool) -> None:
+    """Print the figures, and those of every head that was tried."""
+    if as_json:
+        table = {"candidates": [each.head._asdict() | each.figures for each in tried]} if tried else {}
+        typer.echo(json.dumps(plain(dict(figures)) | table, ensure_ascii=False))
+        return
+    if tried:
+        wide = max(len(str(each.head)) for each in tried)
+        typer.echo(" ".join([" " * wide, *(f"{name:>10}" for name in figures)]))
+        for each in tried:
+            typer.echo(" ".join([f"{each.head!s:<{wide}}", *(f"{each.figures[name]:10.2f}" for name in figures)]))
+        typer.echo(f"\nchosen: {tried[0].head}, noted in {directory / 'manifest.json'}\n")
+    typer.echo(told(dict(figures)))

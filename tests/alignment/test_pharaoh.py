@@ -1,0 +1,73 @@
+import gzip
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.alignment.links import Gold
+from regard.alignment.pharaoh import read, spelt, written
+from regard.data.lines import DataError
+
+
+def file(folder, text):
+    path = folder / "links.txt"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def gold(sure, possible=()):
+    return Gold(frozenset(sure), frozenset(possible))
+
+
+def test_a_line_is_a_pair_and_an_empty_one_has_no_links(tmp_path):
+    assert read(file(tmp_path, "0-0 1-2\n\n2-1\n")) == [gold({(0, 0), (1, 2)}), gold(()), gold({(2, 1)})]
+
+
+def test_a_p_is_a_possible_link(tmp_path):
+    assert read(file(tmp_path, "1-1 2p3\n"), first=1) == [gold({(0, 0)}, {(1, 2)})]
+
+
+def test_possible_links_may_stand_behind_a_tab(tmp_path):
+    assert read(file(tmp_path, "1-1 2-2\t2-3\n\t1-1\n"), first=1) == [gold({(0, 0), (1, 1)}, {(1, 2)}), gold((), {(0, 0)})]
+
+
+def test_one_link_a_line_is_counted_from_one_and_sentences_may_have_none(tmp_path):
+    path = file(tmp_path, "1 1 1\n1 2 3\n3 1 2 P\n3 2 2 S\n")
+    found = [gold({(0, 0), (1, 2)}), gold(()), gold({(1, 1)}, {(0, 1)})]
+    assert read(path) == found
+    assert read(path, sentences=4) == [*found, gold(())]
+
+
+def test_a_packed_file_is_unpacked(tmp_path):
+    path = tmp_path / "links.gz"
+    path.write_bytes(gzip.compress(b"0-1\n"))
+    assert read(str(path)) == [gold({(0, 1)})]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        ("0-0\n0-x\n", {}, r"links.txt:2 has '0-x' where a link is needed: SOURCE-TARGET, or SOURCEpTARGET"),
+        ("0-0\n1\n", {}, r"links.txt:2 has '1' where a link is needed"),
+        ("1-1 0-2\n", {"first": 1}, r"links.txt:1 links 0 and 2, and words are counted from 1 here"),
+        ("0-0\t1-1\t2-2\n", {}, r"links.txt:1 has more than one tab; a line is sure links, or sure links, a tab"),
+        ("0-0\n0-0\n", {"sentences": 3}, r"links.txt has 2 lines of links for 3 pairs; it needs one line for each pair"),
+        ("1 1 1\n1 1\n", {}, r"links.txt:2 needs a sentence, a source word and a target word, as numbers from 1, got '1 1'"),
+        ("1 0 1\n", {}, r"links.txt:1 links 0 and 1, and words are counted from 1 here"),
+        ("0 1 1\n", {}, r"links.txt:1 is about sentence 0, and sentences are counted from 1$"),
+        ("4 1 1\n", {"sentences": 3}, r"links.txt:1 is about sentence 4, and sentences are counted from 1 to 3$"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path, text, options, told):
+    with pytest.raises(DataError, match=told):
+        read(file(tmp_path, text), **options)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.frozensets(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=9), min_size=1, max_size=5))
+def test_what_is_written_is_read(tmp_path_factory, found):
+    assert read(file(tmp_path_factory.mktemp("links"), written(found))) == [gold(links) for links in found]
+
+
+def test_links_are_written_in_the_order_of_the_source():
+    assert spelt({(1, 0), (0, 3), (0, 1)}) == "0-1 0-3 1-0"

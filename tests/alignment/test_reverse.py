@@ -1,0 +1,34 @@
+import pytest
+
+from regard import tasks
+from regard.alignment.hard import every
+from regard.alignment.links import flipped
+from regard.alignment.reverse import reverse
+from regard.alignment.soft import soft
+from regard.data.lines import DataError
+from regard.trained import Trained
+
+from .conftest import PAIRS, flipped_config, made
+
+
+@pytest.fixture(scope="module")
+def back(tmp_path_factory):
+    config = flipped_config(tmp_path_factory.mktemp("back"))
+    experiment, _ = tasks.experiment("translate", config)
+    return Trained("translate", config, experiment.codec, experiment.model)
+
+
+def test_the_other_direction_is_told_from_source_to_target(trained, back):
+    links = reverse(back, PAIRS, soft(trained, PAIRS))
+    turned = [record._replace(source=record.target, target=record.source) for record in PAIRS]
+    assert links == [flipped(each) for each in every(soft(back, turned))]
+    for each, record in zip(links, PAIRS, strict=True):
+        assert sorted(source for source, _ in each) == list(range(len(record.source.split())))
+
+
+def test_two_models_that_see_different_units_cannot_be_joined(tmp_path, back):
+    letters = made(tmp_path, tokens="characters")
+    with pytest.raises(
+        DataError, match=r"pairs:1 has 14 and 16 units to one model, 3 and 3 to the other, and two directions"
+    ):
+        reverse(back, PAIRS, soft(letters, PAIRS))
