@@ -8,6 +8,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from .chromium import browser, watched  # noqa: F401  # here, so that all tests of a process share one browser
+
 torch.set_num_threads(1)  # each worker of pytest-xdist has one core
 settings.register_profile("regard", derandomize=True, deadline=None, database=None)
 settings.load_profile("regard")

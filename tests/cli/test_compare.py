@@ -1,30 +1,96 @@
 import json
-import math
+import os
+import signal
+import threading
+import time
 
-from regard.cli.compare import Run, tabulate
+import pytest
+from typer.testing import CliRunner
+
+from regard import config as configuration
+from regard.cli import app
+from regard.compare import sweep as sweeping
+from regard.compare.crew import Job, work
+from regard.compare.progress import Lines
+from regard.tasks.reverse import Config
+from regard.training.errors import Interrupted
 
 from .conftest import regard
 
-
-def test_the_table_has_a_row_for_each_value_with_the_spread_over_seeds():
-    runs = [Run("none", 0, {"bleu": 10.0}), Run("none", 1, {"bleu": 12.0}), Run("additive", 0, {"bleu": 30.0})]
-    lines = tabulate("model.attention", runs).splitlines()
-    assert lines[0].split("|")[1:3] == [" model.attention ", " bleu     "]
-    assert "11 ± 1.4" in lines[2]
-    assert "30.0" in lines[3]
+here = pytest.mark.unhooked
+"""The hook knows a context of typer's from one of click's, which is what a command is called with."""
+TINY = ["model.size=16", "data.samples=120", "train.log_every=1"]
 
 
-def test_a_figure_that_a_run_lacks_is_not_a_number():
-    table = tabulate("x", [Run("a", 0, {"bleu": 1.0}), Run("b", 0, {})])
-    assert str(math.nan) in table.splitlines()[3]
+def compare(*arguments):
+    """The command in this process; its children are processes all the same."""
+    return CliRunner().invoke(app, ["compare", "reverse", *map(str, arguments), *(f"--{each}" for each in TINY)])
 
 
-def test_two_mechanisms_are_trained_and_set_side_by_side(tmp_path):
-    arguments = ["--model.size=16", "--data.samples=120", "--train.max_steps=3", "--quiet", "--out", tmp_path / "cmp"]
-    done = regard("compare", "reverse", "--vary", "model.attention=none,additive", *arguments)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "cmp" / "compare.md").read_text(encoding="utf-8").strip() == done.stdout.strip()
-    assert [run["value"] for run in json.loads((tmp_path / "cmp" / "compare.json").read_text())] == ["none", "additive"]
+@here
+def test_what_can_be_built_is_trained_and_measured_and_the_rest_has_its_reason(tmp_path):
+    (tmp_path / "test.tsv").write_text("abc\tcba\nab\tba\n", encoding="utf-8")
+    out, test = tmp_path / "比较", tmp_path / "test.tsv"
+    goes = ["--with", "model.decoder=recurrent: model.cell=gru", "--with", "model.decoder=transformer: model.heads=3"]
+    more = ["--vary", "model.attention=none", "--vary", "model.decoder=recurrent,transformer", "--jobs", "2", "--beam", "2"]
+    done = compare(*more, *goes, f"--data.test={test}", "--train.max_steps=3", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert (out / "compare.md").read_text(encoding="utf-8") == done.stdout
+    found = json.loads((out / "compare.json").read_text(encoding="utf-8"))
+    assert [run["state"] for run in found["runs"]] == ["done", "impossible"]
+    figures = found["runs"][0]["figures"]
+    assert figures["test"]["exact"].keys() == figures["valid"]["exact"].keys() == {"value", "low", "high", "signature"}
+    assert figures["valid"]["loss"]["value"] > 0
+    assert figures["parameters"] > 0
+    assert figures["tokens_per_second"] > 0
+    assert 'cell = "gru"' in (out / "none,recurrent-0" / "config.toml").read_text(encoding="utf-8")
+    assert "got size 16 and 3 heads" in (out / "compare.html").read_text(encoding="utf-8")
+    assert "[1/1] none · recurrent, seed 0: test exact" in done.stderr
+
+
+def test_a_training_that_is_stopped_leaves_a_checkpoint_to_go_on_from(tmp_path):
+    config = configuration.plain(configuration.read(Config, overrides=[*TINY, "train.max_steps=1000000"]))
+    log = tmp_path / "run" / "log.jsonl"
+
+    def stop():
+        end = time.monotonic() + 90
+        while time.monotonic() < end and not (log.exists() and b'"loss"' in log.read_bytes()):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    request = {"task": "reverse", "config": config, "directory": str(log.parent), "beam": None}
+    with pytest.raises(Interrupted) as raised:
+        work([Job("a", request)], 1, Lines(1, None), lambda job, reason: pytest.fail(f"it ended: {reason}"))
+    thread.join()
+    assert raised.value.code == 143
+    assert list((log.parent / "checkpoints").glob("[0-9]*"))
+
+
+@here
+def test_one_that_failed_makes_the_command_fail_when_all_are_done(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeping, "work", lambda jobs, at_once, shown, ended: [ended(job, "no room") for job in jobs])
+    done = compare("--vary", "model.layers=1,2", "--out", tmp_path / "cmp")
+    assert done.exit_code == 1
+    assert "- 2, seed 0 failed: no room" in done.stdout
+
+
+@here
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--vary", "model.attention=none,aditive", "--out", "{}"], "did you mean 'additive'?"),
+        (["--vary", "model.layers=1,2"], "compare needs a directory for its runs: --out DIR"),
+        (["--vary", "model.layers=1,2", "--train.seed=3", "--out", "{}"], "compare sets train.seed itself: --seeds N"),
+        (["--vary", "model.layers=1,2", "--with", "model.layers=3: model.size=8", "--out", "{}"], "it takes 1, 2"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_trained(tmp_path, arguments, told):
+    done = compare(*(each.format(tmp_path / "cmp") for each in arguments))
+    assert done.exit_code == 2, done.output
+    assert told in done.stderr
+    assert not (tmp_path / "cmp").exists()
 
 
 def test_what_to_vary_has_to_be_said(tmp_path):
@@ -33,14 +99,7 @@ def test_what_to_vary_has_to_be_said(tmp_path):
     assert "compare needs --vary SETTING=VALUE,VALUE" in done.stderr
 
 
-def test_the_seed_is_not_for_the_user_to_vary(tmp_path):
-    done = regard("compare", "reverse", "--vary", "train.seed=1,2", "--out", tmp_path)
-    assert done.returncode == 2
-    assert "compare sets train.seed itself: --seeds N" in done.stderr
-
-
-def test_a_value_that_does_not_exist_is_refused_before_anything_is_trained(tmp_path):
-    done = regard("compare", "reverse", "--vary", "model.attention=none,aditive", "--out", tmp_path / "cmp")
-    assert done.returncode == 2
-    assert "did you mean 'additive'?" in done.stderr
-    assert not (tmp_path / "cmp").exists()
+def test_the_child_is_no_command_for_people():
+    shown = CliRunner().invoke(app, ["--help"]).output
+    assert "compare " in shown
+    assert "compare-one" not in shown

@@ -1,24 +1,16 @@
 """Train the same thing in several ways and set the results side by side: regard compare."""
 
-import json
-import math
-import statistics
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from regard.cli import Command, app
-from regard.cli.train import ANY, _split, prepared, read, sensible
+from regard.cli.train import ANY, _split, prepared, read, settings
 from regard.config import ConfigError
 
-
-class Run(NamedTuple):
-    """One training and what came of it."""
-
-    value: str
-    seed: int
-    figures: dict[str, float]
+VARY = "A setting and its values: model.attention=none,additive. Several times: every combination."
+WITH = 'What goes with a value: "model.decoder=transformer: model.encoder=transformer model.heads=4".'
 
 
 @app.command(cls=Command, short_help="Train several ways and compare.", context_settings=ANY)
@@ -26,74 +18,82 @@ def compare(
     context: typer.Context,
     task: Annotated[str, typer.Argument(help="A name from `regard list tasks`.", metavar="TASK")],
     config: Annotated[Path | None, typer.Argument(help="Settings in TOML.", metavar="[CONFIG.toml]")] = None,
-    vary: Annotated[str, typer.Option(help="A setting and its values: model.attention=none,additive.")] = "",
+    vary: Annotated[list[str] | None, typer.Option(help=VARY)] = None,
+    along: Annotated[list[str] | None, typer.Option("--with", help=WITH)] = None,
     out: Annotated[Path | None, typer.Option(help="Where each run gets its directory.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many trainings of each kind, to show the spread.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="How many trainings at once; they share the cores.")] = 1,
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once when measuring; 1 is greedy.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Train with each value of one setting, evaluate on the validation set, print one table.
+    """Train with each value of one or more settings, measure on the validation set, print one table.
 
-    What is already trained in the directory is not trained again. The table is written to compare.md, all figures to
-    compare.json.
+    The table is written to compare.md, the page to compare.html, all figures to compare.json, anew after each training. With
+    --data.test=FILE that is measured too. Among the values, `every` is all there are, and mechanisms, score, normalise and
+    scope are all of their kind. What is trained already is not trained again, and what was stopped goes on. A training that
+    fails leaves its reason in the table; the others go on, and the exit code is 1.
 
     \b
     Example:
         regard compare translate --vary model.attention=none,additive,bilinear,transformer --seeds 3 --out cmp/
+        regard compare translate --vary model.attention=every --vary model.decoder=recurrent,transformer \\
+            --with "model.decoder=transformer: model.encoder=transformer" --seeds 3 --jobs 4 --out cmp/
     """
     path, options = _split(config, context.args)
-    setting, equals, values = vary.partition("=")
-    if not equals or not values:
+    if not vary:
         raise ConfigError("compare needs --vary SETTING=VALUE,VALUE")
     if out is None:
         raise ConfigError("compare needs a directory for its runs: --out DIR")
-    if "train.seed" in vary or any(option.startswith("--train.seed") for option in options):
+    if any(option.startswith("--train.seed") for option in options):
         raise ConfigError("compare sets train.seed itself: --seeds N trains each kind N times")
-    plan = [(value, seed) for value in values.split(",") for seed in range(seeds)]
-    settings = {each: read(task, path, [*options, f"--{setting}={each[0]}", f"--train.seed={each[1]}"]) for each in plan}
-    sensible(task, list(settings.values()))
-    runs = []
-    for (value, seed), chosen in settings.items():
-        typer.echo(f"{setting}={value}, seed {seed}", err=True)
-        runs.append(Run(value, seed, _train(task, chosen, out / f"{_name(value)}-{seed}", quiet)))
-    table = tabulate(setting, runs)
-    (out / "compare.md").write_text(table + "\n", encoding="utf-8")
-    (out / "compare.json").write_text(json.dumps([each._asdict() for each in runs], indent=1) + "\n", encoding="utf-8")
-    typer.echo(table)
+    settings(options)  # a slip of the pen is answered before torch is waited for
+    default = type(read(task, path, options))()
+    from regard.compare import vary as varying
+    from regard.compare.plan import plan
+    from regard.compare.sweep import Sweep
+
+    varied = varying.varied(vary, type(default))
+    more = varying.along(along or [], varied, type(default))
+    planned = plan(
+        lambda extra: read(task, path, [*options, *(f"--{each}" for each in extra)]), varied, more, seeds, default
+    )
+    sweep = Sweep(task, tuple(each.setting for each in varied), planned, out, seeds=seeds, jobs=jobs, beam=beam)
+    typer.echo(sweep.run(quiet))
+    if sweep.failed():
+        raise typer.Exit(1)
 
 
-def _train(task: str, config: Any, directory: Path, quiet: bool) -> dict[str, float]:
-    """One training, and the task's measures on its validation set."""
+@app.command("compare-one", cls=Command, hidden=True)
+def compare_one() -> None:
+    """One training of a comparison, as its parent asks on standard input."""
+    from regard import config as configuration
+    from regard import tasks
+    from regard.compare.crew import asked
+    from regard.compare.figures import store
+
+    request = asked()
+    config = configuration.check(tasks.find(request["task"]).Config, request["config"])
+    directory = Path(request["directory"])
+    store(directory, config, request["beam"], _measured(request["task"], config, directory, request["beam"]))
+
+
+def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
+    """Train one, and measure it on the validation set and, where there is one, the test set."""
+    from regard.cli.evaluate import plain
+    from regard.data import table
     from regard.trained import load
     from regard.training.loop import train as run
 
-    experiment, _ = prepared(task, config)
-    ended = run(experiment, directory, quiet=quiet)
-    model = load(directory, config.train.device)
-    measured = model.measure([example.record for example in experiment.valid])
-    numbers = {name: found.value for name, found in measured.items() if not isinstance(found, list)}
-    return {"parameters": float(ended["parameters"]), "seconds": ended["seconds"], **ended["valid"], **numbers}
-
-
-def tabulate(setting: str, runs: list[Run]) -> str:
-    """A row for each value: the mean of every figure, and its spread over the seeds where there are several."""
-    names = list(runs[0].figures)
-    rows = [[setting, *names]]
-    for value in dict.fromkeys(run.value for run in runs):
-        mine = [run for run in runs if run.value == value]
-        rows.append([value, *(_mean([run.figures.get(name, math.nan) for run in mine]) for name in names)])
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
-
-
-def _mean(values: list[float]) -> str:
-    middle = statistics.fmean(values)
-    if len(values) == 1:
-        return f"{middle:,.0f}" if middle >= 1000 else f"{middle:.3g}" if middle < 10 else f"{middle:.1f}"
-    spread = statistics.stdev(values)
-    return f"{middle:,.0f} ± {spread:,.0f}" if middle >= 1000 else f"{middle:.4g} ± {spread:.2g}"
-
-
-def _name(value: str) -> str:
-    """A value as the name of a folder."""
-    return "".join(each if each.isalnum() or each in "._-" else "_" for each in value)
+    experiment, _ = prepared(task, config, directory)
+    ended = run(experiment, directory)
+    model, data = load(directory, config.train.device), config.data
+    valid = plain(model.measure([example.record for example in experiment.valid], beam=beam))
+    figures = {"valid": {**valid, "loss": {"value": ended["valid"].get("loss")}}}
+    if data.test is not None:
+        figures["test"] = plain(model.evaluate(list(table.read(data.test, data.source, data.target)), beam=beam))
+    pace = ended["tokens"] / max(ended["seconds"], 1e-9)
+    return {
+        **figures,
+        **{name: ended[name] for name in ("parameters", "seconds", "step", "ended")},
+        "tokens_per_second": pace,
+    }

@@ -1,0 +1,44 @@
+"""What one training came to: figures.json beside its model, good while the model and what it was asked are the same."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard import config as configuration
+from regard.data.table import BETWEEN
+from regard.training import atomic, manifest
+from regard.training.directory import MODEL
+from regard.training.errors import TrainingError
+from regard.training.log import finite
+
+NAME = "figures.json"
+
+
+def store(directory: Path, config: Any, beam: int | None, figures: Mapping[str, Any]) -> None:
+    """Write the figures, and beside them all that they depend on."""
+    table = {"asked": asked(config, beam), "model": _digest(directory), "figures": finite(figures)}
+    text = json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False)
+    atomic.write(directory / NAME, text.encode() + b"\n")
+
+
+def stored(directory: Path, config: Any, beam: int | None) -> dict[str, Any] | None:
+    """The figures of a training that ended, where nothing has changed since: its settings, its data, its model, the beam."""
+    try:
+        table = json.loads((directory / NAME).read_text(encoding="utf-8"))
+        same = table["asked"] == asked(config, beam) and table["model"] == _digest(directory)
+        return dict(table["figures"]) if same else None
+    except (OSError, ValueError, TypeError, KeyError, TrainingError):  # none that ended: it is made
+        return None
+
+
+def asked(config: Any, beam: int | None) -> dict[str, Any]:
+    """What figures depend on beside the model: settings, the beam, and the files of data by their size and time."""
+    data = config.data
+    paths = [each for path in (data.train, data.valid, data.test) if path is not None for each in path.split(BETWEEN)]
+    files = {path: [Path(path).stat().st_size, Path(path).stat().st_mtime_ns] for path in paths}
+    return {"config": configuration.plain(config), "beam": beam, "files": files}
+
+
+def _digest(directory: Path) -> str:
+    return str(manifest.unseal(directory / manifest.NAME)["files"][MODEL])

@@ -1,0 +1,116 @@
+"""What compare will train: every combination of the varied values, every seed, and what cannot be trained at all."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
+
+from regard.compare.vary import Along, Varied
+from regard.config import ConfigError
+from regard.data.lines import DataError
+
+SAFE = "._-+"
+"""What a folder's name keeps beside letters and digits."""
+
+
+class Planned(NamedTuple):
+    """One training: its varied values, its seed, its config, and the reason where no network can be made of it."""
+
+    values: tuple[str, ...]
+    seed: int
+    config: Any
+    refused: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """The name of its directory."""
+        return f"{','.join(map(_safe, self.values))}-{self.seed}"
+
+    def __str__(self) -> str:
+        return f"{' · '.join(self.values)}, seed {self.seed}"
+
+
+def plan(
+    read: Callable[[list[str]], Any], all_varied: Sequence[Varied], withs: Sequence[Along], seeds: int, default: Any
+) -> list[Planned]:
+    """All trainings, seed by seed within a combination; `read` makes a config of settings, `default` is the task's own.
+
+    Names and values that do not exist are refused here, before anything trains; a combination that cannot be built stays in
+    the plan with the reason, unless no combination can.
+    """
+    settings = [each.setting for each in all_varied]
+    configs: dict[tuple[str, ...], Any] = {}
+    for values in product(*(each.values for each in all_varied)):
+        chosen = dict(zip(settings, values, strict=True))
+        extra = [each for more in withs if more.holds(chosen) for each in more.settings]
+        configs[values] = read([*extra, *(f"{setting}={value}" for setting, value in chosen.items())])
+    sensible(list(configs.values()), default)
+    refused = {values: reason(config) for values, config in configs.items()}
+    if all(refused.values()):
+        raise ConfigError(f"none of {len(configs)} combinations can be built: {next(iter(refused.values()))}")
+    planned = [
+        Planned(values, seed, replace(config, train=replace(config.train, seed=seed)), refused[values])
+        for values, config in configs.items()
+        for seed in range(seeds)
+    ]
+    apart(planned)
+    return planned
+
+
+def sensible(configs: Sequence[Any], default: Any) -> None:
+    """Raise for what no combination could mend: names that are none, data that is not there, settings that nothing heeds."""
+    from regard.models.applies import heeded
+
+    for name in {config.model.attention.name for config in configs} - {"none"}:
+        known(name)
+    for name in {config.model.self_attention for config in configs}:
+        known(name)
+    for data in {config.data for config in configs}:
+        for path in (data.train, data.valid, data.test):
+            readable(path, data.source, data.target)
+    heeded(configs, default)
+
+
+def known(name: str) -> None:
+    """Raise for a word that is no attention."""
+    from regard.models.attentions import parts
+
+    try:
+        parts(name)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def readable(path: str | None, source: str, target: str) -> None:
+    """Raise for data that is not there, by reading its first record."""
+    from regard.data.table import read
+
+    if path == "-":
+        raise DataError("compare reads its data once for each training, and standard input can be read once; name a file")
+    if path is not None:
+        next(iter(read(path, source, target)))
+
+
+def reason(config: Any) -> str | None:
+    """Why nothing can be trained with a config, if that is so."""
+    from regard.models.applies import buildable, searchable, trainable
+
+    try:
+        trainable(config)
+        searchable(config)
+        buildable(config)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def apart(planned: Sequence[Planned]) -> None:
+    """Raise where two trainings would share a directory."""
+    taken: dict[str, Planned] = {}
+    for each in planned:
+        if (other := taken.setdefault(each.folder, each)) is not each:
+            raise ConfigError(f"{other} and {each} would both train in {each.folder}; compare them in two directories")
+
+
+def _safe(value: str) -> str:
+    return "".join(each if each.isalnum() or each in SAFE else "_" for each in value)

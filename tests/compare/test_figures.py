@@ -1,0 +1,58 @@
+import dataclasses
+import json
+import math
+import os
+
+import pytest
+
+from regard import config as configuration
+from regard.compare.figures import NAME, asked, store, stored
+from regard.tasks.reverse import Config
+from regard.training import manifest
+
+
+@pytest.fixture
+def trained(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    seal(run, "abc")
+    (tmp_path / "train.tsv").write_text("ab\tba\n", encoding="utf-8")
+    path = str(tmp_path / "train.tsv")
+    config = configuration.read(Config, overrides=[f"data.train={path}::{path}", f"data.valid={path}"])
+    store(run, config, None, {"valid": {"loss": {"value": math.inf}}, "seconds": 1.5})
+    return run, config
+
+
+def seal(run, digest):
+    (run / manifest.NAME).write_bytes(manifest.seal({"files": {"model.safetensors": digest}, "pending": {}}))
+
+
+def test_figures_come_back_as_they_were_and_what_is_no_number_as_none(trained):
+    assert stored(*trained, None) == {"valid": {"loss": {"value": None}}, "seconds": 1.5}
+
+
+def test_figures_are_good_for_the_settings_the_beam_and_the_model_they_were_made_with(trained):
+    run, config = trained
+    assert stored(run, config, 5) is None
+    assert stored(run, dataclasses.replace(config, train=dataclasses.replace(config.train, max_steps=7)), None) is None
+    seal(run, "abd")
+    assert stored(run, config, None) is None
+
+
+def test_figures_are_good_for_the_data_they_were_made_with(trained, tmp_path):
+    run, config = trained
+    assert list(asked(config, None)["files"]) == [str(tmp_path / "train.tsv")]
+    os.utime(tmp_path / "train.tsv", ns=(1, 1))
+    assert stored(run, config, None) is None
+    (tmp_path / "train.tsv").unlink()
+    assert stored(run, config, None) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"asked": 1, "model": 2})])
+def test_a_file_that_is_no_table_of_figures_is_as_good_as_none(trained, text):
+    (trained[0] / NAME).write_text(text, encoding="utf-8")
+    assert stored(*trained, None) is None
+
+
+def test_where_nothing_was_trained_there_are_no_figures(tmp_path):
+    assert stored(tmp_path / "none", Config(), None) is None
