@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SIGMORPHON 2021 task 1, medium: grapheme to phoneme in ten languages. One language, several seeds, one ensemble of them.
+#
+#   REGARD_DATA=folder/with/sigmorphon2021-g2p examples/pronounce.sh LANGUAGE recurrent|transformer SEEDS OUT [more settings]
+#
+# Languages: arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi. Settings were chosen on dev; figures are in
+# docs/results.md. WER is 100 - exact.
+set -euo pipefail
+language=$1 model=$2 seeds=$3 out=$4
+shift 4
+data=${REGARD_DATA:?name the folder that holds sigmorphon2021-g2p}/sigmorphon2021-g2p/medium/$language
+common=(--data.train="${data}_train.tsv.gz" --data.valid="${data}_dev.tsv.gz" --train.better=exact --train.smoothing=0.1
+  --train.rate=1e-3 --train.schedule=cosine --train.evaluate_every=1000 --search.batch=1000)
+case $model in
+  recurrent) settings=(--model.attention=additive --model.size=512 --model.embedding=128 --dropout.embedding=0.3
+    --dropout.residual=0.5 --data.batch_tokens=2048 --train.max_steps=3000) ;;
+  transformer) settings=(--model.encoder=transformer --model.decoder=transformer --model.attention=transformer
+    --model.size=256 --model.layers=4 --model.heads=4 --model.attention.heads=4 --model.feedforward=1024
+    --dropout.embedding=0.3 --dropout.residual=0.3 --dropout.attention=0.1 --data.batch_tokens=4096
+    --train.warmup=1000 --train.max_steps=4000) ;;
+  *) echo "which model? recurrent or transformer" >&2; exit 2 ;;
+esac
+runs=()
+for ((seed = 0; seed < seeds; seed++)); do
+  python -m regard train pronounce "${common[@]}" "${settings[@]}" --train.seed=$seed --out "$out/$seed" "$@"
+  runs+=("$out/$seed")
+done
+all=${runs[0]}
+if [ "$seeds" -gt 1 ]; then
+  all=$out/all
+  python -m regard ensemble "${runs[@]}" --out "$all"
+fi
+for part in dev test; do
+  echo "== $language $part, beam 5"
+  python -m regard evaluate "$all" --data.test="${data}_$part.tsv.gz" --beam 5
+done
