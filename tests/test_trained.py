@@ -8,6 +8,7 @@ import regard
 from regard import tasks
 from regard.config import Data, Model, Train
 from regard.data.table import Record
+from regard.decoding.wishes import Wish
 from regard.tasks.translate import Config
 from regard.training.errors import DamagedError, RefusedError
 from regard.training.loop import train
@@ -125,3 +126,40 @@ def test_what_is_no_trained_model_is_told_as_such(tmp_path):
         regard.load(tmp_path)
     with pytest.raises(DamagedError, match="is no trained model: it is no directory"):
         regard.load(tmp_path / "nowhere")
+
+
+def test_answers_hold_what_is_asked_alone_and_in_a_batch(trained):
+    loaded = regard.load(trained[2])
+    texts = ["Tom chases Jerry", "the big dog in the park likes a small cat every day", "Mary likes Tom"]
+    asked = {"prefix": ["玛丽", "", "狗"], "include": [["猫"], ["喜欢", "狗"], []], "exclude": [[], ["猫"], ["汤", "姆"]]}
+    together = loaded.predict(texts, **asked)
+    for number, (text, [answer]) in enumerate(zip(texts, together, strict=True)):
+        assert answer.text.startswith(asked["prefix"][number])
+        assert all(phrase in answer.text for phrase in asked["include"][number])
+        assert not any(phrase in answer.text for phrase in asked["exclude"][number])
+        [[alone]] = loaded.predict([text], **{name: [each[number]] for name, each in asked.items()})
+        assert alone.text == answer.text
+
+
+def test_a_trace_shows_the_answer_that_was_asked_for(trained):
+    loaded = regard.load(trained[2])
+    [[answer]] = loaded.predict(["Tom chases Jerry"], beam=3, prefix="玛丽")
+    trace = loaded.trace(["Tom chases Jerry"], beam=3, asked=[Wish("玛丽")])
+    assert trace.example().axes["target"].text == answer.text
+
+
+def test_an_answer_is_as_long_as_the_config_allows_for_what_it_must_hold(trained):
+    loaded = regard.load(trained[2])
+    loaded.config = dataclasses.replace(loaded.config, search=dataclasses.replace(loaded.config.search, length=3))
+    with pytest.raises(ValueError, match="length needs to be 4 or more for all that sentence 0 must hold, got 3"):
+        loaded.predict(["Tom chases Jerry"], prefix="玛丽玛丽")
+
+
+@pytest.mark.parametrize(("draw", "risk"), [("beam", "chrf"), ("sample", "bleu")])
+def test_the_least_risk_scores_by_what_an_answer_is_worth(trained, draw, risk):
+    loaded = regard.load(trained[2])
+    search = dataclasses.replace(loaded.config.search, risk=risk, draw=draw, candidates=4)
+    loaded.config = dataclasses.replace(loaded.config, search=search)
+    [answers] = loaded.predict(["Tom chases Jerry"], best=2)
+    assert len({answer.text for answer in answers}) == 2
+    assert all(0 <= answer.score <= 1 for answer in answers)

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 from regard.lookup import find
 
 if TYPE_CHECKING:
+    from regard.ensembles.gather import ensemble
     from regard.trained import load
     from regard.viewer.page.view import view
     from regard.viewer.record import record
     from regard.viewer.trace import Trace
 
 __version__ = "0.1.0"
-__all__ = ["Trace", "__version__", "find", "load", "record", "view"]
+__all__ = ["Trace", "__version__", "ensemble", "find", "load", "record", "view"]
 
 HOMES = {
+    "ensemble": "regard.ensembles.gather",
     "load": "regard.trained",
     "record": "regard.viewer.record",
     "Trace": "regard.viewer.trace",

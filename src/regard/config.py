@@ -16,7 +16,8 @@ Config = TypeVar("Config")
 
 COUNTS = {"max_steps", "accumulate", "keep", "bad_batches", "vocabulary", "least", "longest_source", "longest_target"}
 COUNTS |= {"batch_tokens", "samples", "size", "embedding", "layers", "heads", "feedforward", "beam", "length", "batch"}
-COUNTS |= {"kernel", "film_every"}
+COUNTS |= {"risk_samples"}
+COUNTS |= {"kernel", "film_every", "groups", "candidates"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema"}
 """Settings below 1, as all dropouts are."""
@@ -50,6 +51,10 @@ class Data:
     """How BLEU cuts text into tokens: none where it is cut already; auto is zh for Chinese, else 13a."""
     samples: int = 4000
     """How many records a task draws itself where no file is given."""
+    alignments: str | None = None
+    """A Pharaoh file with the links between the words of each training pair, line by line."""
+    aligned: Literal["words", "tokens"] = "words"
+    """What its numbers count: what stands between spaces (the characters, where tokens are characters), or tokens."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,19 @@ class AttentionPart:
     heads: int = 4
     size: int | None = None
     """Project queries, keys and values to this size first; None: only as the mechanism asks."""
+
+
+@dataclass(frozen=True)
+class OutputPart:
+    """How a decoder chooses a word, by one name: projection, attention, mixture."""
+
+    name: str = "projection"
+    score: str = "dot"
+    """How attention compares what was found with each word."""
+    scale: float = 1.0
+    """What its scores are multiplied by when training begins; then it is learned."""
+    heads: int = 4
+    """How many softmaxes a mixture has."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +105,11 @@ class Model:
     self_attention: str = "scaled_dot"
     """How a Transformer's layers look at themselves: a score, a normaliser or a scope, or several joined by +."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
-    """What embeddings know of their places; none where the self-attention knows: rotary, alibi, relative, t5."""
+    """What embeddings know of their places; none where the self-attention knows: rotary, alibi, relative, shaw, t5."""
     join: Literal["add", "concat"] = "add"
     tie: bool = True
     """The decoder's output layer shares the embedding of its input; with a joint vocabulary the encoder does too."""
+    output: OutputPart = field(default_factory=OutputPart)
 
 
 @dataclass(frozen=True)
@@ -126,6 +145,12 @@ class Train:
     """Weight of the confidence penalty."""
     coverage: float = 0.0
     """Weight of what attentions read again."""
+    guided: float = 0.0
+    """Weight of how far an attention looks from the links of data.alignments."""
+    guided_attention: str | None = None
+    """Which one, and which of its heads: "decoder.2.cross:1"; None: the last over the source, the mean of its heads."""
+    statistics: float = 0.0
+    """Weight of how far mean and scale of what attentions find lie from those of the source."""
     baseline: Literal["none", "moving_average", "learned"] = "moving_average"
     """What is expected of a look that hard attention drew: only what exceeds it counts for or against the look."""
     reward: Literal["token", "rest", "sentence"] = "rest"
@@ -136,6 +161,22 @@ class Train:
     self_decoding_most: float = 1.0
     """The share of steps at which the model is fed its own output, at the end of the schedule."""
     self_decoding_steps: int = 1000
+    risk: Literal["none", "minimum_risk", "self_critical"] = "none"
+    """Learn from what the metric makes of the model's own outputs, beside or in place of the likelihood of the target."""
+    risk_metric: Literal["chrf", "bleu", "edit", "exact"] = "chrf"
+    """Of a sentence; edit is 1 less the edit distance of its tokens, as a share of the longer side."""
+    risk_samples: int = 8
+    """How many outputs are drawn for each source."""
+    risk_alpha: float = 0.005
+    """How sharply minimum-risk training tells likely outputs from others."""
+    risk_reference: bool = True
+    """Whether the target is one of the outputs that minimum-risk training compares."""
+    risk_share: float = 1.0
+    """The share of the risk in the loss; the rest is the likelihood of the target."""
+    risk_from: int = 0
+    """The step at which it begins."""
+    start: str | None = None
+    """A run directory whose weights and vocabularies the training begins with."""
     ema: float | None = None
     average: int = 0
     """How many of the last checkpoints are averaged into the final model; 0: the best on valid."""
@@ -149,6 +190,8 @@ class Train:
     log_every: int = 50
     bad_batches: int = 20
     """Give up after so many batches whose loss or gradient is not finite."""
+    graphs: bool = True
+    """On a GPU, replay what an update does as one CUDA graph for each shape of batch."""
     deterministic: bool = False
     tensorboard: bool = False
     film: str | None = None
@@ -167,6 +210,17 @@ class Search:
     length_penalty: float = 1.0
     coverage_penalty: float = 0.0
     batch: int = 64
+    block_ngrams: int = 0
+    """No output holds the same group of so many tokens twice; 0: it may."""
+    groups: int = 1
+    """Share the beam out to groups that differ from each other; 1: plain beam search."""
+    diversity: float = 0.5
+    """What a group pays for each hypothesis of an earlier one that has just written the same token."""
+    risk: Literal["none", "chrf", "bleu", "edit", "exact"] = "none"
+    """Answer with the candidate that is worth most by this metric beside all others, in place of the likeliest."""
+    candidates: int = 16
+    draw: Literal["beam", "sample"] = "beam"
+    """Where these candidates come from: the best of a beam search, or samples."""
 
 
 def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:

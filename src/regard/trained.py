@@ -1,7 +1,9 @@
 """A trained model: a run directory, opened and ready to be asked."""
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,25 +13,33 @@ from torch import Tensor
 
 from regard import config as configuration
 from regard import tasks
+from regard.alignment.chosen import noted
+from regard.alignment.head import Head
+from regard.alignment.unknown import KEEP, dictionary, replaced
 from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.data.text import Example, TextCodec
 from regard.data.vocabulary import EOS, UNK
-from regard.decoding.align import align
-from regard.decoding.beam import beam as beam_search
+from regard.decoding.align import align as links
+from regard.decoding.finder import Finder
 from regard.decoding.found import Found
-from regard.decoding.greedy import greedy
+from regard.decoding.limits import longest
 from regard.decoding.looked import crosses
 from regard.decoding.rate import rate
+from regard.decoding.spelling import Spelling
 from regard.decoding.tree import Tree as Branches
+from regard.decoding.wishes import Phrases, Wish, wishes
+from regard.decoding.wishes import guard as guarded
+from regard.ensembles.model import Ensemble
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Tree
 from regard.tasks import Figures, Task, TextConfig
 from regard.training.device import choose
-from regard.training.directory import CONFIG, MODEL, verify
+from regard.training.directory import CONFIG, ENSEMBLE, MODEL, verify
 from regard.training.errors import DamagedError
 from regard.training.manifest import NAME as MANIFEST
 from regard.training.metrics import Measured, perplexity
+from regard.training.reward import Reward
 from regard.training.weights import restore
 
 if TYPE_CHECKING:
@@ -40,8 +50,8 @@ if TYPE_CHECKING:
 class Prediction(NamedTuple):
     """One answer: its text, what the model thinks of it, and, where asked for, what each piece of it looked at.
 
-    `weights` are those of the last attention over the source, averaged over its heads; `links` are (source piece, target
-    piece) pairs.
+    `weights` are those of the head that was chosen for the model (`Trained.head`): unless one was, the last attention over
+    the source, averaged over its heads. `links` are (source piece, target piece) pairs.
     """
 
     text: str
@@ -55,41 +65,73 @@ class Prediction(NamedTuple):
 class Trained:
     """A model with its codec and its config."""
 
-    def __init__(self, name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq):
+    def __init__(self, name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq | Ensemble, head: Head = Head()):
         self.name, self.config, self.codec = name, config, codec
         self.task: Task = tasks.find(name)
         self.model = model.eval()
         self.recorder: Recorder | None = None
         """Who listens to what is predicted, while somebody does."""
+        self.head = head
+        """Where its alignments are read."""
 
     def predict(
-        self, texts: Sequence[str], *, beam: int | None = None, best: int = 1, align: bool = False
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        best: int = 1,
+        align: bool = False,
+        unknown: str = KEEP,
+        prefix: str | Sequence[str] | None = None,
+        include: Phrases | None = None,
+        exclude: Phrases | None = None,
     ) -> list[list[Prediction]]:
-        """The `best` answers to each text, best first."""
-        if self.recorder is not None and texts:
-            self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best)))
-        with nullcontext() if self.recorder is None else self.recorder.pause():
-            return self._predict(texts, beam, best, align)
+        """The `best` answers to each text, best first.
 
-    def _predict(self, texts: Sequence[str], beam: int | None, best: int, align: bool) -> list[list[Prediction]]:
+        `unknown` says what becomes of words that the model cannot write: "keep" them as they are, "copy" the source word
+        that they look at, or a file of WORD TAB TRANSLATION to translate it by. Every answer begins with `prefix`, holds the
+        phrases to `include` and none to `exclude`: the same for all texts, or a list with those of each.
+        """
+        translations, asked = dictionary(unknown), wishes(len(texts), prefix, include, exclude)
+        if self.recorder is not None and texts:
+            self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best), asked=asked))
+        with nullcontext() if self.recorder is None else self.recorder.pause():
+            return self._predict(texts, beam, best, align, translations, asked)
+
+    def _predict(
+        self,
+        texts: Sequence[str],
+        beam: int | None,
+        best: int,
+        align: bool,
+        translations: Mapping[str, str] | None,
+        asked: Sequence[Wish],
+    ) -> list[list[Prediction]]:
         records = [self.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
         examples = self.codec.encode_all(records, over_long="cut").examples
         answers: list[list[Prediction]] = [[] for _ in texts]
-        for index, found in self._search(examples, beam or self.config.search.beam, best, align):
-            answers[index] = [self._told(examples[index], each) for each in found]
+        looking = align or translations is not None
+        for index, found in self._search(examples, beam or self.config.search.beam, best, looking, asked):
+            answers[index] = [self._told(examples[index], each, align, translations) for each in found]
         return answers
 
     def trace(
-        self, texts: Sequence[str], *, beam: int | None = None, targets: Sequence[str] | None = None, scores: bool = False
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        targets: Sequence[str] | None = None,
+        scores: bool = False,
+        asked: Sequence[Wish] | None = None,
     ) -> "Trace":
         """Where the model looks while it answers, step by step; with `targets`, while these are written.
 
-        A model without attention has a trace too, of its network and its steps.
+        A model without attention has a trace too, of its network and its steps. `asked` is what each answer must hold.
         """
         from regard.viewer.record.predicted import trace
 
         with nullcontext() if self.recorder is None else self.recorder.pause():
-            return trace(self, texts, beam=beam, targets=targets, scores=scores)
+            return trace(self, texts, beam=beam, targets=targets, scores=scores, asked=asked)
 
     def evaluate(self, records: Sequence[Record], *, beam: int | None = None) -> Figures:
         """The task's measures on records with targets, as a file has them."""
@@ -124,17 +166,27 @@ class Trained:
             tokens += batch.target.keep.sum(1).tolist()
         return perplexity(nll, tokens) if nll else None
 
-    def _search(self, examples: list[Example], beams: int, best: int, weights: bool) -> Iterator[tuple[int, list[Found]]]:
+    def _search(
+        self, examples: list[Example], beams: int, best: int, weights: bool, asked: Sequence[Wish] | None = None
+    ) -> Iterator[tuple[int, list[Found]]]:
+        holding = [bool(wish.include) for wish in asked or ()]
+        if asked is not None and any(holding) and not all(holding):  # phrases widen the beam, of nobody else
+            for which in (True, False):
+                places = [place for place, each in enumerate(holding) if each == which]
+                some, wanted = [examples[place] for place in places], [asked[place] for place in places]
+                yield from ((places[index], found) for index, found in self._search(some, beams, best, weights, wanted))
+            return
         device = next(self.model.parameters()).device
         for indices, batch in Loader(examples, self._budget(examples), shuffle=False).in_order() if examples else ():
             with torch.no_grad():
                 memory = self.model.encode(batch.source.to(device))
             lengths = [self.longest(int(length)) for length in batch.source.keep.sum(1)]
-            yield from zip(indices, self.search(memory, lengths, beams, best=best, weights=weights), strict=True)
+            its = None if asked is None else [asked[index] for index in indices]
+            yield from zip(indices, self.search(memory, lengths, beams, best=best, weights=weights, asked=its), strict=True)
 
     def longest(self, source: int) -> int:
         """The most tokens that the answer to a source of so many may have."""
-        return min(self.config.search.length, 3 * source + 10)
+        return longest(source, self.config.search.length)
 
     def search(
         self,
@@ -145,36 +197,55 @@ class Trained:
         best: int = 1,
         weights: bool = False,
         tree: Branches | None = None,
+        asked: Sequence[Wish] | None = None,
     ) -> list[list[Found]]:
-        """The answers to sources that the model has read, as the config says they are looked for."""
-        if beams == 1 and best == 1:
-            return [[each] for each in greedy(self.model.decoder, memory, length=lengths, weights=weights)]
-        return beam_search(
-            self.model.decoder,
-            memory,
-            beams=max(beams, best),
-            length=lengths,
-            best=best,
-            length_penalty=self.config.search.length_penalty,
-            coverage_penalty=self.config.search.coverage_penalty,
-            weights=weights,
-            tree=tree,
-        )
+        """The answers to sources that the model has read, as the config says they are looked for.
+
+        `asked` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
+        """
+        settings = dataclasses.replace(self.config.search, beam=beams)
+        guard = None
+        if settings.block_ngrams or any(map(any, asked or ())):
+            where = next(self.model.parameters()).device
+            guard = guarded(asked or [Wish()] * len(lengths), self.spelling, self.written, settings.block_ngrams, where)
+        if guard is not None:
+            lengths = [min(settings.length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
+        utility = None if settings.risk == "none" else Reward(settings.risk, self.text, self.config.data.bleu)
+        finder = Finder(settings, self.text, utility, self.config.train.seed)
+        return finder(self.model.decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """What each token of an answer writes."""
+        return Spelling.of(self.codec.target)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """What the tokens of an answer mean to a person."""
+        return self.task.finish(self.codec.decode(tokens))
+
+    def written(self, text: str) -> str:
+        """What the model writes for a text in an answer."""
+        return self.codec.prepare(self.task.prepare(Record("", text, "constraint")).target or "")
 
     def _budget(self, examples: list[Example]) -> int:
         """Tokens a batch: as many sentences of middling length as the config says."""
         lengths = sorted(len(example.source) for example in examples)
         return self.config.search.batch * max(1, lengths[len(lengths) // 2])
 
-    def _told(self, example: Example, found: Found) -> Prediction:
-        text = self.task.finish(self.codec.decode(found.tokens))
+    def _told(
+        self, example: Example, found: Found, align: bool = False, translations: Mapping[str, str] | None = None
+    ) -> Prediction:
+        text = self.codec.decode(found.tokens)
+        if translations is not None and UNK in found.tokens:
+            looked = self.head.read(found.weights or {})
+            text = replaced(self.codec, example.record, found.tokens, looked, translations)
+        text = self.task.finish(text)
         source = [piece.text for piece in self.codec.source_pieces(example.record)]
         target = self.codec.target_pieces(found.tokens)
-        over = [each for name, each in (found.weights or {}).items() if crosses(name)]
-        if not over:
+        if not align or not any(map(crosses, found.weights or {})):
             return Prediction(text, found.normalised, source, target)
-        weights = over[-1]
-        return Prediction(text, found.normalised, source, target, weights.float().mean(0).cpu(), align(weights))
+        weights = self.head.read(found.weights or {}).cpu()
+        return Prediction(text, found.normalised, source, target, weights, links(weights[None]))
 
 
 def load(directory: Path | str, device: str = "auto") -> Trained:
@@ -186,6 +257,10 @@ def load(directory: Path | str, device: str = "auto") -> Trained:
         what = "has no manifest.json" if path.is_dir() else "is no directory"
         raise DamagedError(f"{path} is no trained model: it {what}; give the directory that `regard train --out DIR` wrote")
     contents = verify(path)
+    if ENSEMBLE in contents:
+        from regard.ensembles.directory import opened
+
+        return opened(path, contents, device)
     for needed in (CONFIG, MODEL):
         if needed not in contents:
             raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
@@ -198,4 +273,4 @@ def load(directory: Path | str, device: str = "auto") -> Trained:
     codec = TextCodec.load(path)
     model = tasks.build(config, codec)
     restore(model, load_tensors(contents[MODEL]), str(path / MODEL))
-    return Trained(name, config, codec, model.to(choose(device)))
+    return Trained(name, config, codec, model.to(choose(device)), noted(path))

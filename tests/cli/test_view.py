@@ -16,7 +16,7 @@ from .conftest import regard
 
 
 def asked(*arguments):
-    """The command in this process, which starts at once; three tests here have one of its own, as a user has."""
+    """The command in this process, which starts at once; four tests here have one of its own, as a user has."""
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 
@@ -55,7 +55,7 @@ def test_a_model_is_asked_and_shown(run_directory, tmp_path):
 
 def test_a_prediction_leaves_a_trace_that_can_be_viewed(run_directory, tmp_path):
     path = tmp_path / "t.attn.safetensors"
-    assert asked("predict", run_directory, "Tom chases Jerry", "--trace", path).exit_code == 0
+    assert regard("predict", run_directory, "Tom chases Jerry", "--trace", path).returncode == 0
     done = asked("view", path, "--figure", "heatmap", "--out", tmp_path / "figure.pdf")
     assert done.exit_code == 0, done.stderr
     assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF")

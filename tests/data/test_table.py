@@ -189,3 +189,26 @@ def test_what_is_written_is_read(tmp_path_factory, rows):
     assert pairs(written(folder, "".join(json.dumps(row) + "\n" for row in rows), "a.jsonl")) == rows
     sides = [written(folder, "".join(f"{row[side]}\n" for row in rows), f"{side}.txt") for side in (0, 1)]
     assert pairs("::".join(sides)) == rows
+
+
+def test_several_files_follow_each_other_and_may_be_named_twice(tmp_path):
+    real, more = written(tmp_path, "a\tb\nc\td\n", "real.tsv"), written(tmp_path, '["e", "f"]\n', "more.jsonl")
+    first, second = written(tmp_path, "g\n", "x.de"), written(tmp_path, "h\n", "x.en")
+    assert [record.where for record in read(f"{real}+{more}")] == [f"{real}:1", f"{real}:2", f"{more}:1"]
+    assert pairs(f"{more}+{first}::{second}+{more}") == [("e", "f"), ("g", "h"), ("e", "f")]
+
+
+def test_a_name_that_has_a_plus_in_it_is_one_file(tmp_path):
+    assert pairs(written(tmp_path, "a\tb\n", "c++.tsv")) == [("a", "b")]
+    first, second = written(tmp_path, "a\n", "c++.de"), written(tmp_path, "b\n", "c++.en")
+    assert pairs(f"{first}::{second}") == [("a", "b")]
+
+
+def test_every_one_of_several_files_is_there_and_right(tmp_path):
+    real, bad = written(tmp_path, "a\tb\n", "real.tsv"), written(tmp_path, "a\n", "bad.tsv")
+    with pytest.raises(DataError, match=r"real\.tsv\+' needs a file on each side of every \+, as FIRST\+SECOND"):
+        pairs(f"{real}+")
+    with pytest.raises(DataError, match=r"there is no file .*reel\.tsv; did you mean .*real\.tsv\?"):
+        pairs(f"{real}+{tmp_path / 'reel.tsv'}")
+    with pytest.raises(DataError, match=r"bad\.tsv:1 has 1 column"):
+        pairs(f"{real}+{bad}")

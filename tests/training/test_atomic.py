@@ -31,6 +31,11 @@ def test_a_directory_takes_the_place_of_one_that_stands_there(tmp_path):
     assert os.listdir(tmp_path) == ["5"]
 
 
+def test_a_directory_may_have_others_in_it(tmp_path):
+    atomic.write_directory(tmp_path / "5", {"below/x": b"1"})
+    assert (tmp_path / "5" / "below" / "x").read_bytes() == b"1"
+
+
 def test_what_was_left_half_written_is_swept_away_and_nothing_else(tmp_path):
     (tmp_path / ".tmp-a").write_bytes(b"x")
     (tmp_path / ".tmp-b").mkdir()

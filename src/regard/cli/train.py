@@ -44,7 +44,7 @@ def train(
     from regard.training.loop import train as run
 
     sensible(task, [settings])
-    experiment, report = prepared(task, settings)
+    experiment, report = prepared(task, settings, out)
     if not quiet:
         typer.echo(f"{task}: {report}", err=True)
     typer.echo(summary(out, run(experiment, out, quiet=quiet)))
@@ -53,20 +53,21 @@ def train(
 def sensible(task: str, configs: list[Any]) -> None:
     """Refuse settings that would change nothing, and models that cannot be built, before any data is read."""
     from regard import tasks
-    from regard.models.applies import buildable, heeded, trainable
+    from regard.models.applies import buildable, heeded, searchable, trainable
 
     heeded(configs, tasks.find(task).Config())
     for config in configs:
         trainable(config)
+        searchable(config)
         buildable(config)
 
 
-def prepared(task: str, config: Any) -> "tuple[Experiment, Report]":
+def prepared(task: str, config: Any, out: Path | None = None) -> "tuple[Experiment, Report]":
     """The experiment of a config; parts of it that do not go together are the user's to mend."""
     from regard import tasks
 
     try:
-        return tasks.experiment(task, config)
+        return tasks.experiment(task, config, out)
     except (ConfigError, DataError):
         raise
     except ValueError as error:

@@ -53,7 +53,7 @@ def _open(path: str, stack: ExitStack) -> _Stream:
         stream = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
         start = stream.peek(2)[:2] if hasattr(stream, "peek") else b""
     except (OSError, ValueError, AttributeError) as error:  # standard input may be closed, or none
-        raise DataError(_unreadable(path, error)) from error
+        raise DataError(unreadable(path, error)) from error
     if path.endswith(".gz") or start == b"\x1f\x8b":  # no text in UTF-8 starts so
         return stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
     return stream
@@ -83,7 +83,8 @@ def _decode(raw: bytes, where: str, most: int, limit: int) -> Line:
     return Line(text, where)
 
 
-def _unreadable(path: str, error: Exception) -> str:
+def unreadable(path: str, error: Exception) -> str:
+    """Why a file cannot be read, and what may have been meant."""
     if isinstance(error, FileNotFoundError):
         folder = Path(path).parent
         others = [each.name for each in folder.iterdir()] if folder.is_dir() else []

@@ -1,47 +1,36 @@
-"""Tables: records of a source and a target, from TSV, JSONL or two parallel files.
+"""Tables: records of a source and a target, from TSV, JSONL, Parquet, two parallel files, or several of these.
 
-How a path is spelt says what it is, and a .gz behind any of them is undone:
+How a path is spelt says what it is, and a .gz behind text is undone:
 
     pairs.tsv, -           columns between tabs, taken as they stand (no quoting); "-" is standard input
     pairs.jsonl            one JSON object, or list, on each line (also .json, .ndjson)
+    pairs.parquet          columns of text, read through pyarrow (the extra regard[parquet])
     train.de::train.en     two files with equally many lines, line by line a source and its target
+    real.tsv+more.jsonl    several of these, one after the other; one that is named twice counts twice
+
+A file whose own name has a + in it is taken as it stands.
 
 A column is a name or a number from 1. As soon as one of the two is a name, the first line of a TSV file is its header; in
-JSONL a number means the so-manieth value of the line.
+JSONL a number means the so-manieth value of the line, in Parquet the so-manieth column.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from regard.data.lines import LIMIT, DataError, Line, lines
+from regard.data.record import Columns, Record, no_column, numbered, record
 
 __all__ = ["LIMIT", "DataError", "Record", "read"]
 
 BETWEEN = "::"
+AND = "+"
 SURROGATE = re.compile("[\ud800-\udfff]")
 
-Form = Literal["tsv", "jsonl"]
-
-
-class Record(NamedTuple):
-    """A source, its target where there is one, and the place of both in their file."""
-
-    source: str
-    target: str | None
-    where: str
-
-
-class Columns(NamedTuple):
-    """Which columns are wanted, and whether there has to be a target."""
-
-    source: str
-    target: str
-    need_target: bool
+Form = Literal["tsv", "jsonl", "parquet"]
 
 
 def read(
@@ -59,20 +48,38 @@ def read(
     """
     place = str(path)
     columns = Columns(source, target, need_target)
-    if BETWEEN in place:
-        return _parallel(place, limit)
-    if (form or _form(place)) == "jsonl":
-        return _jsonl(place, columns, limit)
-    return _tsv(place, columns, limit)
+    if AND in place and not all(Path(part).exists() for part in place.split(BETWEEN)):
+        return _several(place, columns, limit, form)
+    return _one(place, columns, limit, form)
+
+
+def _several(path: str, columns: Columns, limit: int, form: Form | None) -> Iterator[Record]:
+    parts = path.split(AND)
+    if not all(parts):
+        raise DataError(f"{path!r} needs a file on each side of every {AND}, as FIRST{AND}SECOND")
+    return chain.from_iterable(_one(part, columns, limit, form) for part in parts)
+
+
+def _one(path: str, columns: Columns, limit: int, form: Form | None) -> Iterator[Record]:
+    if BETWEEN in path:
+        return _parallel(path, limit)
+    form = form or _form(path)
+    if form == "parquet":
+        from regard.data.parquet import records
+
+        return records(path, columns, limit)
+    return _jsonl(path, columns, limit) if form == "jsonl" else _tsv(path, columns, limit)
 
 
 def _form(path: str) -> Form:
+    if path.endswith(".parquet"):
+        return "parquet"
     return "jsonl" if path.removesuffix(".gz").endswith((".jsonl", ".json", ".ndjson")) else "tsv"
 
 
 def _tsv(path: str, columns: Columns, limit: int) -> Iterator[Record]:
     rows = lines(path, limit)
-    named = _number(columns.source) is None or _number(columns.target) is None
+    named = numbered(columns.source) is None or numbered(columns.target) is None
     header = next(rows) if named else None
     names = header.text.split("\t") if header else []
     first = _position(columns.source, names, header)
@@ -83,7 +90,7 @@ def _tsv(path: str, columns: Columns, limit: int) -> Iterator[Record]:
             raise DataError(f"{last.where} is empty; fill it in, or leave it out")
         cells = last.text.split("\t")
         absent = not columns.need_target and (second is None or second >= len(cells) or not cells[second].strip())
-        yield _record(
+        yield record(
             _cell(cells, first, last, "source"), None if absent else _cell(cells, second, last, "target"), last.where
         )
     if header and last is None:
@@ -92,13 +99,13 @@ def _tsv(path: str, columns: Columns, limit: int) -> Iterator[Record]:
 
 def _position(column: str, names: Sequence[str], header: Line | None, need: bool = True) -> int | None:
     """Where a column stands, from 0; None where there is none and none is needed."""
-    number = _number(column)
+    number = numbered(column)
     if number is not None or header is None:
         return number
     if column in names:
         return names.index(column)
     if need:
-        raise DataError(_no_column(column, names, header.where))
+        raise no_column(column, names, header.where)
     return None
 
 
@@ -122,19 +129,19 @@ def _jsonl(path: str, columns: Columns, limit: int) -> Iterator[Record]:
             raise DataError(f"{line.where} needs a JSON object or list, and is {_kind(row)}")
         target = _value(row, columns.target, line.where, columns.need_target)
         absent = not columns.need_target and not (target and target.strip())
-        yield _record(_value(row, columns.source, line.where) or "", None if absent else target, line.where)
+        yield record(_value(row, columns.source, line.where) or "", None if absent else target, line.where)
 
 
 def _value(row: dict[str, Any] | list[Any], column: str, where: str, need: bool = True) -> str | None:
     """The text in one column of a line."""
     values = list(row.values()) if isinstance(row, dict) else row
-    number = _number(column)
+    number = numbered(column)
     if isinstance(row, dict) and column in row:
         value = row[column]
     elif number is not None and number < len(values):
         value = values[number]
     elif need:
-        raise DataError(_no_column(column, list(row) if isinstance(row, dict) else [], where))
+        raise no_column(column, list(row) if isinstance(row, dict) else [], where)
     else:
         return None
     if value is None and not need:
@@ -159,29 +166,7 @@ def _parallel(path: str, limit: int) -> Iterator[Record]:
             raise DataError(f"{short}:{number} is its last line, and {long} goes on; the two need equally many lines")
         if not target.text.strip():
             raise DataError(f"{target.where} is empty; a record needs a target")
-        yield _record(source.text, target.text, source.where)
-
-
-def _record(source: str, target: str | None, where: str) -> Record:
-    for side, text in (("source", source), ("target", target)):
-        if text is not None and not text.strip():
-            raise DataError(f"{where} has an empty {side}; fill it in, or leave the line out")
-    return Record(source, target, where)
-
-
-def _number(column: str) -> int | None:
-    """A column's number, counted from 0; None for a name."""
-    if not (column.isascii() and column.isdecimal() and len(column) < 10):
-        return None
-    if int(column) == 0:
-        raise DataError("columns are counted from 1, and column 0 was asked for")
-    return int(column) - 1
-
-
-def _no_column(column: str, names: Sequence[str], where: str) -> str:
-    near = difflib.get_close_matches(column, names, n=1)
-    there = ", ".join(names[:20]) or "none with a name"
-    return f"{where} has no column {column!r}; " + (f"did you mean {near[0]!r}?" if near else f"there are: {there}")
+        yield record(source.text, target.text, source.where)
 
 
 def _not_json(line: Line, error: Exception) -> str:

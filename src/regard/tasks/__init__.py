@@ -8,6 +8,7 @@ they share: a text in, a text out.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
 import torch
@@ -22,8 +23,11 @@ from regard.data.text import Example, Report, TextCodec
 from regard.models import seq2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
+from regard.training.guided import linked
 from regard.training.losses import Teacher, perplexity, teach
 from regard.training.metrics import DOWNWARDS, Bucket, Measured
+from regard.training.reward import Reward
+from regard.training.risk import Risk
 
 Figures = dict[str, Measured | list[Bucket]]
 """What a task measures, by name: scores with their intervals, and scores by length."""
@@ -62,11 +66,18 @@ def find(name: str) -> Task:
     return cast(Task, lookup.load(lookup.locate(name, "tasks"), name))
 
 
-def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
-    """All that the training loop needs to know, and what became of the records."""
-    task = find(name)
+def experiment(name: str, config: TextConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+    """All that the training loop needs to know, and what became of the records.
+
+    `out` is the directory to train into: with train.start, a training that goes on there needs the other run no more.
+    """
+    from regard.start import start  # it opens runs, and their tasks
+
+    task, begin = find(name), start(config, out)
     training, validation = records(task, config)
-    codec = TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
+    codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
+    if config.data.alignments is not None:
+        training = linked(training, config.data, codec)
     examples, report = codec.encode_all(training)
     valid, held = codec.encode_all(validation, over_long="cut")  # every record is judged
     if not examples or not valid:
@@ -77,12 +88,14 @@ def experiment(name: str, config: TextConfig) -> tuple[Experiment, Report]:
     measurable(task, config, valid)
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
+    if begin is not None:
+        begin.give(model)
     return Experiment(
         model=model,
         codec=codec,
         train=Loader(examples, config.data.batch_tokens, config.train.seed),
         valid=valid,
-        loss=Teacher(config.train, model),
+        loss=Teacher(config.train, model, risk(task, config, codec)),
         evaluate=partial(judged, name, config, codec, valid=valid),
         config=config,
         task=name,
@@ -113,6 +126,14 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
     data, search = config.data, config.search
     longest = data.longest_source, max(data.longest_target, search.length + 1)
     return seq2seq.build(config.model, config.dropout, *sizes, data.joint, counterparts, longest)
+
+
+def risk(task: Task, config: TextConfig, codec: TextCodec) -> Risk | None:
+    """What trains on a metric, where the config asks for that; texts are judged as a person reads them."""
+    if config.train.risk == "none":
+        return None
+    reward = Reward(config.train.risk_metric, lambda numbers: task.finish(codec.decode(numbers)), config.data.bleu)
+    return Risk(config.train, reward, config.search.length)
 
 
 def measurable(task: Task, config: TextConfig, valid: Sequence[Example]) -> None:

@@ -34,6 +34,7 @@ def write_directory(path: Path, files: Mapping[str, bytes]) -> None:
         remove(temporary)
         temporary.mkdir()
         for name, data in files.items():
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
             _put(temporary / name, data)
         flush(temporary)
         if path.exists():

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -15,10 +15,14 @@ from regard.attention.types import Attended
 from regard.config import Train
 from regard.data.batch import Batch, Padded, shifted
 from regard.decoding.looked import crosses
-from regard.models.decoders import Output
+from regard.models.outputs.projection import Projection
+from regard.models.types import Step, Tree
 from regard.training.experiment import Loss, Progress
+from regard.training.guided import Guide, guidance, guided
 from regard.training.looks import Kept, Looks, Tokens, drawing
+from regard.training.moments import displaced
 from regard.training.projected import projected
+from regard.training.risk import Risk
 from regard.training.self_decoding import own as own_share
 
 Logits = Float[Tensor, "batch time vocabulary"]
@@ -71,41 +75,69 @@ def teach(
     own: float = 0.0,
     coverage: float = 0.0,
     looks: Looks | None = None,
+    guide: Guide | None = None,
+    statistics: float = 0.0,
+    risk: Risk | None = None,
 ) -> Loss:
     """The loss of a model that is shown the target, or, at a share `own` of the steps, what it wrote itself.
 
     `coverage` is the price of looking again, and `looks` what teaches attentions that draw where they look.
+    `guide` says which attention is to look where the links of the batch's records say. `statistics` is the price of contexts
+    unlike the source in mean and scale, and `risk` what puts the metric beside, or in place of, the likelihood.
     """
     target = batch.target
     if target is None:
         raise ValueError("teach needs a batch with targets, and this one has only sources")
-    options = ({"own": own} if own else {}) | ({"weights": True} if coverage else {})
+    options = ({"own": own} if own else {}) | ({"weights": True} if coverage or guide else {})
     apart = not own and looks is None and projects(model)
-    step = model(batch.source, shifted(target.data), **options, **({"project": False} if apart else {}))
+    options |= {"project": False} if apart else {}
+    step, memory = written(model, batch.source, shifted(target.data), bool(statistics), **options)
     if apart:
         loss = straight(model, step.output, target, smoothing, confidence)
     else:
         loss = taught(step.output, target, smoothing, confidence)
+    if risk is not None:
+        loss = risk(model, batch, loss)
+    if statistics:
+        loss = plus(loss, statistics * (moved := displaced(model, step, memory, target.keep)), {"statistics": moved})
     if coverage:
         loss = plus(loss, coverage * (repeated := again(step.attended, target.keep)), {"coverage": repeated})
+    if guide:
+        strayed = guidance(step.attended, batch.records, target.keep, guide.head)
+        loss = plus(loss, guide.weight * strayed, {"guided": strayed})
     if looks is not None and any(each.sampled is not None for each in step.attended.values()):
         loss = plus(loss, *looks(step.attended, target.keep, likelihood(step.output, target)))
     return loss
 
 
+def written(model: Any, source: Padded, fed: Int[Tensor, "batch time"], remember: bool, **options: Any) -> tuple[Step, Tree]:
+    """What the model makes of its input, and where that is asked for what it remembers of the source."""
+    if not remember:
+        return model(source, fed, **options), None
+    memory = model.encode(source)
+    return model.decoder(fed, memory, **options), memory
+
+
 def projects(model: nn.Module) -> bool:
     """Whether a model's output is nothing but a projection onto its vocabulary, which may then be left to the loss."""
     decoder = getattr(model, "decoder", None)
-    return isinstance(getattr(decoder, "output", None), Output) and getattr(decoder, "outcome", None) is None
+    return isinstance(getattr(decoder, "output", None), Projection) and getattr(decoder, "outcome", None) is None
 
 
 def straight(
     model: Any, found: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
 ) -> Loss:
-    """`taught` from what a decoder found, before its projection: only kept tokens are projected, a few rows at a time."""
-    output, table = model.decoder.output, model.decoder.embedding.table.weight
-    data = output.fit(found[target.keep])
-    cost = projected(data, output.matrix(table), output.bias, target.data[target.keep], smoothing, confidence)
+    """`taught` from what a decoder found, before its projection, a few rows at a time.
+
+    Only kept tokens are projected, but for a GPU, which would have to be waited for to know how many they are.
+    """
+    output, table, kept = model.decoder.output, model.decoder.embedding.table.weight, None
+    wanted = target.data
+    if found.is_cuda:
+        found, wanted, kept = found.flatten(0, 1), wanted.flatten(), target.keep.flatten()
+    else:
+        found, wanted = found[target.keep], wanted[target.keep]
+    cost = projected(output.fit(found), output.matrix(table), output.bias, wanted, smoothing, confidence, kept)
     parts = {"nll": cost.nll} | ({"entropy": cost.entropy} if confidence else {})
     return Loss(cost.total, target.keep.sum(), parts)
 
@@ -128,11 +160,11 @@ def again(attended: Mapping[str, Attended], keep: Kept) -> Float[Tensor, ""]:
     return torch.minimum(looks, before).sum(-1).mean(1).masked_fill(~keep, 0.0).sum()
 
 
-def over_source(names: Iterable[str]) -> list[str]:
-    """Those attentions that look at the source: coverage is about them, and there must be one."""
+def over_source(names: Iterable[str], setting: str = "train.coverage") -> list[str]:
+    """Those attentions that look at the source: a setting is about them, and there must be one."""
     found = [name for name in names if crosses(name)]
     if not found:
-        raise ValueError("train.coverage needs an attention over the source, and this model has none; set it to 0")
+        raise ValueError(f"{setting} needs an attention over the source, and this model has none; set it to 0")
     return found
 
 
@@ -154,12 +186,27 @@ def perplexity(nll: float, tokens: int) -> float:
 class Teacher(nn.Module):
     """The loss of an experiment: `teach` as a config says. A module, since what teaches a model to look learns itself."""
 
-    def __init__(self, settings: Train, model: nn.Module):
+    def __init__(self, settings: Train, model: nn.Module, risk: Risk | None = None):
         super().__init__()
-        self.settings = settings
+        self.settings, self.risk = settings, risk
         self.looks = Looks(settings, drawn) if (drawn := drawing(model)) else None
-        if settings.coverage:
-            over_source(name for name, each in model.named_modules() if isinstance(each, Attention))
+        self.guide = guided(settings, model)
+        if self.looks is not None and settings.risk != "none":
+            raise ValueError(
+                f"train.risk={settings.risk} needs an attention that weighs the source, and this model's draws where it "
+                "looks, so that an output has no likelihood of its own; set it to none, or use another attention than hard"
+            )
+        if risk is None and settings.risk != "none":
+            raise ValueError(f"train.risk={settings.risk} needs a Risk to go by, got none; give Teacher one")
+        for name in ("coverage", "statistics"):
+            if getattr(settings, name):
+                found = (path for path, each in model.named_modules() if isinstance(each, Attention))
+                over_source(found, f"train.{name}")
+
+    @property
+    def repeats(self) -> bool:
+        """Whether batches of one shape are all treated alike: nothing is decoded for them, and nothing looked up."""
+        return self.risk is None and self.guide is None and self.settings.self_decoding == "none"
 
     def forward(self, model: nn.Module, batch: Batch, progress: Progress) -> Loss:
         settings = self.settings
@@ -171,6 +218,9 @@ class Teacher(nn.Module):
             own=own_share(settings, progress.step),
             coverage=settings.coverage,
             looks=self.looks,
+            guide=self.guide,
+            statistics=settings.statistics,
+            risk=self.risk if progress.step >= settings.risk_from else None,
         )
 
     def see(self, loss: Loss) -> None:

@@ -1,0 +1,115 @@
+"""Make training pairs of targets alone: regard backtranslate."""
+
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli import Command, app
+from regard.config import ConfigError
+from regard.data.lines import DataError, lines
+
+if TYPE_CHECKING:
+    from regard.backtranslation import Pair, Way
+
+
+@app.command(cls=Command, short_help="Make training pairs of targets alone.")
+def backtranslate(
+    directory: Annotated[
+        Path, typer.Argument(help="A run that goes the other way: from targets to sources.", metavar="REVERSE_RUN")
+    ],
+    file: Annotated[str | None, typer.Option(help="Targets, one on each line.  [default: standard input]")] = None,
+    out: Annotated[Path | None, typer.Option(help="The table to write: NAME.tsv.")] = None,
+    draw: Annotated[str, typer.Option(help="How a source is found: beam, sample, greedy.")] = "beam",
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once.  [default: 5]")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Below 1 likely sources come more often, above 1 less.  [default: 1]")
+    ] = None,
+    noise: Annotated[bool, typer.Option("--noise", help="Leave out, blank and move words of the sources.")] = False,
+    tag: Annotated[str, typer.Option(help='A word before each source that tells it is synthetic: "<BT>".')] = "",
+    append: Annotated[str | None, typer.Option(help="Real pairs to put behind: a table of source and target.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="What draws and noise follow from.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+) -> None:
+    """Let a model that goes the other way write a source for each target, and write the pairs as a table to train on.
+
+    The table has SOURCE TAB TARGET on each line and appears when it is whole. Targets whose source comes out empty are left
+    out and counted.
+
+    \b
+    Example:
+        regard backtranslate reverse/ --file mono.txt --out synthetic.tsv --draw sample --tag "<BT>"
+        regard train translate --data.train=real.tsv+synthetic.tsv --data.valid=valid.tsv --out run/
+    """
+    if out is None:
+        raise ConfigError("backtranslate needs a table to write: --out NAME.tsv")
+    if out.suffix != ".tsv":
+        raise ConfigError(f"backtranslate writes columns between tabs, got {out.name!r}; name it NAME.tsv")
+    if not out.parent.is_dir():
+        raise DataError(f"backtranslate cannot write {out}: there is no directory {out.parent}; make it first")
+    way = _way(draw, beam, temperature, noise, tag, seed)
+    from regard.backtranslation import backtranslate as translate
+    from regard.trained import load
+
+    model = load(directory, device)
+    partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there
+    with partial.open("w", encoding="utf-8", newline="\n") as stream:
+        made, read = 0, 0
+        for pairs in translate(model, lines(file or "-"), way):
+            made, read = made + _write(stream, pairs), read + len(pairs)
+            if not quiet:
+                typer.echo(f"{read:,} targets read · {made:,} pairs", err=True)
+        if not made:
+            raise DataError(f"{file or 'standard input'}: the model found a source for none of the {read:,} targets")
+        added = 0 if append is None else _append(stream, append)
+    partial.replace(out)
+    typer.echo(_summary(out, made, read - made, added))
+
+
+def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, tag: str, seed: int) -> "Way":
+    """How sources are found, from options that go together."""
+    if draw not in ("beam", "sample", "greedy"):
+        raise ConfigError(f"--draw needs to be beam, sample or greedy, got {draw!r}")
+    if beam is not None and draw != "beam":
+        raise ConfigError(f"--beam would change nothing: it needs --draw beam, got {draw}")
+    if temperature is not None and draw != "sample":
+        raise ConfigError(f"--temperature would change nothing: it needs --draw sample, got {draw}")
+    if temperature == 0:
+        raise ConfigError("--temperature 0 draws nothing; that is --draw greedy")
+    if len(tag.split()) > 1 or tag != tag.strip():
+        raise ConfigError(f"--tag needs one word without spaces, got {tag!r}")
+    from regard.backtranslation import Way
+    from regard.data.noise import Noise
+
+    heat = 1.0 if temperature is None else temperature
+    return Way(draw, beam or 5, heat, Noise() if noise else None, tag, seed)
+
+
+def _write(stream: IO[str], pairs: "list[Pair]") -> int:
+    """Write the pairs that have a source; how many there were."""
+    whole = [pair for pair in pairs if pair.source]
+    stream.writelines(f"{pair.source}\t{pair.target}\n" for pair in whole)
+    return len(whole)
+
+
+def _append(stream: IO[str], path: str) -> int:
+    """Write real pairs behind; how many there were."""
+    from regard.data.table import read
+
+    count = 0
+    for record in read(path):
+        if any(mark in record.source + (record.target or "") for mark in "\t\n"):
+            raise DataError(
+                f"{record.where} has a tab or a line's end in it, which a table of tabs cannot hold; take it out"
+            )
+        stream.write(f"{record.source}\t{record.target}\n")
+        count += 1
+    return count
+
+
+def _summary(out: Path, made: int, empty: int, added: int) -> str:
+    parts = [f"{made:,} pairs"]
+    parts += [f"{empty:,} targets left out, whose source is empty"] * (empty > 0)
+    parts += [f"{added:,} real pairs behind them"] * (added > 0)
+    return f"{out}: {', '.join(parts)}"

@@ -1,0 +1,94 @@
+"""Parquet: records from columns of text, a few thousand rows at a time.
+
+Apache Parquet, https://parquet.apache.org. It is read through pyarrow, which comes with the extra regard[parquet].
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from regard.data.lines import DataError, unreadable
+from regard.data.record import Columns, Record, no_column, numbered, record
+
+ROWS = 4096
+"""How many rows are held at a time."""
+
+
+def records(path: str, columns: Columns, limit: int) -> Iterator[Record]:
+    """The records of a file, in the order of its rows; a place is the path and the row from 1.
+
+    A number is the so-manieth column, unless a column is called so. `limit` is the most characters of a text.
+    """
+    with _opened(path) as file:
+        wanted = [_column(file.schema_arrow, columns.source, path), None]
+        wanted[1] = _column(file.schema_arrow, columns.target, path, columns.need_target)
+        if not file.metadata.num_rows:
+            raise DataError(f"{path} is empty")
+        for number, (source, target) in enumerate(_rows(file, wanted, path), 1):
+            where = f"{path}:{number}"
+            text = _text(target, columns.target, where, limit, columns.need_target)
+            absent = not columns.need_target and not (text and text.strip())
+            yield record(_text(source, columns.source, where, limit) or "", None if absent else text, where)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    try:
+        from pyarrow import ArrowException  # type: ignore[import-untyped]
+        from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise DataError(
+            f"{path} needs pyarrow, which is not installed: pip install 'regard[parquet]', or give the data as TSV or JSONL"
+        ) from error
+    try:
+        with ParquetFile(path) as file:
+            yield file
+    except ArrowException as error:
+        raise DataError(f"{path} is no whole Parquet file: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from error
+
+
+def _column(schema: Any, column: str, path: str, need: bool = True) -> str | None:
+    """The name of a column; None where there is none and none is needed."""
+    names, number = list(schema.names), numbered(column)
+    if column not in names and number is not None and number < len(names):
+        column = names[number]
+    if column not in names and not need:
+        return None
+    if column not in names:
+        raise no_column(column, names, path)
+    if names.count(column) > 1:
+        raise DataError(f"{path} has {names.count(column)} columns called {column!r}; give each a name of its own")
+    return column
+
+
+def _rows(file: Any, wanted: list[str | None], path: str) -> Iterator[tuple[Any, Any]]:
+    """The two values of each row, as pyarrow holds them; None for a column that is not there."""
+    named = [name for name in wanted if name is not None]
+    for name in named:
+        if not _is_text(kind := file.schema_arrow.field(name).type):
+            raise DataError(f"{path}:1 needs text in column {name!r}, and the whole column is {kind}")
+    for batch in file.iter_batches(ROWS, columns=list(dict.fromkeys(named))):
+        sides = [[None] * batch.num_rows if name is None else batch.column(name) for name in wanted]
+        yield from zip(*sides, strict=True)
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _text(value: Any, column: str, where: str, limit: int, need: bool = True) -> str | None:
+    """The text of one value."""
+    try:
+        text = None if value is None else value.as_py()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where} is not UTF-8 in column {column!r}: {error.reason}; write the file anew") from error
+    if text is None and need:
+        raise DataError(f"{where} needs text in column {column!r}, and has null")
+    if text is not None and len(text) > limit:
+        raise DataError(f"{where} has more than {limit:,} characters, the most of a text; split it, or leave it out")
+    return text

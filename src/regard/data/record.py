@@ -1,0 +1,50 @@
+"""What every form of a table comes to: records, and the columns that they are taken from."""
+
+import difflib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from regard.data.lines import DataError
+
+
+class Record(NamedTuple):
+    """A source, its target where there is one, and the place of both in their file."""
+
+    source: str
+    target: str | None
+    where: str
+    links: tuple[tuple[int, int], ...] = ()
+    """Places of a source token and a target token that belong together, where somebody has said so."""
+
+
+class Columns(NamedTuple):
+    """Which columns are wanted, and whether there has to be a target."""
+
+    source: str
+    target: str
+    need_target: bool
+
+
+def record(source: str, target: str | None, where: str) -> Record:
+    """A record whose sides are not empty."""
+    for side, text in (("source", source), ("target", target)):
+        if text is not None and not text.strip():
+            raise DataError(f"{where} has an empty {side}; fill it in, or leave the line out")
+    return Record(source, target, where)
+
+
+def numbered(column: str) -> int | None:
+    """A column's number, counted from 0; None for a name."""
+    if not (column.isascii() and column.isdecimal() and len(column) < 10):
+        return None
+    if int(column) == 0:
+        raise DataError("columns are counted from 1, and column 0 was asked for")
+    return int(column) - 1
+
+
+def no_column(column: str, names: Sequence[str], where: str) -> DataError:
+    """The error for a column that is not there, with the nearest that is."""
+    near = difflib.get_close_matches(column, names, n=1)
+    there = ", ".join(names[:20]) or "none with a name"
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {there}"
+    return DataError(f"{where} has no column {column!r}; {hint}")

@@ -1,0 +1,76 @@
+"""Where a training begins that does not begin with nothing: the weights and the vocabularies of another run.
+
+A training that goes on has all it needs in its own directory, so that the other run may be gone by then.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from regard.config import Data
+from regard.data.text import TextCodec
+from regard.tasks import TextConfig
+from regard.trained import load
+from regard.training import checkpoint
+from regard.training.errors import DamagedError, RefusedError
+from regard.training.weights import restore, weights
+
+TOKENS = ("tokens", "target_tokens", "vocabulary", "joint", "least", "lowercase")
+"""The settings that make a codec, which is taken over and not made anew."""
+
+
+class Start(NamedTuple):
+    """What to begin with; no weights where the training goes on from a checkpoint of its own."""
+
+    codec: TextCodec
+    tensors: Mapping[str, Tensor]
+    origin: str
+
+    def give(self, model: nn.Module) -> None:
+        """Let a model have the weights; the first that does not fit is named."""
+        if self.tensors:
+            restore(model, self.tensors, self.origin)
+
+
+def start(config: TextConfig, out: Path | None = None) -> Start | None:
+    """What train.start says to begin with; None where it says nothing. `out` is the directory that is trained into."""
+    if config.train.start is None:
+        return None
+    if out is not None and begun(out):
+        try:
+            return Start(fitted(TextCodec.load(out), config.data), {}, str(out))
+        except (OSError, ValueError):  # lost or damaged; the run that it came from has it too
+            pass
+    found = load(config.train.start, "cpu")
+    same_tokens(found.config.data, config.data, config.train.start)
+    return Start(fitted(found.codec, config.data), weights(found.model), f"train.start={config.train.start}")
+
+
+def begun(out: Path) -> bool:
+    """Whether a directory has a whole checkpoint, from which a training would go on."""
+    folder = out / "checkpoints"
+    for step in reversed(checkpoint.steps(folder) if folder.is_dir() else []):
+        try:
+            return bool(checkpoint.load(folder / str(step)))
+        except DamagedError:
+            continue
+    return False
+
+
+def fitted(codec: TextCodec, data: Data) -> TextCodec:
+    """The same tokens, with the limits of this config."""
+    return replace(codec, longest_source=data.longest_source, longest_target=data.longest_target, over_long=data.over_long)
+
+
+def same_tokens(before: Data, now: Data, origin: str) -> None:
+    """Refuse settings of tokens that the vocabularies taken over do not heed."""
+    for name in TOKENS:
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new:
+            raise RefusedError(
+                f"train.start={origin} was trained with data.{name}={old}, and now it is {new}: its tokens are taken over, "
+                f"so that their numbers mean the same. Give its settings too: {Path(origin) / 'config.toml'} as CONFIG.toml"
+            )

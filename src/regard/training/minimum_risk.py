@@ -1,0 +1,23 @@
+"""Minimum-risk training: make likely outputs good ones."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+def minimum_risk(
+    logs: Float[Tensor, "batch outputs"],
+    rewards: Float[Tensor, "batch outputs"],
+    keep: Bool[Tensor, "batch outputs"],
+    alpha: float,
+) -> Float[Tensor, " batch"]:
+    """The risk of each source: what is lost on average among some outputs, by how likely the model finds them.
+
+        risk = Σ_y Q(y | x) Δ(y),    Q(y | x) = p(y | x)^α / Σ_y' p(y' | x)^α,    Δ = 1 - reward
+
+    with y, y' among the outputs given. A small α makes Q even, α = 1 keeps the model's own proportions: over all outputs
+    that there are, the risk is then what is lost in expectation.
+    Shen et al. 2016, https://arxiv.org/abs/1512.02433
+    """
+    shares = (alpha * logs).masked_fill(~keep, -torch.inf).softmax(-1)
+    return (shares * (1 - rewards)).masked_fill(~keep, 0.0).sum(-1)

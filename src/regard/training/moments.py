@@ -1,0 +1,66 @@
+"""Moments: how far what attentions find lies, in mean and scale, from the source that they read."""
+
+from typing import cast
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention.mechanisms.memory_network import MemoryNetwork
+from regard.attention.module import Attention
+from regard.attention.per_head import spread
+from regard.attention.types import Attended, Memory
+from regard.models.decoders import Remembered
+from regard.models.seq2seq import Seq2Seq
+from regard.models.types import Step
+
+TINY = 1e-12
+"""The least variance: a scale of 0 has no gradient."""
+
+Places = Float[Tensor, "batch time size"]
+Kept = Bool[Tensor, "batch time"]
+
+
+def moments(data: Places, keep: Kept | None) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch size"]]:
+    """Mean and standard deviation of each feature over the kept places of each sentence.
+
+    μ = 1/n Σ_t x_t,    σ² = 1/n Σ_t (x_t - μ)²
+    """
+    data = data if data.dtype == torch.float64 else data.float()
+    kept = data.new_ones(data.shape[:2]) if keep is None else keep.to(data.dtype)
+    kept = (kept / kept.sum(1, keepdim=True).clamp_min(1))[..., None]
+    mean = (kept * data).sum(1)
+    return mean, (kept * (data - mean[:, None]).square()).sum(1).clamp_min(TINY).sqrt()
+
+
+def apart(attended: Attended, attention: Attention, memory: Memory, keep: Kept) -> Float[Tensor, ""]:
+    """How far one attention's contexts lie from what it reads, over all sentences.
+
+        Σ ||μ_c - μ_e||² + ||σ_c - σ_e||²
+
+    with c the contexts of all kept steps of a sentence and e its kept places, as this attention reads them: what it would
+    find if it looked at one place alone. e is where the contexts are drawn to, and learns nothing from this.
+    """
+    found = moments(attended.context, keep)
+    wanted = moments(readable(attention, memory).detach(), memory.keep)
+    mean, scale = ((mine - other).square().sum() for mine, other in zip(found, wanted, strict=True))
+    return mean + scale
+
+
+def readable(attention: Attention, memory: Memory) -> Places:
+    """What a look at each place alone would find."""
+    if isinstance(attention, MemoryNetwork):
+        raise ValueError(
+            "train.statistics compares what an attention finds with what it reads, and MemoryNetwork adds its question to "
+            "that; set it to 0, or use another attention"
+        )
+    heads = getattr(attention, "heads", 1)
+    values: Places = attention.output(attention.merge(spread(memory.values, heads).expand(-1, heads, -1, -1)))
+    return values
+
+
+def displaced(model: nn.Module, step: Step, memory: Remembered, keep: Kept) -> Float[Tensor, ""]:
+    """The sum over every attention of a model that looks at the source."""
+    attentions, attended = cast(Seq2Seq, model).attentions(), step.attended
+    each = [apart(attended[name], attentions[name], kept, keep) for name, kept in memory.memories.items()]
+    return torch.stack(each).sum()
