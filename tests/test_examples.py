@@ -54,7 +54,11 @@ def test_a_recipe_names_its_models(recipe, arguments, wanted, tmp_path):
 @pytest.mark.parametrize("recipe", sorted(EXAMPLES.glob("*.sh")), ids=lambda path: path.stem)
 def test_a_recipe_without_its_data_says_which_folder_it_wants(recipe, tmp_path):
     done = subprocess.run(
-        ["bash", str(recipe), *["transformer"] * 5], capture_output=True, text=True, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}
+        ["bash", str(recipe), *["transformer"] * 5],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"},
     )
     assert done.returncode == 1
     assert "name the folder that holds" in done.stderr
