@@ -87,6 +87,8 @@ def shots(recurrent: Trace, transformer: Trace, film: Trace) -> list[Shot]:
     return [
         Shot("page", one, "#q=7"),
         Shot("page-zh", one, "#q=7&lang=zh"),
+        Shot("network", [transformer], f"#a={last}", ".network"),
+        Shot("playback", one, "#q=7", ".playback", height=1800),
         Shot("heatmap", [transformer], f"#a={last}&h=0&q=7", LINK),
         Shot("lines", one, "#v=lines&q=7", LINK),
         Shot("tokens", one, "#v=tokens&q=7", LINK),
