@@ -210,6 +210,8 @@ class Search:
     length_penalty: float = 1.0
     coverage_penalty: float = 0.0
     batch: int = 64
+    unknown: Literal["keep", "copy"] = "keep"
+    """What becomes of words that the model cannot write: they stay, or become the source word they look at."""
     block_ngrams: int = 0
     """No output holds the same group of so many tokens twice; 0: it may."""
     groups: int = 1

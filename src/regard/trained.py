@@ -15,7 +15,7 @@ from regard import config as configuration
 from regard import tasks
 from regard.alignment.chosen import noted
 from regard.alignment.head import Head
-from regard.alignment.unknown import KEEP, dictionary, replaced
+from regard.alignment.unknown import dictionary, replaced
 from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.data.text import Example, TextCodec
@@ -81,7 +81,7 @@ class Trained:
         beam: int | None = None,
         best: int = 1,
         align: bool = False,
-        unknown: str = KEEP,
+        unknown: str | None = None,
         prefix: str | Sequence[str] | None = None,
         include: Phrases | None = None,
         exclude: Phrases | None = None,
@@ -89,10 +89,12 @@ class Trained:
         """The `best` answers to each text, best first.
 
         `unknown` says what becomes of words that the model cannot write: "keep" them as they are, "copy" the source word
-        that they look at, or a file of WORD TAB TRANSLATION to translate it by. Every answer begins with `prefix`, holds the
-        phrases to `include` and none to `exclude`: the same for all texts, or a list with those of each.
+        that they look at, or a file of WORD TAB TRANSLATION to translate it by; None is what the config says. Every answer
+        begins with `prefix`, holds the phrases to `include` and none to `exclude`: the same for all texts, or a list with
+        those of each.
         """
-        translations, asked = dictionary(unknown), wishes(len(texts), prefix, include, exclude)
+        translations = dictionary(unknown or self.config.search.unknown)
+        asked = wishes(len(texts), prefix, include, exclude)
         if self.recorder is not None and texts:
             self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best), asked=asked))
         with nullcontext() if self.recorder is None else self.recorder.pause():
@@ -141,9 +143,10 @@ class Trained:
         """The same for records that the task has prepared already."""
         examples = self.codec.encode_all(prepared, over_long="cut").examples
         outputs = [""] * len(examples)
-        likely = self._perplexity(examples)
-        for index, found in self._search(examples, beam or self.config.search.beam, best=1, weights=False):
-            outputs[index] = self.task.finish(self.codec.decode(found[0].tokens))
+        likely, translations = self._perplexity(examples), dictionary(self.config.search.unknown)
+        looking = translations is not None
+        for index, found in self._search(examples, beam or self.config.search.beam, best=1, weights=looking):
+            outputs[index] = self._told(examples[index], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
         return figures if likely is None else figures | {"perplexity": likely}

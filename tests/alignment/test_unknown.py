@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 import torch
 
@@ -74,10 +76,10 @@ def test_a_line_needs_a_word_and_its_translation(tmp_path, line):
         dictionary(str(path))
 
 
-def only_unknown(model):
+def only_unknown(model, sure=1e6):
     """A model that can write nothing but UNK."""
     with torch.no_grad():
-        model.model.decoder.output.bias[UNK] += 1e6
+        model.model.decoder.output.bias[UNK] += sure
     return model
 
 
@@ -97,3 +99,13 @@ def test_a_model_answers_with_what_it_looks_at(tmp_path):
 def test_copying_needs_an_attention(tmp_path):
     with pytest.raises(ConfigError, match="an alignment needs an attention over the source, and this model has none"):
         only_unknown(made(tmp_path, "none")).predict(["dog"], unknown="copy")
+
+
+def test_a_model_that_is_set_to_copy_does_so_unasked_and_when_it_is_measured(tmp_path):
+    model = only_unknown(made(tmp_path), sure=50)
+    records = [Record("dog", "dog " * 12 + "dog", "test:1")]
+    kept = model.evaluate(records)
+    model.config = dataclasses.replace(model.config, search=dataclasses.replace(model.config.search, unknown="copy"))
+    assert set(model.predict(["dog"])[0][0].text.split()) == {"dog"}
+    assert "dog" not in model.predict(["dog"], unknown="keep")[0][0].text
+    assert model.evaluate(records)["wer"].value < 50 < kept["wer"].value

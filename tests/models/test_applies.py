@@ -183,3 +183,12 @@ def test_settings_of_a_search_go_together():
         searchable(replace(DEFAULT, search=Search(beam=6, groups=4)))
     with pytest.raises(ConfigError, match=r"search.groups=2 would change nothing: with search.draw=sample"):
         searchable(replace(DEFAULT, search=Search(beam=2, groups=2, risk="chrf", draw="sample")))
+
+
+def test_copying_unknown_words_needs_an_attention():
+    chosen = replace(config("none"), search=Search(unknown="copy"))
+    with pytest.raises(
+        ConfigError, match=r"search\.unknown=copy copies what an attention looks at, and this model has none"
+    ):
+        searchable(chosen)
+    searchable(replace(config(), search=Search(unknown="copy")))

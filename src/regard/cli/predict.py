@@ -38,8 +38,9 @@ def predict(
     nbest: Annotated[int, typer.Option(min=1, help="How many answers to each input.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Show what each piece of the answer looked at.")] = False,
     unknown: Annotated[
-        str, typer.Option(help="Words it cannot write: keep, copy the source word, or a file of WORD TAB TRANSLATION.")
-    ] = "keep",
+        str | None,
+        typer.Option(help="Words it cannot write: keep, copy the source word, or a file of WORD TAB TRANSLATION."),
+    ] = None,
     prefix: Annotated[
         str | None, typer.Option(help="Every answer begins so; the last word may go on, unless a space ends it.")
     ] = None,
@@ -134,7 +135,7 @@ def _answer(
     beam: int | None,
     nbest: int,
     align: bool,
-    unknown: str,
+    unknown: str | None,
     as_json: bool,
 ) -> list[int]:
     """Write an answer to each input; the numbers of those, from 1, in which the model knows nothing."""

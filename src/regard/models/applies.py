@@ -155,6 +155,8 @@ def trainable(config: Any) -> None:
 def searchable(config: Any) -> None:
     """Raise for settings of a search that contradict each other."""
     search = config.search
+    if search.unknown == "copy" and config.model.attention.name == "none":
+        raise ConfigError("search.unknown=copy copies what an attention looks at, and this model has none; leave it out")
     if search.beam % search.groups:
         raise ConfigError(
             f"search.groups={search.groups} needs search.beam to be a multiple of it, got {search.beam}; "
