@@ -262,7 +262,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--minutes", type=float, default=10_000)  # a week; poll() counts to 35,000
     parser.add_argument("--settings", nargs="+", default=["e", "f", "g"], choices=SETTINGS, help="one after the other")
     parser.add_argument("--only", nargs="+", metavar="ATTENTION", help="these alone")
     parser.add_argument("--without", nargs="+", default=[], metavar="ATTENTION", help="all but these")
