@@ -1,26 +1,7 @@
-"""Configuration: frozen dataclasses with defaults that work, shared by every task.
+"""Every setting that tasks share, with a default that works: frozen dataclasses, made and compared like any other value."""
 
-A task's config is built from these parts. Text from outside (TOML, the command line) is checked where it comes in, by
-`read`; inside the package a config is plain Python, made and compared like any other value.
-"""
-
-import difflib
-import math
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
-
-Config = TypeVar("Config")
-
-COUNTS = {"max_steps", "accumulate", "keep", "bad_batches", "vocabulary", "least", "longest_source", "longest_target"}
-COUNTS |= {"batch_tokens", "samples", "size", "embedding", "layers", "heads", "feedforward", "beam", "length", "batch"}
-COUNTS |= {"risk_samples"}
-COUNTS |= {"kernel", "film_every", "groups", "candidates"}
-"""Settings that are at least 1, wherever they stand; every other number is at least 0."""
-SHARES = {"smoothing", "ema"}
-"""Settings below 1, as all dropouts are."""
+from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -33,7 +14,8 @@ class Data:
     source: str = "1"
     """The column of the source: its name, or its number from 1."""
     target: str = "2"
-    tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
+    tokens: Literal["words", "characters", "bytes", "bpe", "unigram", "pretrained"] = "words"
+    """What a text is cut into; pretrained are the tokens of a model that `regard import` brought."""
     target_tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] | None = None
     """None: as the source."""
     vocabulary: int = 8000
@@ -90,10 +72,14 @@ class Model:
     size: int = 256
     embedding: int | None = None
     layers: int = 1
+    decoder_layers: int | None = None
+    """Of a Transformer's decoder; None: as many as the encoder has."""
     cell: Literal["tanh", "lstm", "gru"] = "lstm"
     bidirectional: bool = True
     order: Literal["bahdanau", "luong"] = "luong"
     input_feeding: bool = True
+    initial: Literal["source", "zeros"] = "source"
+    """What a recurrent decoder with an attention begins with: its source's last state, or zeros, which need no source."""
     summary: Literal["initial", "every_step", "both"] = "both"
     """How a decoder without attention gets its one vector."""
     reverse_source: bool = False
@@ -101,9 +87,24 @@ class Model:
     """How many places a convolution sees: an odd number for the encoder."""
     heads: int = 4
     feedforward: int | None = None
-    norm: Literal["pre", "post"] = "pre"
+    norm: Literal["pre", "post", "rms"] = "pre"
+    """Where a Transformer's layer norms stand: before its sublayers or behind; rms: before, and of the mean square alone."""
+    activation: Literal["relu", "gelu", "swish", "gelu_tanh"] = "relu"
+    """What bends the middle of a feed-forward network."""
+    gated: bool = False
+    """A second projection is multiplied into that middle."""
+    bias: bool = True
+    """A Transformer's matrices, and the output's, have a vector that is added."""
+    scale_embedding: bool = True
+    """A Transformer's embeddings are multiplied by the square root of their size."""
+    norm_embedding: bool = False
+    """A layer norm follows a Transformer's embeddings."""
     self_attention: str = "scaled_dot"
     """How a Transformer's layers look at themselves: a score, a normaliser or a scope, or several joined by +."""
+    self_size: int | None = None
+    """What these project to; None: model.size."""
+    shared_bias: bool = False
+    """With self_attention=t5, all layers of the encoder share one bias and those of the decoder another, as in T5."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
     """What embeddings know of their places; none where the self-attention knows: rotary, alibi, relative, shaw, t5."""
     join: Literal["add", "concat"] = "add"
@@ -192,6 +193,8 @@ class Train:
     """Give up after so many batches whose loss or gradient is not finite."""
     graphs: bool = True
     """On a GPU, replay what an update does as one CUDA graph for each shape of batch."""
+    compile: bool = False
+    """Compile the layers of a Transformer with torch.compile: a minute or two more at the start, then faster updates."""
     deterministic: bool = False
     tensorboard: bool = False
     film: str | None = None
@@ -223,141 +226,8 @@ class Search:
     candidates: int = 16
     draw: Literal["beam", "sample"] = "beam"
     """Where these candidates come from: the best of a beam search, or samples."""
-
-
-def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
-    """A config from its defaults, TOML files, tables and overrides such as "train.rate=0.01", later ones winning."""
-    table = plain(kind())
-    for source in sources:
-        merge(table, parse(source) if isinstance(source, Path) else source)
-    for override in overrides:
-        path, equals, text = override.partition("=")
-        if not equals or not path:
-            raise ConfigError(f"{override!r} needs the form part.key=value")
-        merge(table, nested(path.split("."), text))
-    return check(kind, table)
-
-
-class ConfigError(ValueError):
-    """What came in as configuration is not one; the text says what and where."""
-
-
-def parse(path: Path) -> dict[str, Any]:
-    """The table in a TOML file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from error
-    return parse_text(text, path)
-
-
-def parse_text(text: str, path: Path) -> dict[str, Any]:
-    """The table in the text of a TOML file."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from error
-
-
-def nested(path: Sequence[str], value: Any) -> dict[str, Any]:
-    """{"a": {"b": value}} from a.b."""
-    for key in reversed(path):
-        value = {key: value}
-    return dict(value)
-
-
-def merge(table: dict[str, Any], other: Mapping[str, Any]) -> None:
-    """Lay `other` over `table`. A bare name beside a table of the same thing is the table's name."""
-    for key, value in other.items():
-        mine = table.get(key)
-        if isinstance(mine, dict) and isinstance(value, Mapping):
-            merge(mine, value)
-        elif isinstance(mine, dict) and isinstance(value, str):
-            mine["name"] = value
-        elif isinstance(mine, str) and isinstance(value, Mapping):
-            table[key] = {"name": mine} | dict(value)
-        else:
-            table[key] = dict(value) if isinstance(value, Mapping) else value
-
-
-def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
-    """The config that a table describes. Unknown keys and wrong values are refused, each with its path."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
-
-    prepared = shorthand(kind, table)
-    unknown(kind, prepared)
-    try:
-        found = TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict()).validate_python(prepared)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}: {first['msg']}, got {first['input']!r}") from error
-    bounded(found)
-    return found
-
-
-def bounded(config: Any) -> None:
-    """Raise for a number that no run could make sense of."""
-    for path in everything(type(config)):
-        value = config
-        for part in path.split("."):
-            value = getattr(value, part)
-        if value is None or isinstance(value, bool | str):
-            continue
-        name = path.rpartition(".")[2]
-        share = name in SHARES or path.startswith("dropout.")
-        least = 0 if share or name not in COUNTS else 1
-        if not least <= value < math.inf or (name == "rate" and value == 0):
-            raise ConfigError(f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {value}")
-        if share and value >= 1:
-            raise ConfigError(f"{path} needs to be a share below 1, got {value}")
-
-
-def shorthand(kind: Any, table: Any) -> Any:
-    """A bare string where a part with a name belongs becomes that part: attention = "additive"."""
-    if not is_dataclass(kind):
-        return table
-    names = [each.name for each in fields(kind)]
-    if isinstance(table, str) and names and names[0] == "name":
-        return {"name": table}
-    if not isinstance(table, Mapping):
-        return table
-    kinds = {each.name: each.type for each in fields(kind)}
-    return {key: shorthand(kinds.get(key), value) for key, value in table.items()}
-
-
-def unknown(kind: Any, table: Any, path: str = "") -> None:
-    """Raise for a key that no part has, naming the nearest one that exists."""
-    if not is_dataclass(kind) or not isinstance(table, Mapping):
-        return
-    kinds = {each.name: each.type for each in fields(kind)}
-    for key, value in table.items():
-        if key not in kinds:
-            near = difflib.get_close_matches(key, kinds, n=1) or difflib.get_close_matches(key, everything(kind), n=1)
-            hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(kinds)}"
-            raise ConfigError(f"there is no setting {path}{key}; {hint}")
-        unknown(kinds[key], value, f"{path}{key}.")
-
-
-def everything(kind: Any) -> list[str]:
-    """Every dotted path of a config, for help and for guessing what was meant."""
-    found = []
-    for each in fields(kind):
-        inner = next((part for part in (each.type, *get_args(each.type)) if is_dataclass(part)), None)
-        found += [f"{each.name}.{path}" for path in everything(inner)] if inner else [each.name]
-    return found
-
-
-def write(config: Any) -> str:
-    """A config as TOML; what is None is left out."""
-    import tomli_w
-
-    return tomli_w.dumps(plain(config))
-
-
-def plain(config: Any) -> dict[str, Any]:
-    """A config as a table."""
-    values = {each.name: getattr(config, each.name) for each in fields(config)}
-    return {name: plain(value) if is_dataclass(value) else value for name, value in values.items() if value is not None}
+    first: int | None = None
+    """The number of the token that every output begins with, such as the name of its language; None: the model's choice."""
+    precision: Literal["float32", "int8", "bf16"] = "float32"
+    """On a CPU, int8 rounds the decoder's matrices to 8 bits; on a GPU, bf16 computes in half precision. Both are faster,
+    and not quite the same."""

@@ -1,0 +1,36 @@
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+from typing import Literal, get_args, get_origin
+
+import pytest
+
+from regard.config import settings
+
+PARTS = [each for each in vars(settings).values() if is_dataclass(each)]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_cannot_be_changed_and_equals_another_of_the_same_values(part):
+    made = part()
+    with pytest.raises(FrozenInstanceError):
+        setattr(made, fields(part)[0].name, None)
+    assert made == part()
+    assert hash(made) == hash(part())
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_default_is_one_of_its_choices(part):
+    for each in fields(part):
+        choices = [get_args(kind) for kind in (each.type, *get_args(each.type)) if get_origin(kind) is Literal]
+        assert not choices or getattr(part(), each.name) in (*choices[0], None), each.name
+
+
+def test_every_part_is_here():
+    assert {each.__name__ for each in PARTS} == {
+        "AttentionPart",
+        "Data",
+        "Dropout",
+        "Model",
+        "OutputPart",
+        "Search",
+        "Train",
+    }
