@@ -23,10 +23,17 @@ from regard.data.tokenise.types import Tokeniser
 __all__ = ["KINDS", "Piece", "Tokeniser", "load", "train"]
 
 KINDS = ("words", "characters", "bytes", "bpe", "unigram")
+PRETRAINED = "pretrained"
+"""One more, which is not trained here: it comes with a model from elsewhere."""
 
 
 def train(kind: str, texts: Sequence[str], size: int, least: int = 1) -> Tokeniser:
     """A tokeniser of one kind for these texts: at most `size` numbers, no word or character seen less than `least` times."""
+    if kind == PRETRAINED:
+        raise ValueError(
+            "pretrained tokens come with a model from elsewhere (`regard import`), and with train.start=RUN from its run; "
+            f"to train tokens, name one of {', '.join(KINDS)}"
+        )
     trained: Tokeniser = _find(kind).train(texts, size, least)
     return trained
 
@@ -38,6 +45,8 @@ def load(directory: Path, name: str) -> Tokeniser:
 
 
 def _find(kind: str) -> Any:
+    if kind == PRETRAINED:
+        return import_module(f"regard.data.tokenise.{kind}").Pretrained
     if kind not in KINDS:
         near = difflib.get_close_matches(kind, KINDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"

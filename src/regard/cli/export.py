@@ -1,0 +1,36 @@
+"""A trained model for other programs: regard export."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli import Command, app
+from regard.config import ConfigError
+
+FORMATS = ("onnx", "ctranslate2", "huggingface")
+
+
+@app.command(cls=Command, short_help="Write a trained model in the format of another library.")
+def export(
+    directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
+    to: Annotated[str, typer.Option(help=f"The format: {', '.join(FORMATS)}.")] = "",
+    out: Annotated[Path | None, typer.Option(help="The new directory; for onnx, NAME.zip is one file.")] = None,
+    precision: Annotated[str, typer.Option(help="How weights are stored: float32, int8.")] = "float32",
+) -> None:
+    """Write a trained model in the format of another library, with its vocabulary.
+
+    A model that a format cannot express is refused, with the reason: no export computes anything else than the model does.
+
+    \b
+    Example:
+        regard export run/ --to onnx --out model.zip
+        regard export run/ --to ctranslate2 --precision int8 --out fast/
+        regard export run/ --to huggingface --out hub/
+    """
+    if to not in FORMATS:
+        raise ConfigError(f"--to needs to be one of {', '.join(FORMATS)}, got {to!r}")
+    if out is None:
+        raise ConfigError("export needs a directory for what it makes: --out DIR")
+    typer.echo(import_module(f"regard.export.{to}.write").write(directory, out, precision))

@@ -1,0 +1,44 @@
+"""A model from elsewhere as a run directory: regard import."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli import Command, app
+from regard.config import ConfigError
+
+
+@app.command("import", cls=Command, short_help="Make a run directory of a Hugging Face model.")
+def bring(
+    folder: Annotated[Path, typer.Argument(help="What save_pretrained of transformers wrote.", metavar="HF_DIR")],
+    out: Annotated[Path | None, typer.Option(help="The new run directory.")] = None,
+    task: Annotated[str, typer.Option(help="What the model does: a name from `regard list tasks`.")] = "translate",
+    first: Annotated[
+        str | None, typer.Option(help="The token that every answer begins with, such as the name of its language.")
+    ] = None,
+) -> None:
+    """Make a run directory of a model of Hugging Face's transformers: Marian, BART, mBART, M2M100, NLLB, Pegasus, T5, mT5.
+
+    What it writes opens like any run: regard predict, evaluate, align, view and export take it, and train.start trains it
+    further. Texts are cut by its tokenizer.json; without one they are made of token ids ("17 4 250"). Weights come from
+    model.safetensors; nothing in the directory is run, and transformers need not be installed.
+
+    \b
+    Example:
+        regard import opus-mt-en-de/ --out run/
+        regard import nllb-200-distilled-600M/ --first deu_Latn --out run/
+    """
+    if out is None:
+        raise ConfigError("import needs a directory for what it makes: --out DIR")
+    from regard.export.put import free, put
+    from regard.huggingface.settings import read
+
+    free(out)
+    read(folder)  # refused, if so, before anything heavy is loaded
+    from regard.huggingface.numbers import TOKENIZER
+    from regard.huggingface.take import files
+
+    size = put(out, files(folder, task, first))
+    tokens = f"its {TOKENIZER}" if (folder / TOKENIZER).is_file() else f"spaces into ids (it has no {TOKENIZER})"
+    typer.echo(f"{out}: a run of the task {task}, {size:,} bytes, its texts cut by {tokens}")

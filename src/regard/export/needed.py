@@ -1,0 +1,11 @@
+"""A library that is an extra: there, or a word on how to get it."""
+
+from importlib.util import find_spec
+
+from regard.training.errors import RefusedError
+
+
+def needed(library: str, extra: str) -> None:
+    """Raise where a library is not installed."""
+    if find_spec(library) is None:
+        raise RefusedError(f"this needs {library}, which is not installed: pip install 'regard[{extra}]'")

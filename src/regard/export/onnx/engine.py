@@ -1,0 +1,76 @@
+"""onnxruntime as an engine: the same answers from exported graphs, in float32 or int8."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.alignment.head import Head
+from regard.data.text import TextCodec
+from regard.export.cache import kept
+from regard.export.onnx.sessions import ENCODER, Sessions
+from regard.loading import load
+from regard.tasks import TextConfig
+from regard.trained import Trained
+from regard.training.directory import STEP
+from regard.training.errors import DamagedError, RefusedError
+
+if TYPE_CHECKING:
+    from regard.viewer.trace import Trace
+
+
+def opened(directory: Path, device: str = "auto", precision: str = "float32") -> "Onnx":
+    """Open a run directory for this engine; its graphs are made at the first time and kept in the directory.
+
+    What `regard export --to onnx` wrote, a directory or one file, has its graphs already, in the precision of its export.
+    """
+    if device not in ("auto", "cpu"):
+        raise RefusedError(f"the engine onnx runs on the CPU here, got --device {device}; leave one of the two out")
+    trained = load(directory, "cpu")
+    allow(trained, precision)
+    if isinstance(trained, Onnx):
+        return trained
+    from regard.export.onnx.write import files
+
+    home = kept(directory, f"onnx-{precision}", lambda: files(trained, precision))
+    graphs = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
+    return Onnx(trained.name, trained.config, trained.codec, graphs, trained.head)
+
+
+def allow(trained: Trained, precision: str) -> None:
+    """Refuse another precision for graphs that have theirs."""
+    if isinstance(trained, Onnx) and precision != "float32":
+        raise RefusedError(f"an exported model keeps the precision of its export: leave --precision {precision} out")
+
+
+def exported(trained: Trained, precision: str = "float32") -> "Onnx":
+    """The same model, run by graphs that are made for it; nothing is written."""
+    from regard.export.onnx.write import graphs
+
+    made = dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True))
+    return Onnx(trained.name, trained.config, trained.codec, made, trained.head)
+
+
+class Onnx(Trained):
+    """A trained model that answers through onnxruntime, on the CPU. Search, alignments and measures are ours.
+
+    `graphs` are the bytes of encoder.onnx and step.onnx, by these names.
+    """
+
+    def __init__(self, name: str, config: TextConfig, codec: TextCodec, graphs: Mapping[str, bytes], head: Head = Head()):
+        for needed in (ENCODER, STEP):
+            if needed not in graphs:
+                raise DamagedError(f"an exported model needs {needed}, and its manifest has none; export it again")
+        sessions = Sessions(graphs[ENCODER], graphs[STEP], config.data.longest_source)
+        config = replace(
+            config, search=replace(config.search, precision="float32")
+        )  # the graphs have a precision of their own
+        super().__init__(name, config, codec, sessions, head)
+
+    def trace(self, texts: Sequence[str], **options: Any) -> "Trace":
+        """Where the decoder looks while it answers: what `Trained.trace` shows, without the encoder and the network."""
+        from regard.export.onnx.watching import trace
+
+        with nullcontext() if self.recorder is None else self.recorder.pause():
+            return trace(self, texts, **options)

@@ -1,0 +1,82 @@
+"""Export to ONNX: what regard.load opens, and whose graphs any runtime of ONNX can run.
+
+    encoder.onnx  step.onnx  config.toml  codec files  manifest.json
+
+These lie in one file where its name ends in .zip (`archive.py` says why), else in a directory. Each graph has its weights
+inside; `graphs.py` says what goes in and comes out.
+"""
+
+import tempfile
+from pathlib import Path
+
+from regard import config as configuration
+from regard.alignment.chosen import ENTRY
+from regard.alignment.head import Head
+from regard.export.needed import needed
+from regard.export.onnx import parity, tracing
+from regard.export.onnx.archive import packed
+from regard.export.onnx.quantise import quantised
+from regard.export.onnx.sessions import ENCODER, Graph
+from regard.export.put import free, put, put_file
+from regard.loading import load
+from regard.models.seq2seq import Seq2Seq
+from regard.trained import Trained
+from regard.training import manifest
+from regard.training.directory import ARCHIVE, CONFIG, STEP
+from regard.training.errors import RefusedError
+
+PRECISIONS = ("float32", "int8")
+MOST = 2**31 - 2**20
+"""Bytes that a file of ONNX may hold, with room for what is not weights."""
+
+
+def write(run: Path, out: Path, precision: str = "float32") -> str:
+    """Make the directory or the file, and say what it is."""
+    free(out)
+    made = files(load(run, "cpu"), precision)
+    size = put_file(out, packed(made)) if out.suffix == ARCHIVE else put(out, made)
+    return f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them"
+
+
+def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
+    """The directory that `regard.load` opens, file by file. The graphs equal the model, or nothing comes.
+
+    With int8 the weights of products, recurrent layers and embeddings have 8 bits; that they equal the model is seen before.
+    """
+    if precision not in PRECISIONS:
+        raise RefusedError(f"onnx has the precisions {', '.join(PRECISIONS)}, got {precision!r}; name one of them")
+    found = graphs(trained, precision)
+    texts = {CONFIG: f'task = "{trained.name}"\n{configuration.write(trained.config)}'.encode(), **codec(trained)}
+    every = {ENCODER: found[0], STEP: found[1], **texts}
+    noted = {} if trained.head == Head() else {ENTRY: trained.head._asdict()}
+    digests = {name: manifest.digest(data) for name, data in every.items()}
+    return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}, **noted})}
+
+
+def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
+    """The encoder and the step of a model, as the bytes of their files."""
+    model = trained.model
+    if not isinstance(model, Seq2Seq):
+        raise RefusedError(
+            "onnx takes one network of PyTorch, and this is an ensemble or an export: take one of its members, or the run "
+            "that it was made from"
+        )
+    weights = sum(each.numel() * each.element_size() for each in model.parameters())
+    if weights > MOST:
+        raise RefusedError(
+            f"a file of ONNX holds up to 2 GiB, and the weights of this model take {weights:,} bytes; it runs as it is with "
+            "`regard predict`"
+        )
+    for library in ("onnx", "onnxscript", "onnxruntime"):
+        needed(library, "onnx")
+    longest = trained.config.data.longest_source
+    made = tracing.encoder(model, longest), tracing.step(model, longest)
+    parity.equal(model, Graph(made[0], ENCODER), Graph(made[1], STEP), longest)
+    return made if precision == "float32" else (quantised(made[0]), quantised(made[1]))
+
+
+def codec(trained: Trained) -> dict[str, bytes]:
+    """What the codec saves, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = trained.codec.save(Path(folder))
+        return {str(each.relative_to(folder)): each.read_bytes() for each in saved}

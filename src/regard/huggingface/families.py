@@ -1,0 +1,83 @@
+"""Families: the architectures that are ours under another name, and in what they differ."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Family(NamedTuple):
+    """One architecture. All have the names of BART's parameters (`names.py`), and those with a bias T5's (`t5.py`)."""
+
+    architecture: str
+    norm: Literal["pre", "post", "rms"]
+    norm_embedding: bool
+    positions: Literal["waves", "table", "spaced_waves", "bias"]
+    """Computed sinusoids, a table that is stored, sinusoids of other wavelengths (`waves.py`), or T5's bias of distances."""
+    first: int = 0
+    """The row of the table that is the first position."""
+    bias: bool = True
+    """Whether its output has one."""
+    extra: frozenset[str] = frozenset()
+    """Fields of config.json that only this family has."""
+    words: Mapping[str, str] = NOTHING
+    """Its fields for what BART calls otherwise."""
+    usual: Mapping[str, Any] = NOTHING
+    """What holds where config.json does not say."""
+
+
+WORDS = {
+    "encoder_layers": "num_layers",
+    "decoder_layers": "num_decoder_layers",
+    "encoder_attention_heads": "num_heads",
+    "decoder_attention_heads": "num_heads",
+    "encoder_ffn_dim": "d_ff",
+    "decoder_ffn_dim": "d_ff",
+    "max_position_embeddings": "n_positions",
+    "activation_function": "feed_forward_proj",
+}
+"""T5's."""
+RELATIVE = {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 128, "layer_norm_epsilon": 1e-6}
+"""What every T5 has that was published, and our bias and norm have too."""
+T5 = Family(
+    "T5ForConditionalGeneration",
+    "rms",
+    norm_embedding=False,
+    positions="bias",
+    bias=False,
+    extra=frozenset(RELATIVE)
+    | {"d_kv", "dropout_rate", "initializer_factor", "dense_act_fn", "is_gated_act", "scale_decoder_outputs"},
+    words=WORDS,
+    usual={"n_positions": 512, "feed_forward_proj": "relu", "d_kv": 64, **RELATIVE},
+)
+
+FAMILIES = {
+    "marian": Family(
+        "MarianMTModel",
+        "post",
+        norm_embedding=False,
+        positions="waves",
+        extra=frozenset({"decoder_vocab_size", "share_encoder_decoder_embeddings", "static_position_embeddings"}),
+    ),
+    "bart": Family("BartForConditionalGeneration", "post", norm_embedding=True, positions="table", first=2),
+    "mbart": Family("MBartForConditionalGeneration", "pre", norm_embedding=True, positions="table", first=2),
+    "pegasus": Family("PegasusForConditionalGeneration", "pre", norm_embedding=False, positions="table"),
+    "m2m_100": Family("M2M100ForConditionalGeneration", "pre", norm_embedding=False, positions="spaced_waves", bias=False),
+    "t5": T5,
+    "mt5": T5._replace(architecture="MT5ForConditionalGeneration"),
+}
+LACKING = {
+    "whisper": "listens to speech",
+    "speech_to_text": "listens to speech",
+    "vision-encoder-decoder": "looks at pictures",
+    "time_series_transformer": "goes on with series of numbers",
+    "umt5": "has a bias of distances in every layer of its own",
+}
+"""Encoder-decoders that there is no model for here, and what each does."""
+
+
+def family(norm: str, norm_embedding: bool) -> str:
+    """The family that a Transformer with norms in these places is written as: there is one for each."""
+    fitting = (name for name, each in FAMILIES.items() if (each.norm, each.norm_embedding) == (norm, norm_embedding))
+    return next(fitting)

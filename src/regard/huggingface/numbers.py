@@ -1,0 +1,75 @@
+"""Numbers: the ids of a foreign vocabulary in the order of ours, and the codec that knows both."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from regard.data.text import TextCodec
+from regard.data.tokenise.pretrained import SPECIAL, Pretrained, read
+from regard.data.vocabulary import BOS, PAD, UNK
+from regard.huggingface.settings import Settings
+from regard.training.errors import RefusedError
+
+TOKENIZER = "tokenizer.json"
+NEVER = -1e9
+"""The bias of a token that is a copy of another: its probability is exactly 0."""
+
+
+def ids(vocabulary: int, pad: int, start: int, end: int, unknown: int | None) -> tuple[int, ...]:
+    """The id of each of our numbers: PAD, BOS (always a copy), EOS, UNK (a copy of PAD where there is none), the rest."""
+    special = {pad, end, unknown}
+    unknown = pad if unknown is None else unknown
+    return (pad, start, end, unknown, *(each for each in range(vocabulary) if each not in special))
+
+
+def copies(tokens: Pretrained) -> list[int]:
+    """Our numbers that are copies of others: the beginning, and what is unknown where there is no such token."""
+    return [BOS, UNK] if tokens.ids[UNK] == tokens.ids[PAD] else [BOS]
+
+
+def number_of(tokens: Pretrained, name: str) -> int:
+    """Our number of a token by its name, or by its id where there is no tokeniser."""
+    known = int(name) if name.isascii() and name.isdecimal() else None
+    each = known if tokens.model is None else tokens.model.token_to_id(name)
+    if each not in tokens.numbers or tokens.numbers[each] in SPECIAL:
+        kind = "an id" if tokens.model is None else f"a token of its {TOKENIZER}"
+        raise RefusedError(f"the first token of an answer needs to be {kind}, such as the name of a language, got {name!r}")
+    return tokens.numbers[each]
+
+
+def codec_of(settings: Settings, folder: Path) -> TextCodec:
+    """The codec of a folder: its tokenizer.json, or, where it has none, texts that are made of ids."""
+    path = folder / TOKENIZER
+    try:
+        model = read(path) if path.is_file() else None
+    except (ValueError, OSError) as error:
+        raise RefusedError(str(error)) from error
+    unknown = None if model is None else unknown_id(model)
+    pad, start, end = settings.pad_token_id, settings.decoder_start_token_id, settings.eos_token_id
+    if unknown in (pad, end) or (unknown is not None and unknown >= settings.vocab_size):
+        unknown = None
+    tokens = Pretrained(ids(settings.vocab_size, pad, start, end, unknown), model)
+    if model is not None:
+        _ends(tokens, path, end)
+    longest = settings.max_position_embeddings
+    return TextCodec(tokens, tokens, longest_source=longest, longest_target=longest, over_long="cut")
+
+
+def unknown_id(model: Any) -> int | None:
+    """The id of what a tokeniser does not know."""
+    table = json.loads(model.to_str())["model"]
+    if isinstance(table.get("unk_id"), int):
+        return int(table["unk_id"])
+    token = table.get("unk_token")
+    found: int | None = None if token is None else model.token_to_id(token)
+    return found
+
+
+def _ends(tokens: Pretrained, path: Path, end: int) -> None:
+    """Refuse a template that puts something behind the end of a source, where the codec puts nothing."""
+    around = tokens.model.encode("a", add_special_tokens=True).ids
+    if end in around[:-1]:
+        raise RefusedError(
+            f"{path} puts tokens behind the end of a source, got ids {around} for 'a' with {end} as the end; save the "
+            "tokenizer with the end last (for mBART, that is mBART-50's)"
+        )

@@ -1,0 +1,22 @@
+"""One bias for all layers of half a Transformer, as T5 has it."""
+
+from collections.abc import Sequence
+
+from regard.attention.heads import MultiHead
+from regard.attention.score.t5 import T5
+
+
+def share(looks: Sequence[MultiHead], causal: bool) -> None:
+    """Give these self-attentions, one of each layer, one and the same score.
+
+        score_n(q at i, k at j) = qᵀ k + b_h[bucket(j - i)]        b is the same for every layer n
+
+    Raffel et al. 2020, section 2.1, https://arxiv.org/abs/1910.10683. With `causal`, for a decoder, all buckets are those of
+    keys before the query, as in the authors' code.
+    """
+    for each in looks:
+        if not isinstance(each.score, T5):
+            raise ValueError(f"a shared bias needs self-attention by t5, got {type(each.score).__name__}; name t5")
+    score = T5(heads=looks[0].heads, causal=causal)
+    for each in looks:
+        each.score = score

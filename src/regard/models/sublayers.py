@@ -1,0 +1,55 @@
+"""Sublayers: what the layers of a Transformer are made of, alike in both halves."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from regard.attention.heads import MultiHead
+from regard.models.attentions import self_attention
+from regard.models.gate import Gate
+from regard.models.residual import Residual, bend, norm_of
+
+
+@dataclass(frozen=True)
+class Sublayers:
+    """How a layer looks at itself, thinks, and goes around both."""
+
+    size: int
+    heads: int = 4
+    inner: int | None = None
+    """The size of the middle of a feed-forward network; None: four times `size`."""
+    activation: str = "relu"
+    gated: bool = False
+    bias: bool = True
+    """Whether matrices have a vector that is added."""
+    looks: str = "scaled_dot"
+    width: int | None = None
+    """What self-attention projects to; None: `size`."""
+    norm: str = "pre"
+    drop_residual: float = 0.0
+    drop_attention: float = 0.0
+
+    def look(self, scope: str = "everywhere") -> MultiHead:
+        """Self-attention."""
+        options: dict[str, Any] = {"dropout": self.drop_attention, "size": self.width, "bias": self.bias}
+        return self_attention(self.looks, self.size, self.heads, scope=scope, **options)
+
+    def around(self) -> Residual:
+        """The way around a sublayer."""
+        return Residual(self.size, self.norm, self.drop_residual)
+
+    def last(self) -> nn.Module:
+        """What follows the last layer: one more norm, where norms come first."""
+        return nn.Identity() if self.norm == "post" else norm_of(self.size, self.norm)
+
+    def think(self) -> nn.Sequential:
+        """W₂ f(W₁ x), where f(x) is max(0, x) unless another `activation` is named: Vaswani et al. 2017, section 3.3.
+
+        Where it is `gated`, W₁ and f are a Gate.
+        """
+        inner = self.inner or 4 * self.size
+        last = nn.Linear(inner, self.size, self.bias)
+        if self.gated:
+            return nn.Sequential(Gate(self.size, inner, bend(self.activation), self.bias), last)
+        return nn.Sequential(nn.Linear(self.size, inner, self.bias), bend(self.activation), last)

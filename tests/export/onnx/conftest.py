@@ -1,0 +1,74 @@
+"""One small recurrent model, trained for a moment and exported once for all tests and all workers: exporting takes long."""
+
+import fcntl
+import shutil
+
+import pytest
+
+from regard import tasks
+from regard.alignment.chosen import note
+from regard.alignment.head import Head
+from regard.config import Data, Model, Train
+from regard.export.onnx import write as writing
+from regard.export.onnx.quantise import quantised
+from regard.export.onnx.sessions import ENCODER
+from regard.tasks.translate import Config
+from regard.training import manifest
+from regard.training.directory import STEP
+from regard.training.loop import train
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory, request):
+    """Where the run and its exports lie; whoever comes first makes them, and the others wait."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if hasattr(request.config, "workerinput") else folder) / "onnx"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "said").exists():
+            _make(folder)
+    return folder
+
+
+def _make(folder):
+    config = Config(
+        data=Data(batch_tokens=512, samples=200),
+        model=Model(size=32, embedding=16),
+        train=Train(max_steps=40, evaluate_every=40, rate=1e-2),
+    )
+    train(tasks.experiment("translate", config)[0], folder / "run", quiet=True)
+    note(folder / "run", Head("decoder.cross", 0))
+    said = writing.write(folder / "run", folder / "exported")
+    shutil.copytree(folder / "exported", folder / "small")
+    for name in (ENCODER, STEP):
+        (folder / "small" / name).write_bytes(quantised((folder / "exported" / name).read_bytes()))
+    table = manifest.unseal(folder / "small" / manifest.NAME)
+    digests = {name: manifest.digest((folder / "small" / name).read_bytes()) for name in table["files"]}
+    (folder / "small" / manifest.NAME).write_bytes(manifest.seal({"files": digests, "pending": {}}))
+    (folder / "said").write_text(said)
+
+
+@pytest.fixture
+def run(home):
+    return home / "run"
+
+
+@pytest.fixture
+def exported(home):
+    return home / "exported"
+
+
+@pytest.fixture
+def small(home):
+    """The same in int8."""
+    return home / "small"
+
+
+@pytest.fixture
+def traced(exported, monkeypatch):
+    """Tracing finds what it found before."""
+    given = {name: (exported / name).read_bytes() for name in (ENCODER, STEP)}
+    monkeypatch.setattr(writing.tracing, "encoder", lambda *_: given[ENCODER])
+    monkeypatch.setattr(writing.tracing, "step", lambda *_: given[STEP])
+    return given

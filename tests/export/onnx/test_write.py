@@ -1,0 +1,109 @@
+import json
+from zipfile import ZipFile
+
+import onnx
+import onnxruntime
+import pytest
+from typer.testing import CliRunner
+
+import regard
+from regard import tasks
+from regard.cli import app
+from regard.ensembles.gather import ensemble
+from regard.export import needed
+from regard.export.onnx import write as writing
+from regard.export.onnx.sessions import ENCODER
+from regard.export.onnx.write import files, graphs
+from regard.training import manifest
+from regard.training.directory import MODEL, STEP
+from regard.training.errors import RefusedError
+from regard.training.loop import train
+
+pytestmark = [pytest.mark.unhooked, pytest.mark.timeout(600)]
+
+
+def test_a_directory_holds_two_graphs_with_their_weights_inside_and_all_that_text_needs(home, exported):
+    assert (home / "said").read_text().startswith(f"{exported}: graphs of ONNX in float32, ")
+    names = {each.name for each in exported.iterdir()}
+    assert {ENCODER, STEP, "config.toml", "codec.json", manifest.NAME} <= names
+    assert MODEL not in names
+    for name in (ENCODER, STEP):
+        graph = onnx.load(exported / name, load_external_data=False)
+        onnx.checker.check_model(graph, full_check=True)
+        assert not any(each.data_location == onnx.TensorProto.EXTERNAL for each in graph.graph.initializer)
+    inputs = [each.name for each in graph.graph.input]
+    assert inputs[:4] == ["token", "keep", "memory.decoder.cross.keys", "memory.decoder.cross.values"]
+    outputs = [each.name for each in graph.graph.output]
+    assert outputs[0] == "log_probabilities"
+    assert outputs[-1] == "weights.decoder.cross"
+
+
+def test_files_in_int8_are_the_quantised_graphs(run, traced):
+    found = files(regard.load(run, "cpu"), "int8")
+    assert len(found[STEP]) < len(traced[STEP])
+    assert json.loads(found[manifest.NAME])["files"][STEP] == manifest.digest(found[STEP])
+
+
+@pytest.mark.parametrize("name", ["graphs", "model.zip"])
+def test_the_command_writes_a_directory_or_one_file_that_other_commands_open(run, traced, tmp_path, name):
+    out = tmp_path / name
+    done = CliRunner().invoke(app, ["export", str(run), "--to", "onnx", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert f"{out}: graphs of ONNX in float32" in done.output
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    asked = [CliRunner().invoke(app, ["predict", str(each), "Tom chases Jerry", "--align"]) for each in (run, out)]
+    assert [each.exit_code for each in asked] == [0, 0]
+    assert asked[0].output == asked[1].output
+    told = CliRunner().invoke(app, ["predict", str(out), "Tom", "--out", str(tmp_path / "answers.txt")])
+    assert told.exit_code == 0, told.output
+    assert (tmp_path / "answers.txt").read_text().strip()
+    seen = CliRunner().invoke(app, ["view", str(out), "Tom chases Jerry", "--html", str(tmp_path / "page.html")])
+    assert seen.exit_code == 0, seen.output
+    assert "decoder.cross" in (tmp_path / "page.html").read_text()
+
+
+def test_a_graph_taken_out_of_one_file_runs_without_regard(run, traced, tmp_path):
+    out = tmp_path / "model.zip"
+    writing.write(run, out)
+    with ZipFile(out) as archive:
+        session = onnxruntime.InferenceSession(archive.read(STEP), providers=["CPUExecutionProvider"])
+    assert session.get_outputs()[0].name == "log_probabilities"
+    refused = CliRunner().invoke(app, ["export", str(run), "--to", "onnx", "--out", str(out)])
+    assert refused.exit_code == 2
+    assert "is there already and is not empty: choose another name" in " ".join(refused.output.split())
+
+
+def test_nobody_trains_into_an_exported_model(run, exported):
+    config = regard.load(run, "cpu").config
+    with pytest.raises(RefusedError, match="is an exported model: train into another directory"):
+        train(tasks.experiment("translate", config)[0], exported, quiet=True)
+
+
+def test_a_precision_that_is_none_is_refused(run):
+    with pytest.raises(RefusedError, match="onnx has the precisions float32, int8, got 'int4'; name one of them"):
+        files(regard.load(run, "cpu"), "int4")
+
+
+def test_a_model_too_large_for_one_graph_is_refused(run, monkeypatch):
+    monkeypatch.setattr(writing, "MOST", 1000)
+    with pytest.raises(
+        RefusedError, match=r"a file of ONNX holds up to 2 GiB, and the weights of this model take [\d,]+ bytes"
+    ):
+        graphs(regard.load(run, "cpu"))
+
+
+@pytest.mark.parametrize("missing", ["onnx", "onnxscript", "onnxruntime"])
+def test_a_machine_without_a_library_is_told_how_to_get_it(run, monkeypatch, missing):
+    find = needed.find_spec
+    monkeypatch.setattr(needed, "find_spec", lambda name: None if name == missing else find(name))
+    with pytest.raises(RefusedError, match=rf"this needs {missing}, which is not installed: pip install 'regard\[onnx\]'"):
+        graphs(regard.load(run, "cpu"))
+
+
+def test_what_is_no_single_network_is_refused(run, exported):
+    both = ensemble([regard.load(run, "cpu"), regard.load(run, "cpu")])
+    for model in (both, regard.load(exported)):
+        with pytest.raises(
+            RefusedError, match="onnx takes one network of PyTorch, and this is an ensemble or an export: take"
+        ):
+            graphs(model)
