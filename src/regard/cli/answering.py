@@ -1,0 +1,141 @@
+"""Answer inputs, a window of them at a time: within it they are sorted by length, and written in their order."""
+
+import json
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from regard.cli.journal import Head, Journal, Written
+from regard.cli.pace import Pace
+from regard.data.lines import DataError
+
+if TYPE_CHECKING:
+    from regard.decoding.wishes import Wish
+    from regard.trained import Prediction, Trained
+
+Each = TypeVar("Each")
+
+
+class Strange(NamedTuple):
+    """How many inputs have nothing in them that the model knows, or are too long for it, and the first's number, from 1."""
+
+    many: int = 0
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A model, what is asked of it, and how its answers are written."""
+
+    model: "Trained"
+    beam: int | None = None
+    best: int = 1
+    align: bool = False
+    unknown: str | None = None
+    as_json: bool = False
+
+    def written(self, window: "list[tuple[str, Wish]]", but: Container[int] = ()) -> Iterator[tuple[int, Written]]:
+        """What is written for each input of a window, by its place there, as it is found; `but` are left out."""
+        known = []
+        for place, (text, _) in enumerate(window):
+            if place in but:
+                continue
+            if text.strip() and self.model.reads(text):
+                known.append(place)
+            else:
+                yield place, Written(self.form(text, []), strange=bool(text.strip()))
+        for index, answers in self.answers([window[place] for place in known]):
+            yield known[index], Written(self.form(window[known[index]][0], answers))
+
+    def answers(self, asked: "list[tuple[str, Wish]]") -> "Iterator[tuple[int, list[Prediction]]]":
+        """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
+        wishes = [wish for _, wish in asked]
+        try:
+            yield from self.model.each(
+                [text for text, _ in asked],
+                beam=self.beam,
+                best=self.best,
+                align=self.align,
+                unknown=self.unknown,
+                prefix=[wish.prefix for wish in wishes],
+                include=[wish.include for wish in wishes],
+                exclude=[wish.exclude for wish in wishes],
+            )
+        except ValueError as error:
+            if not any(map(any, wishes)):
+                raise
+            raise DataError(str(error)) from error
+
+    def form(self, text: str, answers: "list[Prediction]") -> str:
+        """The answers to an input as they are written."""
+        return _json(text, answers) if self.as_json else _plain(answers, self.best, self.align)
+
+
+def to_stream(asking: Asking, inputs: "Iterable[tuple[str, Wish]]", stream: Any, size: int) -> Strange:
+    """Write the answers, window by window."""
+    strange, place = list[int](), 0
+    for window in windows(inputs, size):
+        found = dict(asking.written(window))
+        for number in range(len(window)):
+            place += 1
+            strange += [place] * found[number].strange
+            stream.write(found[number].text)
+        stream.flush()
+    return Strange(len(strange), strange[0] if strange else 0)
+
+
+def to_file(asking: Asking, inputs: "Iterable[tuple[str, Wish]]", journal: Journal, size: int, pace: Pace) -> Strange:
+    """Write the answers that the journal does not have yet, and give them their name when all are there."""
+    if len(list(islice(inputs := iter(inputs), journal.head.lines))) < journal.head.lines:
+        raise DataError(f"{journal.partial} has more answers than there are inputs; remove it, and start again")
+    for window in windows(inputs, size):
+        for place, written in asking.written(window, but=journal.noted):
+            journal.note(place, written)
+            pace.advance()
+        journal.turn()
+    pace.end()
+    journal.finish()
+    head: Head = journal.head
+    return Strange(head.strange, head.first)
+
+
+def windows(inputs: Iterable[Each], size: int) -> Iterator[list[Each]]:
+    """So many inputs at a time; those before one that cannot be read are answered first."""
+    window: list[Each] = []
+    try:
+        for each in inputs:
+            window.append(each)
+            if len(window) == size:
+                yield window
+                window = []
+    except DataError:
+        if window:
+            yield window
+        raise
+    if window:
+        yield window
+
+
+def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
+    if not answers:
+        return "\n"
+    lines = []
+    for answer in answers:
+        lines.append(f"{answer.score:.4f}\t{answer.text}" if nbest > 1 else answer.text)
+        if align and answer.weights is None:
+            lines.append("(this model has no attention over its source, so there is nothing to show)")
+        elif align and answer.weights is not None:
+            from regard.show.heat import heat
+
+            lines += ["", heat(answer.weights, answer.target, answer.source), ""]
+    return "\n".join(lines) + ("\n\n" if nbest > 1 else "\n")
+
+
+def _json(text: str, answers: "list[Prediction]") -> str:
+    table = [
+        {"text": each.text, "score": each.score}
+        | ({} if each.links is None else {"source": each.source, "target": each.target, "links": each.links})
+        for each in answers
+    ]
+    return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

@@ -1,0 +1,50 @@
+"""What a journal must be sure of before it goes on: that input, model and settings are those it began with."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from regard.trained import Trained
+
+PIECE = 1 << 20
+GZIP = b"\x1f\x8b"
+
+
+class Source(NamedTuple):
+    """The digest of a file, and how many lines it has where they can be counted without reading it as text."""
+
+    digest: str | None
+    lines: int | None
+
+
+def source(path: str | None) -> Source:
+    """Of a regular file; a pipe and standard input can be read only once."""
+    if path is None or path == "-" or not Path(path).is_file():
+        return Source(None, None)
+    digest, lines, last, packed = hashlib.sha256(), 0, b"", False
+    with open(path, "rb") as file:
+        while data := file.read(PIECE):
+            packed = packed or (not last and data.startswith(GZIP))
+            digest.update(data)
+            lines, last = lines + data.count(b"\n"), data[-1:]
+    unfinished = last not in (b"", b"\n")
+    return Source(digest.hexdigest(), None if packed or path.endswith(".gz") else lines + unfinished)
+
+
+def work(
+    directory: Path, model: "Trained", given: Source, files: Mapping[str, str | None], **settings: Any
+) -> dict[str, str | None]:
+    """Digests of the input, of the model's manifest (of the file where it is one), and of all settings with their files."""
+    from regard.training.manifest import NAME
+
+    named = {name: source(path).digest or path for name, path in files.items()}
+    table = {**settings, **named, "search": dataclasses.asdict(model.config.search)}
+    return {
+        "input": given.digest,
+        "model": source(str(directory if directory.is_file() else directory / NAME)).digest,
+        "settings": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest(),
+    }

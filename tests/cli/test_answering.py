@@ -1,0 +1,77 @@
+import io
+from types import SimpleNamespace
+
+import pytest
+
+from regard.cli.answering import Asking, Strange, to_file, to_stream, windows
+from regard.cli.journal import Journal, Written
+from regard.cli.pace import Pace
+from regard.data.lines import DataError
+from regard.decoding.wishes import Wish
+
+WORK = {"input": "a", "model": "b", "settings": "c"}
+
+
+class Model:
+    """Turns texts round, the last first, and notes what it was asked; wishes for the impossible it refuses."""
+
+    def __init__(self):
+        self.asked = []
+
+    def reads(self, text):
+        return "?" not in text
+
+    def each(self, texts, *, include, **options):
+        self.asked.append(list(texts))
+        if any(include):
+            raise ValueError("this cannot be had")
+        for place in reversed(range(len(texts))):
+            yield place, [SimpleNamespace(text=texts[place][::-1], score=-1.0, weights=None, links=None)]
+
+
+def inputs(*texts, wish=Wish()):
+    return [(text, wish) for text in texts]
+
+
+def test_answers_are_written_in_the_order_of_the_inputs_and_what_is_unknown_is_left_empty():
+    stream = io.StringIO()
+    assert to_stream(Asking(Model()), inputs("ab", "?", "", "cd", "?"), stream, size=2) == Strange(2, 2)
+    assert stream.getvalue() == "ba\n\n\ndc\n\n"
+
+
+def test_what_a_journal_has_is_not_asked_again(tmp_path):
+    model = Model()
+    with Journal(tmp_path / "out", WORK) as journal:
+        for place, text in enumerate(("1\n", "2\n")):
+            journal.note(place, Written(text))
+        journal.turn()
+        journal.note(1, Written("4\n"))
+    with Journal(tmp_path / "out", WORK) as journal:
+        found = to_file(Asking(model), inputs("a", "b", "cc", "d", "?"), journal, 2, Pace(None, stream=io.StringIO()))
+    assert (tmp_path / "out").read_text() == "1\n2\ncc\n4\n\n"
+    assert model.asked == [["cc"], []]
+    assert found == Strange(1, 5)
+
+
+def test_more_answers_than_inputs_are_refused(tmp_path):
+    with Journal(tmp_path / "out", WORK) as journal:
+        journal.note(0, Written("1\n"))
+        journal.turn()
+        with pytest.raises(DataError, match="has more answers than there are inputs; remove it, and start again"):
+            to_file(Asking(Model()), inputs(), journal, 2, Pace(None, stream=io.StringIO()))
+
+
+def test_a_wish_that_cannot_be_had_is_the_users_to_mend():
+    with pytest.raises(DataError, match="this cannot be had"):
+        to_stream(Asking(Model()), inputs("a", wish=Wish(include=("b",))), io.StringIO(), 2)
+
+
+def test_inputs_before_one_that_cannot_be_read_make_a_window():
+    def broken():
+        yield from "abc"
+        raise DataError("d cannot be read")
+
+    found = windows(broken(), 2)
+    assert [next(found), next(found)] == [["a", "b"], ["c"]]
+    with pytest.raises(DataError, match="d cannot be read"):
+        next(found)

@@ -1,0 +1,81 @@
+import pytest
+import torch
+
+from regard.models.types import select
+from regard.native.cache import FEW
+from regard.native.transformer import Engine, covers
+
+from ..models.small import made
+from .test_recurrent import PATH, SOURCE
+
+OPTIONS = {
+    "pre": {},
+    "post": {"norm": "post"},
+    "gelu": {"activation": "gelu"},
+    "narrow": {"embedding": 6},
+    "normed": {"norm_embedding": True},
+    "rms": {"norm": "rms"},
+    "wider heads, no biases": {"self_size": 12, "bias": False},
+}
+
+
+def built(attention="transformer", **options):
+    torch.manual_seed(5)
+    return made(attention, **{"encoder": "transformer", "decoder": "transformer", "layers": 2} | options).eval()
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+@pytest.mark.parametrize("attention", ["transformer", "additive"])
+def test_steps_are_the_decoders_through_reordering_and_leaving(kind, attention):
+    model = built(attention, **OPTIONS[kind])
+    decoder = model.decoder
+    with torch.no_grad():
+        memory = model.encode(SOURCE)
+        steps, state = Engine(decoder).begin(memory), decoder.start(memory)
+        for tokens, parents, staying in PATH:
+            if staying is not None:
+                steps.leave(staying)
+                memory = select(memory, staying)
+            state = state if parents is None else select(state, parents)
+            expected = decoder.step(tokens, memory, state)
+            torch.testing.assert_close(steps.step(tokens, parents), expected.output, atol=1e-5, rtol=1e-5)
+            state = expected.state
+
+
+@pytest.mark.parametrize("width", [1, 5])
+def test_long_targets_outgrow_their_room_and_lose_nothing(width):
+    model = built(layers=1)
+    decoder, generator = model.decoder, torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        memory = model.encode(SOURCE)
+        steps, state, before = Engine(decoder).begin(memory), decoder.start(memory), 1
+        for _ in range(FEW):
+            rows = torch.arange(3)[:, None] * before
+            parents = (rows + torch.randint(0, before, (3, width), generator=generator)).flatten()
+            tokens = torch.randint(4, 13, (3 * width,), generator=generator)
+            expected = decoder.step(tokens, memory, select(state, parents))
+            found, state, before = steps.step(tokens, parents), expected.state, width
+    torch.testing.assert_close(found, expected.output, atol=1e-5, rtol=1e-5)
+
+
+def test_int8_is_near():
+    model = built(size=64)
+    with torch.no_grad():
+        memory, tokens = model.encode(SOURCE), torch.tensor([1, 1, 1])
+        exact, rounded = (Engine(model.decoder, each).begin(memory).step(tokens, None) for each in ("float32", "int8"))
+    assert 0 < (exact - rounded).abs().max() < 0.05 * exact.abs().max()
+
+
+@pytest.mark.parametrize(
+    ("attention", "options", "reason"),
+    [
+        ("bilinear", {"decoder": "recurrent"}, "needs the Transformer decoder, got Recurrent"),
+        ("none", {}, "needs as many heads of keys as of queries, joined by concat, and an attention to the source"),
+        ("transformer", {"self_attention": "rotary"}, "needs self-attention by scaled_dot and softmax, got "),
+        ("additive+sparsemax", {}, "needs Softmax and Everywhere, got Sparsemax"),
+        ("transformer", {"gated": True}, "needs an output of its self-attention, and feed-forward networks without gates"),
+        ("pointer", {}, "needs an output that is nothing but a projection"),
+    ],
+)
+def test_what_it_does_not_cover_it_says(attention, options, reason):
+    assert covers(built(attention, **options).decoder).startswith(reason)
