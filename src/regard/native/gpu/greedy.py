@@ -1,0 +1,45 @@
+"""Greedy search where the logits are: y_t = argmax_y P(y | X, y_1 ... y_t-1)."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.data.vocabulary import BOS, EOS
+from regard.decoding.likelihood import IMPOSSIBLE
+from regard.native.gpu.likeliest import likeliest
+from regard.native.gpu.types import Counter, Project
+
+
+class Greedy:
+    """The token that each sentence goes on with, and what the last turns found."""
+
+    width = 1
+
+    def __init__(self, sentences: int, turns: int, device: torch.device):
+        self.tokens: Int[Tensor, " sentences"] = torch.full((sentences,), BOS, device=device)
+        self.parents: Int[Tensor, "sentences 1"] = torch.zeros(sentences, 1, dtype=torch.long, device=device)
+        self.scores = torch.zeros(sentences, 1, dtype=torch.float64, device=device)
+        self.figures = torch.zeros(turns, 4, sentences, 1, dtype=torch.float64, device=device)
+
+    def begin(self) -> None:
+        """Before the first token."""
+        self.tokens.fill_(BOS)
+        self.scores.zero_()
+
+    def take(self, other: "Greedy", rows: Int[Tensor, " sentences"]) -> None:
+        """Go on from another, whose sentences are picked."""
+        self.tokens.copy_(other.tokens[rows])
+        self.scores.copy_(other.scores[rows])
+
+    def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
+        """The next token of each sentence."""
+        values, tokens = likeliest(found, project, 1)
+        self.scores += values
+        told = torch.stack((self.scores, values, tokens, self.parents))  # of any kind of number: they become float64
+        self.figures.index_copy_(0, turn, told[None])
+        self.tokens.copy_(tokens[:, 0])
+
+    def done(self, turns: int) -> Float[Tensor, "turns sentences"]:
+        """1 where a turn ended a sentence, or left it no way on."""
+        scores, _, tokens, _ = self.figures[:turns, ..., 0].unbind(1)
+        return ((tokens == EOS) | (scores == IMPOSSIBLE)).double()

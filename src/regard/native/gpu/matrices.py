@@ -1,0 +1,108 @@
+"""A Transformer decoder's matrices in one precision, as the steps of `cached.py` use them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.heads import MultiHead
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.models.decoders.transformer import Layer, Transformer
+
+Weights = tuple[Float[Tensor, "_ _"], Float[Tensor, " _"] | None]
+
+
+class Norm(NamedTuple):
+    """What a layer norm is called with."""
+
+    shape: tuple[int, ...]
+    weight: Float[Tensor, " size"]
+    bias: Float[Tensor, " size"]
+    eps: float
+
+
+class Matrices(NamedTuple):
+    """One layer: query, key and value of its self-attention are one matrix.
+
+    `norms` stand behind its three sums: where norms come first they are those that enter the next sublayer.
+    """
+
+    threefold: Weights
+    own_output: Weights
+    asks: Weights | None
+    cross_output: Weights | None
+    inner: Weights
+    outer: Weights
+    bend: nn.Module
+    norms: tuple[Norm, ...]
+    first: bool
+    """Whether norms come first."""
+    heads: int
+    size: int
+    scale: float
+    cross_heads: int
+    cross_scale: float
+
+
+def cast_to(dtype: torch.dtype, weight: Tensor) -> Tensor:
+    """A weight in this precision: itself where it is so already."""
+    return weight.detach().to(dtype)
+
+
+def linear(layer: nn.Module, dtype: torch.dtype) -> Weights | None:
+    """Matrix and bias of a layer; None for one that changes nothing."""
+    if not isinstance(layer, nn.Linear):
+        return None
+    return cast_to(dtype, layer.weight), None if layer.bias is None else cast_to(dtype, layer.bias)
+
+
+def norm(layer: nn.Module, dtype: torch.dtype) -> Norm | None:
+    """A layer norm; None for one that changes nothing."""
+    if not isinstance(layer, nn.LayerNorm):
+        return None
+    return Norm(tuple(layer.normalized_shape), cast_to(dtype, layer.weight), cast_to(dtype, layer.bias), layer.eps)
+
+
+def matrices(decoder: Transformer, dtype: torch.dtype) -> list[Matrices]:
+    """Those of every layer, from the lowest up."""
+    layers = decoder.layers
+    entries = [layer.around_self.norm for layer in layers[1:]] + [decoder.norm]
+    return [of_layer(layer, after, dtype) for layer, after in zip(layers, entries, strict=True)]
+
+
+def of_layer(layer: Layer, after: nn.Module, dtype: torch.dtype) -> Matrices:
+    """Those of one layer; `after` is the norm that enters what follows it."""
+    own, cross, first = layer.self, cast(MultiHead, layer.cross), layer.around_self.first
+    arounds = (layer.around_self, layer.around_cross, layer.around_feedforward)
+    norms = [each.norm for each in arounds]
+    inner, outer = (cast(Weights, linear(layer.feedforward[place], dtype)) for place in (0, 2))
+    return Matrices(
+        threefold=beside([cast(Weights, linear(each, dtype)) for each in (own.query, own.key, own.value)]),
+        own_output=cast(Weights, linear(own.output, dtype)),
+        asks=linear(cross.query, dtype),
+        cross_output=linear(cross.output, dtype),
+        inner=inner,
+        outer=outer,
+        bend=layer.feedforward[1],
+        norms=tuple(cast(Norm, norm(each, dtype)) for each in ([*norms[1:], after] if first else norms)),
+        first=first,
+        heads=own.heads,
+        size=own.heads * own.head,
+        scale=factor(own),
+        cross_heads=cross.heads,
+        cross_scale=factor(cross),
+    )
+
+
+def beside(several: Sequence[Weights]) -> Weights:
+    """Layers that read the same input as one."""
+    biases = [torch.zeros_like(matrix[:, 0]) if bias is None else bias for matrix, bias in several]
+    return torch.cat([matrix for matrix, _ in several]), torch.cat(biases)
+
+
+def factor(attention: MultiHead) -> float:
+    """What its scores are multiplied by."""
+    score: Any = attention.score
+    return cast(ScaledDot, score).factor(torch.empty(0, 0, 0, attention.head))

@@ -1,0 +1,100 @@
+import gc
+
+import pytest
+import torch
+
+from regard.config import AttentionPart, Dropout, Model
+from regard.data.batch import pad
+from regard.decoding.leaves import leaves
+from regard.models.seq2seq import build
+from regard.native.gpu import encoded as file
+from regard.native.gpu.encoded import Encoding, encode, encoding, repeated
+
+from .small import PRE, SOURCE, model
+
+KINDS = (PRE, "recurrent, recurrent, lstm, luong", "convolution, convolution")
+
+
+def kept(memory):
+    """Keys, values and whether they may be seen, of the places that may."""
+    for each in memory.memories.values():
+        yield from (part.transpose(1, 2)[each.keep] for part in each[:2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_wider_sources_are_remembered_as_they_are(kind):
+    built = model(kind, "transformer")
+    run = Encoding(built.encode)
+    for source in (SOURCE, pad([[4, 2], [5, 6, 7, 8, 2], [9, 2]])):
+        for mine, right in zip(kept(run(source)), kept(built.encode(source)), strict=True):
+            torch.testing.assert_close(mine, right)
+    assert list(run.graphs) == [(4, 16), (3, 16)]
+
+
+@pytest.mark.parametrize(("attention", "positions"), [("transformer", "learned"), ("location", "sinusoidal")])
+@torch.no_grad()
+def test_no_source_is_made_wider_than_the_model_has_places(attention, positions):
+    config = Model("transformer", "transformer", size=8, heads=2, attention=AttentionPart(attention), positions=positions)
+    built = build(config, Dropout(), 11, 13, False, longest=(30, 12)).eval()
+    run = encoding(built, "float32")
+    for length, wide in ((3, 16), (17, 30), (30, 30)):
+        run(pad([[4] * (length - 1) + [2]]))
+        assert list(run.graphs)[-1] == (1, wide)
+
+
+def test_only_so_many_shapes_are_kept(monkeypatch):
+    monkeypatch.setattr(file, "KEPT", 1)
+    run = Encoding(model().encode)
+    for count in (1, 2):
+        run(pad([[4, 2]] * count))
+    assert list(run.graphs) == [(2, 16)]
+
+
+def test_no_source_is_encoded_as_it_is():
+    run = Encoding(lambda source: source)
+    assert run(pad([])).data.shape[0] == 0
+    assert not run.graphs
+
+
+def test_on_a_cpu_it_is_the_model_that_encodes():
+    built = model()
+    with torch.no_grad():
+        memory, right = encode(built, SOURCE), built.encode(SOURCE)
+    assert all(
+        torch.equal(one, other) for one, other in zip(leaves(memory, torch.Tensor), leaves(right, torch.Tensor), strict=True)
+    )
+
+
+def test_half_precision_is_that_of_a_copy():
+    built = model()
+    found = encoding(built, "bf16")(SOURCE)
+    assert next(leaves(found, torch.Tensor)).dtype == torch.bfloat16
+    assert next(built.parameters()).dtype == torch.float32
+
+
+def test_it_is_kept_until_a_weight_changes_and_goes_with_its_model():
+    built = model()
+    first = encoding(built, "float32")
+    assert encoding(built, "float32") is first
+    assert encoding(built, "bf16") is not first
+    with torch.no_grad():
+        built.encoder.embedding.table.weight += 1.0
+    second = encoding(built, "bf16")
+    assert second is not first
+    before = len(file.MADE)
+    del built, first, second
+    gc.collect()
+    assert len(file.MADE) == before - 1
+
+
+def test_who_trains_or_is_listened_to_encodes_itself():
+    built = model()
+    hook = built.encoder.norm.register_forward_hook(lambda *_: None)
+    assert encoding(built, "float32") is None
+    hook.remove()
+    assert encoding(built.train(), "float32") is None
+
+
+def test_rows_that_are_left_over_repeat_the_first():
+    assert repeated(torch.tensor([[1, 2], [3, 4]]), 4).tolist() == [[1, 2], [3, 4], [1, 2], [1, 2]]

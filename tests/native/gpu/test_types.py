@@ -1,0 +1,18 @@
+import torch
+
+from regard.native.gpu.types import Engine, Steps
+
+from .small import PRE, SOURCE, model
+
+
+def test_both_kinds_of_decoders_keep_the_promises():
+    from regard.native.gpu import cached, carried
+
+    for kind, file in ((PRE, cached), ("recurrent, recurrent, lstm, luong", carried)):
+        built = model(kind)
+        with torch.no_grad():
+            memory = built.encode(SOURCE)
+            engine = file.Engine(built.decoder, torch.float32)
+            assert isinstance(engine, Engine)
+            assert engine.vocabulary == 60
+            assert isinstance(engine.steps(memory, 4, 1, 16), Steps)
