@@ -1,0 +1,126 @@
+"""Answers that are written as they are decided: regard predict --stream and --listen."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from regard.cli.answering import Strange
+from regard.config import ConfigError
+from regard.data.lines import DataError, unreadable
+
+if TYPE_CHECKING:
+    from regard.data.spoken import Stream
+    from regard.decoding.wishes import Wish
+    from regard.trained import Trained
+
+STREAM, LISTEN = "--stream", "--listen"
+WHOLE: dict[str, tuple[Any, ...]] = {
+    "--nbest": ("nbest", 1),
+    "--align": ("align", False),
+    "--unknown": ("unknown", None, "keep"),
+    "--json": ("as_json", False),
+    "--out": ("out", None),
+    "--trace": ("trace", None),
+}
+"""Options that are about whole answers: the name of each parameter, and the values of it that ask for nothing."""
+INPUTS: dict[str, tuple[Any, ...]] = {
+    "--file": ("file", None, "-"),
+    "--prefix": ("prefix", None),
+    "--include": ("include", None, [], ()),
+    "--exclude": ("exclude", None, [], ()),
+    "--constraints": ("constraints", None),
+}
+"""Likewise what is not for a source that still arrives."""
+
+
+def way(stream: bool, listen: bool, given: Mapping[str, Any], text: str | None) -> str | None:
+    """How answers are written piece by piece; None: whole. Raises for an option that does not go with it.
+
+    `given` are the parameters of the command, and `text` is its INPUT.
+    """
+    if stream and listen:
+        raise ConfigError("--listen writes as it goes, as --stream does; give one of the two")
+    chosen = STREAM if stream else LISTEN if listen else None
+    if chosen is not None and (whole := _asked(WHOLE, given)):
+        raise ConfigError(
+            f"{chosen} writes an answer before it is whole, and {whole[0]} is about whole answers; leave one of the two out"
+        )
+    if listen and (others := [*(["INPUT"] * (text is not None)), *_asked(INPUTS, given)]):
+        raise ConfigError(
+            f"--listen answers standard input while it still arrives, and does not take {others[0]}; leave one of the two "
+            "out, or take --stream"
+        )
+    return chosen
+
+
+def _asked(options: Mapping[str, tuple[Any, ...]], given: Mapping[str, Any]) -> list[str]:
+    """The options that ask for something."""
+    return [option for option, (name, *nothing) in options.items() if given[name] not in nothing]
+
+
+def streamed(model: "Trained", asked: "Iterable[tuple[str, Wish]]", stream: Any) -> Strange:
+    """Write the answers, one after the other, each as it is decided."""
+    model.stream("")  # refused, if so, before anything is read
+    strange = list[int]()
+    for number, (text, wish) in enumerate(asked, 1):
+        if text.strip() and model.reads(text):
+            _write(stream, _wished(model, text, wish))
+        elif text.strip():
+            strange.append(number)
+        _write(stream, ["\n"])
+    return Strange(len(strange), strange[0] if strange else 0)
+
+
+def listened(model: "Trained", stream: Any) -> Strange:
+    """Answer standard input, each line while it still arrives."""
+    from regard.data.spoken import spoken
+
+    model.listen(())  # refused, if so, before anything is read
+    strange = list[int]()
+    for number, line in enumerate(spoken(_standard()), 1):
+        text, known = _recognised(model, line)
+        if known:
+            _write(stream, model.listen(chain([text], line)))
+        elif text.strip():
+            strange.append(number)
+        _write(stream, ["\n"])
+    return Strange(len(strange), strange[0] if strange else 0)
+
+
+def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
+    """What has come of a line when the model knows some of it for certain; or all of it, and whether it knows any."""
+    from regard.data.vocabulary import UNK
+    from regard.streaming.arrived import settled
+
+    text, room = "", model.codec.longest_source - 1
+    for piece in line:
+        text += piece
+        if text.strip() and any(number != UNK for number in settled(model.codec, text)[:room]):
+            return text, True
+    return text, bool(text.strip()) and model.knows(text)
+
+
+def _wished(model: "Trained", text: str, wish: "Wish") -> Iterator[str]:
+    """The pieces of an answer; one that cannot be had as it is wished is the user's to mend."""
+    try:
+        yield from model.stream(text, prefix=wish.prefix, include=wish.include, exclude=wish.exclude)
+    except ValueError as error:
+        if not any(wish):
+            raise
+        raise DataError(str(error)) from error
+
+
+def _write(stream: Any, pieces: Iterable[str]) -> None:
+    for piece in pieces:
+        stream.write(piece)
+        stream.flush()
+
+
+def _standard() -> "Stream":
+    """Standard input, which may be closed, or none."""
+    try:
+        sys.stdin.buffer.readable()
+    except (ValueError, AttributeError) as error:
+        raise DataError(unreadable("-", error)) from error
+    return sys.stdin.buffer  # type: ignore[return-value]

@@ -1,0 +1,62 @@
+"""Small models with wild weights, so that answers differ, and texts to ask them."""
+
+from dataclasses import replace
+from functools import cache
+
+import torch
+
+from regard import tasks
+from regard.config import AttentionPart, Data, Model, Search
+from regard.data.text import TextCodec
+from regard.tasks.translate import Config
+from regard.trained import Trained
+
+RECORDS, _ = tasks.find("translate").draw(60, 0)
+TEXTS = [record.source for record in RECORDS]
+DECODERS = ("recurrent", "convolution", "transformer")
+ONE_WAY = {
+    "luong": {"bidirectional": False, "initial": "zeros"},
+    "bahdanau, two layers": {"bidirectional": False, "initial": "zeros", "cell": "gru", "layers": 2, "order": "bahdanau"},
+    "transformer over cells": {"bidirectional": False, "decoder": "transformer"},
+    "transformer": {"encoder": "transformer", "decoder": "transformer", "self_attention": "causal", "layers": 2},
+    "cells over rotary": {
+        "encoder": "transformer",
+        "self_attention": "rotary+causal",
+        "positions": "none",
+        "initial": "zeros",
+    },
+}
+"""Models that may write before they have read everything, if their attention lets them."""
+
+
+@cache
+def fitted(tokens: str) -> TextCodec:
+    return TextCodec.fit(RECORDS, Data(tokens=tokens, vocabulary=300))
+
+
+def codec(tokens: str, **settings) -> TextCodec:
+    """The tokens of a kind, learnt once for all tests."""
+    return replace(fitted(tokens), **settings)
+
+
+def trained(attention="additive", tokens="words", seed=0, search=None, **model) -> Trained:
+    """A model of translate whose weights are drawn far from zero."""
+    torch.manual_seed(seed)
+    made = Model(size=8, attention=AttentionPart(attention), **model)
+    config = Config(data=Data(tokens=tokens), model=made, search=search or Search(length=12))
+    network = tasks.build(config, codec(tokens))
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return Trained("translate", config, codec(tokens), network)
+
+
+def stopping(**model) -> Trained:
+    """One whose attention always stops at once: it never needs more than the first token."""
+    found = trained("monotonic", bidirectional=False, initial="zeros", **model)
+    torch.nn.init.constant_(found.model.decoder.cross.score.r, 100.0)
+    return found
+
+
+def answer(model: Trained, text: str, **options) -> str:
+    """What `predict` says."""
+    return model.predict([text], **options)[0][0].text
