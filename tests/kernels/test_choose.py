@@ -39,7 +39,12 @@ def test_the_reference_is_taken_where_it_is_asked_for_and_where_nothing_else_fit
 def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason():
     text = (
         "no kernel covers this request: additive needs Additive or Concat, got Distance; "
+        "additive_gpu needs Additive or Concat, got Distance; "
+        "brief needs one of Dot, ScaledDot, Bilinear, got Distance; "
+        "flash needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, T5, Alibi, got Distance; "
         "linear needs FeatureMap, got Distance; "
+        "local needs the windows of local_m or local_p, which no other scope has; "
+        "rows gives weights, and none are asked for; "
         "sdpa needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance. "
         "impl='auto' takes the reference instead"
     )
@@ -62,6 +67,14 @@ def test_a_kernel_that_does_not_pay_is_left_unless_it_is_asked_for():
     with torch.no_grad():
         assert kernels.choose(made, "auto") is sdpa
     assert kernels.choose(made._replace(keys=memory.clone().requires_grad_()), "auto") is sdpa
+
+
+def test_a_kernel_that_does_not_pay_leaves_the_request_to_the_next(monkeypatch):
+    monkeypatch.setattr(kernels.LOADED["flash"], "DEVICES", ("cpu",))
+    monkeypatch.setattr(kernels.LOADED["flash"], "INSTALLED", True)
+    assert kernels.LOADED["flash"].covers(request()) is None
+    assert kernels.choose(request(), "auto") is sdpa
+    assert kernels.choose(request(), "fused") is sdpa
 
 
 def test_a_kernel_that_is_given_takes_every_request():

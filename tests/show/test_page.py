@@ -34,15 +34,28 @@ def test_every_kernel_has_its_say_about_every_stage(kind, name):
 
 
 def test_kernels_say_what_they_cover_and_why_not():
+    products = "Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl"
+    windows = {"local": "needs the windows of local_m or local_p, which no other scope has"}
+    weights = {"rows": "gives weights, and none are asked for"}
     assert covered("additive", "score") == {
         "additive": "covers it",
+        "additive_gpu": "needs a GPU, got cpu",
+        "brief": "needs one of Dot, ScaledDot, Bilinear, got Additive",
+        "flash": f"needs one of {products}, T5, Alibi, got Additive",
         "linear": "needs FeatureMap, got Additive",
-        "sdpa": "needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Additive",
+        "sdpa": f"needs one of {products}, got Additive",
+        **windows,
+        **weights,
     }
     assert covered("sparsemax", "normalise") == {
         "additive": "covers it with additive, concat",
+        "additive_gpu": "needs a GPU, got cpu",
+        "brief": "needs Softmax, got Sparsemax",
+        "flash": "needs Softmax, got Sparsemax",
         "linear": "needs SumToOne, got Sparsemax",
         "sdpa": "needs Softmax, got Sparsemax",
+        **windows,
+        **weights,
     }
 
 

@@ -1,7 +1,5 @@
 """A window written as a scope and a normaliser is the window of the mechanism."""
 
-import math
-
 import pytest
 import torch
 from torch.testing import assert_close
@@ -12,20 +10,7 @@ from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.mechanisms.luong import Luong
 from regard.show.page import covered
-from regard.show.window import Dimmed, Within, apart
-
-
-def test_a_scope_hides_what_is_further_from_the_centre_than_its_width():
-    scope = Within(torch.tensor([[0.0, 1.6], [2.0, 2.0]]), width=1)
-    allowed = scope.allowed(2, 1, 2, 4, 0, torch.device("cpu"))
-    assert allowed[:, 0].int().tolist() == [[[1, 1, 0, 0], [0, 1, 1, 0]], [[0, 1, 1, 1], [0, 1, 1, 1]]]
-
-
-def test_shares_fall_off_as_a_gaussian():
-    dimmed = Dimmed(Softmax(), torch.tensor([[1.0]]), width=2)
-    weights = dimmed(torch.zeros(1, 1, 1, 4), None)
-    assert_close(weights[0, 0, 0], torch.tensor([math.exp(-0.5), 1.0, math.exp(-0.5), math.exp(-2)]) / 4)
-    assert not dimmed.sums_to_one
+from regard.show.window import apart
 
 
 @pytest.mark.parametrize("kind", [LocalM, LocalP])
@@ -50,7 +35,8 @@ def test_the_page_says_what_is_hidden_and_how_a_share_falls_off():
     assert " · exp(-(2 - 1.553)² / (2 · 0.5²)) = 0.411" in show.steps("local_p")
 
 
-def test_no_kernel_gathers():
+def test_one_kernel_reads_through_windows():
     answers = covered("local_p", "mechanisms")
+    assert answers.pop("local") == "needs a GPU, got cpu"
     assert set(answers.values()) == {"reads all keys, and local_p gathers those of its windows"}
     assert "covers it" in covered("luong", "mechanisms").values()

@@ -76,8 +76,8 @@ def read(
     if offset is None:
         offset = last(query.shape[2], memory.keys.shape[2])
     request = Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
-    kernel = kernels.choose(request, impl)
-    return compose(request) if kernel is None else kernel.run(request)
+    found = kernels.answer(request, impl)
+    return compose(request) if found is None else found
 
 
 def last(queries: int, keys: int) -> int:

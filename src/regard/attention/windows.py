@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard import kernels
 from regard.attention.attend import last
 from regard.attention.check import aligned
 from regard.attention.module import Attention
@@ -16,7 +17,9 @@ from regard.attention.score import positional
 from regard.attention.score.dot import Dot
 from regard.attention.score.location import Location
 from regard.attention.statistics import measure
-from regard.attention.types import Attended, Encoded, Memory, Sampled, State
+from regard.attention.types import Attended, Encoded, Memory, Request, Sampled, State
+from regard.attention.within import Dimmed, Within
+from regard.kernels.gpu.refused import against, attempt
 
 
 @runtime_checkable
@@ -54,7 +57,8 @@ class Windows(Attention):
     Gaussian weights need not add up to one, unless `renormalise` divides them by their sum. Without a centre this is
     attention to everything. The queries are folded into the batch, so that any score, normaliser and scope sees one query
     and the keys of its window; `Location`, which has a row of W for each key, has its rows gathered like keys. Nothing of
-    size T x S exists unless weights or statistics are asked for.
+    size T x S exists unless weights or statistics are asked for. On a GPU the context comes from the kernel `local` where
+    that covers the stages; weights and statistics are those of the gathered windows all the same.
     """
 
     def __init__(
@@ -85,8 +89,6 @@ class Windows(Attention):
                 f"{type(self.score).__name__} needs these; use a score that compares what is there, such as Bilinear, or "
                 f"Attention(scope=Local({width})), whose window stands at the query's own place"
             )
-        if centre is not None and impl == "fused":
-            raise ValueError(f"{type(self).__name__} gathers its windows, and no kernel does; impl='auto' is what it can do")
         self.centre, self.width, self.renormalise = centre, width, renormalise
 
     def remember(
@@ -102,7 +104,8 @@ class Windows(Attention):
     @property
     def positional(self) -> bool:
         """Whether it matters at which position a query stands."""
-        return super().positional or (self.centre is not None and self.centre.positional)
+        alone = torch.compiler.is_exporting()  # a graph with its number of beams open has each in a row of its own
+        return super().positional or (self.centre is not None and (self.centre.positional or alone))
 
     def forward(
         self,
@@ -122,15 +125,53 @@ class Windows(Attention):
         aligned(asked, memory, offset)
         keys = memory.keys.shape[2]
         offset = last(query.shape[1], keys) if offset is None else offset
-        window = around(self.centre(query, lengths(memory), offset), self.width, keys)
+        centre = self.centre(query, lengths(memory), offset)
+        fused = self.fused(asked, memory, centre, offset)
+        if fused is not None and not weights and not statistics:
+            return Attended(self.output(self.merge(fused)), state=state)
+        window = around(centre, self.width, keys)
         allowed = self.allowed(window, memory, offset)
         shares, sampled = self.share(fold(asked), gather(memory.keys, window.keys), allowed, window)
         kept = F.dropout(shares, self.dropout) if self.training and self.dropout else shares
-        context = self.output(self.merge(unfold(kept @ gather(memory.values, window.keys), window)))
+        read = unfold(kept @ gather(memory.values, window.keys), window) if fused is None else fused
+        context = self.output(self.merge(read))
         if not weights and not statistics:
             return Attended(context, state=state, sampled=sampled)
         whole, seen = (spread_out(unfold(each, window), window.keys, keys) for each in (shares, allowed.to(shares.dtype)))
         return Attended(context, whole if weights else None, measure(whole, seen > 0, statistics), state, sampled)
+
+    def fused(
+        self,
+        query: Float[Tensor, "batch 1 queries query"],
+        memory: Memory,
+        centre: Float[Tensor, "batch queries"],
+        offset: Offset,
+    ) -> Float[Tensor, "batch 1 queries value"] | None:
+        """What the kernel reads through the windows, or None where they are gathered; "fused" insists on it."""
+        if self.impl == "reference" or self.centre is None:
+            return None
+        scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
+        normalise: Any = self.normalise
+        if self.centre.gaussian:
+            normalise = Dimmed(self.normalise, centre, self.width, self.renormalise)
+        request = Request(
+            query,
+            memory.keys,
+            memory.values,
+            Dot() if isinstance(self.score, Location) else self.score,
+            normalise,
+            Within(centre, self.width, offset) & scope,
+            self.dropout if self.training else 0.0,
+            offset,
+            False,
+            (),
+        )
+        kernel = kernels.LOADED["local"]
+        found = attempt(kernel, request) if against(kernel, request) is None else None
+        if found is None and self.impl == "fused":
+            reason = against(kernel, request)
+            raise ValueError(f"no kernel covers this request: local {reason}. impl='auto' gathers the windows instead")
+        return None if found is None else found.context
 
     def allowed(self, window: Window, memory: Memory, offset: Offset) -> Bool[Tensor, "rows 1 1 width"]:
         """What window, scope and padding leave, by the scope's own rule at the positions that were gathered."""

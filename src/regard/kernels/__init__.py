@@ -7,6 +7,7 @@ otherwise the reason why not, and `run(request) -> Attended`.
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from regard import lookup
+from regard.kernels.gpu.refused import against, attempt
 
 if TYPE_CHECKING:
     from regard.attention.types import Attended, Request
@@ -36,17 +37,31 @@ def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
         return None
     if impl not in ("auto", "fused"):
         raise ValueError(f"impl needs to be 'auto', 'reference' or 'fused', got {impl!r}")
-    reasons = []
+    reasons, able = [], []
     for name, kernel in LOADED.items():
-        reason = kernel.covers(request)
-        if reason is None:
-            if impl == "auto" and not worthwhile(kernel, request):
-                return None
+        reason = against(kernel, request)
+        if reason is not None:
+            reasons.append(f"{name} {reason}")
+        elif worthwhile(kernel, request):
             return kernel
-        reasons.append(f"{name} {reason}")
+        else:  # perhaps another one pays
+            able.append(kernel)
+    if impl == "fused" and able:
+        return able[0]
     if impl == "fused":
         raise ValueError(f"no kernel covers this request: {'; '.join(reasons)}. impl='auto' takes the reference instead")
     return None
+
+
+def answer(request: "Request", impl: str | Kernel) -> "Attended | None":
+    """What the chosen kernel says, None where the reference is to; one that a GPU has no room for leaves it to the next."""
+    kernel = choose(request, impl)
+    if kernel is None:
+        return None
+    if not isinstance(impl, str):
+        return kernel.run(request)
+    found = attempt(kernel, request)
+    return answer(request, impl) if found is None else found
 
 
 def worthwhile(kernel: Kernel, request: "Request") -> bool:

@@ -9,7 +9,6 @@ beginning of each chunk of positions, and inside its own chunk a query meets its
 precision at least, since sums over all keys lose their small terms in half.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ from torch.nn import functional as F
 from regard.attention.normalise import widen
 from regard.attention.normalise.sum_to_one import SumToOne
 from regard.attention.per_head import spread
-from regard.attention.scope import And, Scope
+from regard.attention.scope import parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.padding import Padding
@@ -52,7 +51,7 @@ def covers(request: Request) -> str | None:
 
 
 def _covers_scope(request: Request) -> str | None:
-    for part in _parts(request.scope):
+    for part in parts(request.scope):
         if type(part) not in (Everywhere, Padding, Causal):
             return f"needs Everywhere, Padding, Causal or several of them joined by &, got {type(part).__name__}"
     if not _is_causal(request) or request.query.shape[2] == 1:
@@ -144,7 +143,7 @@ def _keep(request: Request) -> Bool[Tensor, "batch keys"] | None:
     """The keys that may be seen whatever the query: all padding at once, and what one causal query sees."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, count := request.keys.shape[2])
-    kept = [part.keep for part in _parts(request.scope) if isinstance(part, Padding)]
+    kept = [part.keep for part in parts(request.scope) if isinstance(part, Padding)]
     if _is_causal(request) and queries == 1:
         device = request.keys.device
         kept.append((places(count, 0, device) <= places(1, request.offset, device)).expand(batch, -1))
@@ -152,13 +151,4 @@ def _keep(request: Request) -> Bool[Tensor, "batch keys"] | None:
 
 
 def _is_causal(request: Request) -> bool:
-    return any(isinstance(part, Causal) for part in _parts(request.scope))
-
-
-def _parts(scope: Scope) -> Iterator[Scope]:
-    """The scopes that are joined by &."""
-    if type(scope) is And:
-        yield from _parts(scope.left)
-        yield from _parts(scope.right)
-    else:
-        yield scope
+    return any(isinstance(part, Causal) for part in parts(request.scope))

@@ -49,7 +49,7 @@ def worthwhile(request: Request) -> bool:
 def run(request: Request) -> Attended:
     """Context by scaled_dot_product_attention; statistics by a sweep that holds the weights of a few queries at a time."""
     heads = request.query.shape[1]
-    query, scale = _query(request)
+    query, scale = project(request)
     keys, values = spread(request.keys, heads), spread(request.values, heads)
     if _is_plainly_causal(request):
         context = F.scaled_dot_product_attention(query, keys, values, dropout_p=request.dropout, is_causal=True, scale=scale)
@@ -68,7 +68,7 @@ def run(request: Request) -> Attended:
     return Attended(context, statistics=sweep(request))
 
 
-def _query(request: Request) -> tuple[Tensor, float | None]:
+def project(request: Request) -> tuple[Tensor, float | None]:
     """The query's side of the product and the factor left to the kernel, which scales for nothing."""
     score = request.score
     if isinstance(score, ScaledDot):

@@ -81,7 +81,8 @@ def covered(name: str, kind: str) -> dict[str, str]:
     """What each kernel says about one thing. A normaliser or a scope is tried with every score."""
     example = work(name, kind)
     if isinstance(example.module, Windows) and example.module.centre is not None:
-        return dict.fromkeys(kernels.LOADED, f"reads all keys, and {name} gathers those of its windows")
+        reads = dict.fromkeys(kernels.LOADED, f"reads all keys, and {name} gathers those of its windows")
+        return {**reads, "local": kernels.LOADED["local"].covers(example.request) or "covers it"}
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
         scores = {each: build(each, "score") for each in lookup.names("score")}

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention import attend
-from regard.attention.scope import And, Not, Or, Scope
+from regard.attention.scope import And, Not, Or, Scope, parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.dilated import Dilated
 from regard.attention.scope.everywhere import Everywhere
@@ -37,6 +37,12 @@ def test_a_scope_with_everywhere_is_itself_or_everything(draw):
     assert draw(Causal() & Everywhere()) == draw(Causal())
     assert draw(Causal() | Everywhere()) == ["1111"] * 4
     assert draw(~Everywhere()) == ["0000"] * 4
+
+
+def test_parts_are_what_and_joins_and_nothing_deeper():
+    assert list(parts(Causal())) == [Causal()]
+    assert list(parts(Causal() & Local(1) & Dilated(2))) == [Causal(), Local(1), Dilated(2)]
+    assert list(parts(Causal() & (Local(1) | Dilated(2)))) == [Causal(), Local(1) | Dilated(2)]
 
 
 def test_a_composition_is_checked_on_both_sides():

@@ -5,6 +5,7 @@ reference, the fused kernels and `torch.nn.attention.flex_attention`. Scopes com
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,15 @@ class Not(Scope):
 
     def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
         self.inner.check(batch, heads, queries, keys)
+
+
+def parts(scope: Scope) -> Iterator[Scope]:
+    """The scopes that are joined by &, all of which have to allow: kernels know some of them."""
+    if type(scope) is And:
+        yield from parts(scope.left)
+        yield from parts(scope.right)
+    else:
+        yield scope
 
 
 def _scope(other: Any) -> Scope:

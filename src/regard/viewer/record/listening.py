@@ -21,6 +21,7 @@ from regard.attention.per_head import spread
 from regard.attention.statistics import BLOCK, BY_KEY, measure
 from regard.attention.stepping import Stepping
 from regard.attention.types import Attended, Request
+from regard.kernels import rows as fused_rows
 from regard.viewer.source import FUSED, INSTEAD, ITSELF, MEASURED, REFERENCE, ROWS, code, joined
 
 STATISTICS = ("entropy", "max", "mean_position", "spread", "received", "uniform")
@@ -103,11 +104,15 @@ class Listening:
             return attended._replace(weights=kept, statistics={**attended.statistics, **received})
 
     def recompute(self, request: Request) -> None:
-        """The weights of the chosen rows that are among these queries, one query at a time."""
+        """The weights of the chosen rows that are among these queries, by a kernel or one query at a time."""
         if self.wanted.rows is None or not self.picks:
             return
         queries = request.query.shape[2]
         local = [row - self.first for row in self.wanted.rows if 0 <= row - self.first < queries]
+        if fused_rows.covers_chosen(request) is None:
+            self.sources.append(code(ROWS, "float32"))
+            self.rows += [fused_rows.chosen(request, local)] if local else []
+            return
         self.sources.append(code(ROWS, precision(request)))
         parts = [request._replace(query=request.query[:, :, row, None], offset=request.offset + row) for row in local]
         self.rows += [torch.cat([formed(part) for part in parts], dim=2)] if parts else []

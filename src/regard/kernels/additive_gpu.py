@@ -1,0 +1,154 @@
+"""Additive attention in Triton: attend(score=Additive or Concat, normalise=any, scope=any) on a GPU.
+
+With Softmax, scores, shares and the sum of values are one pass that never holds queries x keys x hidden units, and queries
+x keys only where the weights are asked for; the way back recomputes them from one number for each query. Padding, causal
+and local scopes are worked out in the kernel; any other is a boolean mask, read by tiles, and tiles where nothing may be
+seen are passed over. One query, as in a decoder step, has its keys split among the processors. With other normalisers the
+scores alone come from the kernel. Location-sensitive attention is covered too: what it tells the keys is part of them.
+"""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.attend import compose
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.scope import parts
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.local import Local
+from regard.attention.scope.padding import Padding
+from regard.attention.score.additive import Additive
+from regard.attention.score.concat import Concat
+from regard.attention.statistics import sweep
+from regard.attention.types import Attended, Request
+from regard.kernels.gpu import chip
+
+if TYPE_CHECKING:
+    from regard.kernels.additive_triton.arguments import Dropped, Scoped
+
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+
+INSTALLED = find_spec("triton") is not None
+"""Whether Triton is there, which is imported when the kernel first runs."""
+
+PRECISIONS = (torch.float16, torch.bfloat16, torch.float32)
+
+MANY = 2**30
+"""Numbers that plain PyTorch would hold at once from which on, with a gradient, this is taken: gibibytes are saved then."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    score = request.score
+    if type(score) is not Additive and type(score) is not Concat:
+        return f"needs Additive or Concat, got {type(score).__name__}"
+    if isinstance(score, Concat) and not score.tanh:
+        return "needs Concat with its tanh, got it without"
+    if request.device not in DEVICES:
+        return f"needs a GPU, got {request.device}"
+    if not INSTALLED:
+        return "needs triton, which is not installed; pip install triton"
+    for data in (request.query, request.keys, request.values):
+        if data.dtype not in PRECISIONS:
+            return f"needs half or single precision, got {str(data.dtype).removeprefix('torch.')}"
+    if torch.compiler.is_exporting():
+        return "cannot be exported"
+    if request.statistics and torch.compiler.is_compiling():
+        return "takes statistics a block of queries at a time, which cannot be traced"
+    kinds = *(data.dtype for data in request[:3]), precisions(request, request.query)[0]
+    return chip.lacking(request.query.device, torch.bfloat16 if torch.bfloat16 in kinds else torch.float32)
+
+
+def worthwhile(request: Request) -> bool:
+    """For one query, and where queries x keys x hidden units would be large; where they are few, PyTorch is faster."""
+    batch, heads, queries, _ = request.query.shape
+    _, _, keys, hidden = request.keys.shape
+    learns = torch.is_grad_enabled() and any(each.requires_grad for each in request[:3])
+    return queries == 1 or batch * heads * queries * keys * hidden >= (MANY if learns else MANY // 4)
+
+
+def run(request: Request) -> Attended:
+    """One fused pass for Softmax; the three stages with tiled scores for any other normaliser."""
+    from regard.kernels.additive_triton.operator import attention
+
+    assert isinstance(request.score, Additive | Concat)
+    tiled = request._replace(score=Tiled(request.score))
+    normalise: object = request.normalise
+    if type(normalise) is not Softmax:
+        return compose(tiled)
+    query = request.score.project(request.query)
+    context, shares = precisions(request, query)
+    found, weights = attention(
+        query,
+        request.keys,
+        request.values,
+        request.score.v.weight[:, 0],
+        scoped(request),
+        dropped(request),
+        context,
+        shares if request.weights else None,
+    )
+    return Attended(found, weights, statistics=sweep(tiled))
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """Additive or Concat, whose scores are computed in tiles."""
+
+    inner: Additive | Concat
+
+    def prepare(self, key: Tensor) -> Tensor:
+        """The key's side, as ever."""
+        return self.inner.prepare(key)
+
+    def __call__(
+        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]
+    ) -> Float[Tensor, "batch heads queries keys"]:
+        from regard.kernels.additive_triton.operator import scores
+
+        return scores(self.inner.project(query), prepared, self.inner.v.weight[:, 0])
+
+
+def precisions(request: Request, query: Tensor) -> tuple[torch.dtype, torch.dtype]:
+    """Those of context and weights: autocast takes products to half precision and a softmax to single."""
+    if torch.is_autocast_enabled(request.device):
+        return torch.get_autocast_dtype(request.device), torch.float32
+    return request.values.dtype, query.dtype
+
+
+def scoped(request: Request) -> "Scoped":
+    """The scope as the kernel takes it: what is kept, how far a query sees either way, and a mask of all the rest."""
+    from regard.kernels.additive_triton.arguments import EVERYWHERE, Scoped
+
+    batch, heads, queries, _ = request.query.shape
+    request.scope.check(batch, heads, queries, request.keys.shape[2])
+    keep, behind, ahead, rest = None, EVERYWHERE, EVERYWHERE, None
+    for part in parts(request.scope):
+        if type(part) is Padding:
+            keep = part.keep if keep is None else keep & part.keep
+        elif type(part) is Causal:
+            ahead = 0 if ahead > 0 else ahead
+        elif type(part) is Local:
+            behind, ahead = min(behind, part.window), min(ahead, part.window)
+        elif type(part) is not Everywhere:
+            rest = part if rest is None else rest & part
+    mask = None if rest is None else request._replace(scope=rest).allowed
+    offset = request.offset
+    if isinstance(offset, Tensor):
+        return Scoped(keep, mask, offset.to(request.query.device), 0, behind, ahead)
+    return Scoped(keep, mask, None, offset, behind, ahead)
+
+
+def dropped(request: Request) -> "Dropped":
+    """Dropout with a seed that is drawn where the kernel runs, so that nobody waits for it and graphs can replay it."""
+    from regard.kernels.additive_triton.arguments import Dropped
+
+    if not request.dropout:
+        return Dropped()
+    return Dropped(request.dropout, torch.randint(2**31 - 1, (1,), device=request.query.device))

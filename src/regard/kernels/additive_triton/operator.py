@@ -1,0 +1,195 @@
+"""Additive attention, and its scores alone, as operators that torch.compile does not look into."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.additive_triton import launch, retrace
+from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles
+
+TILES = Tiles()
+"""What the kernels run with."""
+
+DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
+
+
+def attention(
+    query: Float[Tensor, "batch heads queries hidden"],
+    key: Float[Tensor, "batch key_heads keys hidden"],
+    value: Float[Tensor, "batch value_heads keys value"],
+    v: Float[Tensor, "v_heads hidden"],
+    scoped: Scoped = Scoped(),
+    dropped: Dropped = Dropped(),
+    dtype: torch.dtype | None = None,
+    weights: torch.dtype | None = None,
+) -> tuple[Float[Tensor, "batch heads queries value"], Float[Tensor, "batch heads queries keys"] | None]:
+    """softmax(vᵀ tanh(q + k)) values, and the weights where they are wanted, each in the precision asked for."""
+    context = str(dtype or value.dtype).removeprefix("torch.")
+    wanted = "" if weights is None else str(weights).removeprefix("torch.")
+    found = attended(query, key, value, v, *scoped, *dropped, context, wanted)
+    return found[0], None if weights is None else found[2].to(weights)
+
+
+def scores(
+    query: Float[Tensor, "batch heads queries hidden"],
+    key: Float[Tensor, "batch key_heads keys hidden"],
+    v: Float[Tensor, "v_heads hidden"],
+) -> Float[Tensor, "batch heads queries keys"]:
+    """vᵀ tanh(q + k) for all pairs."""
+    found: Tensor = scored(query, key, v)
+    return found
+
+
+@torch.library.custom_op("regard::additive_attention", mutates_args=())
+def attended(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    v: Tensor,
+    keep: Tensor | None,
+    mask: Tensor | None,
+    offsets: Tensor | None,
+    offset: int,
+    behind: int,
+    ahead: int,
+    rate: float,
+    seed: Tensor | None,
+    context: str,
+    weights: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Context, log Σ e^s, weights if wanted; of one query its weights in any case, and those after dropout."""
+    scoped, dropped = Scoped(keep, mask, offsets, offset, behind, ahead), Dropped(rate, seed)
+    batch, heads, queries, _ = query.shape
+    if not (query.numel() and key.numel() and value.numel()):
+        read = value.new_zeros(batch, heads, queries, value.shape[3], dtype=DTYPES[context])
+        shown = query.new_zeros(*_shown(query, key, weights)[0], dtype=_shown(query, key, weights)[1])
+        return read, query.new_zeros(0), shown, query.new_zeros(0)
+    if queries == 1:
+        found = launch.one_query(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
+        return found.context, query.new_empty(0), found.weights, found.dropped if rate else query.new_empty(0)
+    sides = Sides.of(query, key, v)
+    compared = sides.arguments(TILES)
+    read, total = launch.attend(sides, value, compared, scoped, dropped, DTYPES[context], TILES)
+    if not weights:
+        return read, total, query.new_empty(0), query.new_empty(0)
+    return read, total, launch.weigh(sides, compared, scoped, total, DTYPES[weights], TILES), query.new_empty(0)
+
+
+def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], torch.dtype]:
+    """The shape and precision of the weights that come back: those of one query always do, in single precision."""
+    whole = *query.shape[:3], key.shape[2]
+    if query.shape[2] == 1:
+        return whole, torch.float32
+    return (whole, DTYPES[weights]) if weights else ((0,), query.dtype)
+
+
+@attended.register_fake
+def _(  # type: ignore[no-untyped-def]
+    query, key, value, v, keep, mask, offsets, offset, behind, ahead, rate, seed, context, weights
+):
+    shape, dtype = _shown(query, key, weights)
+    alone = query.shape[2] == 1
+    single = torch.float32
+    return (
+        value.new_empty(*query.shape[:3], value.shape[3], dtype=DTYPES[context]),
+        query.new_empty(0) if alone else query.new_empty(query.shape[:3], dtype=single),
+        query.new_empty(shape, dtype=dtype),
+        query.new_empty(shape, dtype=single) if alone and rate else query.new_empty(0),
+    )
+
+
+@torch.library.custom_op("regard::additive_attention_backward", mutates_args=())
+def retraced(
+    d_context: Tensor,
+    d_weights: Tensor | None,
+    total: Tensor,
+    shown: Tensor,
+    after: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    v: Tensor,
+    keep: Tensor | None,
+    mask: Tensor | None,
+    offsets: Tensor | None,
+    offset: int,
+    behind: int,
+    ahead: int,
+    rate: float,
+    seed: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of query, key, value and v."""
+    if not (query.numel() and key.numel() and value.numel()):
+        return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(value), torch.zeros_like(v)
+    sides = Sides.of(query, key, v)
+    if query.shape[2] == 1:
+        found = retrace.one(sides, value, d_context, d_weights, shown, after if rate else shown, TILES)
+    else:
+        scoped, dropped = Scoped(keep, mask, offsets, offset, behind, ahead), Dropped(rate, seed)
+        flowing = retrace.Flowing(total, d_context, None if d_weights is None else d_weights.contiguous())
+        found = retrace.many(sides, value, flowing, scoped, dropped, TILES)
+    assert found.value is not None, "the values took part"
+    return found.query, found.key, found.value, found.v
+
+
+@retraced.register_fake
+def _(d_context, d_weights, total, shown, after, query, key, value, v, *rest):  # type: ignore[no-untyped-def]
+    return tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, value, v))
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    query, key, value, v, keep, mask, offsets, offset, behind, ahead, rate, seed, _, _ = inputs
+    context, total, shown, after = output
+    shown = shown if query.shape[2] == 1 else shown.new_empty(0)  # of one query the weights are kept, of many found again
+    ctx.save_for_backward(total, shown, after, query, key, value, v, keep, mask, offsets, seed)
+    ctx.numbers, ctx.context = (offset, behind, ahead, rate), (context.shape, context.dtype)
+    ctx.mark_non_differentiable(total, after)
+    ctx.set_materialize_grads(False)
+
+
+def _backward(ctx: Any, d_context: Tensor | None, d_total: None, d_shown: Tensor | None, d_after: None) -> tuple[Any, ...]:
+    *saved, keep, mask, offsets, seed = ctx.saved_tensors
+    if d_context is None:
+        d_context = saved[0].new_zeros(ctx.context[0], dtype=ctx.context[1])
+    found = retraced(d_context.contiguous(), d_shown, *saved, keep, mask, offsets, *ctx.numbers, seed)
+    return *found, *[None] * 10
+
+
+attended.register_autograd(_backward, setup_context=_save)
+
+
+@torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())
+def scored(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    """Σ v - 2 Σ v r of all pairs."""
+    if not (query.numel() and key.numel()):
+        return query.new_zeros(*query.shape[:3], key.shape[2])
+    sides = Sides.of(query, key, v)
+    less = launch.weigh(sides, sides.arguments(TILES), Scoped(), None, torch.float32, TILES)
+    return less.add_(v.float().sum(-1)[:, None, None]).to(query.dtype)
+
+
+@scored.register_fake
+def _(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    return query.new_empty(*query.shape[:3], key.shape[2])
+
+
+@torch.library.custom_op("regard::additive_scores_gpu_backward", mutates_args=())
+def descended(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of query, key and v, from what flows into the scores."""
+    if not slopes.numel():
+        return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
+    found = retrace.from_scores(Sides.of(query, key, v), slopes, TILES)
+    return found.query, found.key, found.v
+
+
+@descended.register_fake
+def _(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.empty_like(query), torch.empty_like(key), torch.empty_like(v)
+
+
+scored.register_autograd(
+    lambda ctx, slopes: descended(slopes, *ctx.saved_tensors),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)

@@ -1,0 +1,100 @@
+"""One query, as in a decoder step: the keys are split among programs, whose parts a second kernel joins.
+
+The keys are read once and as they lie. Time goes by the bytes, so that an exponential and a reciprocal for each of their
+numbers cost nothing: r is taken of q + k, and no range needs a guard. The scores stay, one number for each key, and become
+the weights; with dropout there are two sets, before and after it.
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+from regard.kernels.additive_triton.rational import plain
+from regard.kernels.additive_triton.visible import kept, seen
+
+
+@triton.jit(do_not_specialize=["first", "behind", "ahead", "S", "reach"])
+@no_type_check
+def split(
+    query, key, value, v, keep, mask, offsets, seed, scores, parts, tops, masses,
+    heads, key_heads, value_heads, v_heads, S, D, V, reach, first, behind, ahead, mask_b, mask_h, mask_s, dropout, scale,
+    COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, ASSEMBLY: tl.constexpr,
+    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """Scores of `reach` keys, their largest, Σ e^{s - largest}, and that sum with the values."""
+    head = tl.program_id(1).to(tl.int64)
+    b, h = head // heads, head % heads
+    part = head * tl.num_programs(0) + tl.program_id(0)
+    key += (b * key_heads + h * key_heads // heads) * S * D
+    value += (b * value_heads + h * value_heads // heads) * S * V
+    v += h * v_heads // heads * D
+    dims = tl.arange(0, VALUES)
+    row = tl.zeros((1,), tl.int32)
+    if OFFSETS:
+        first = tl.load(offsets + b).to(tl.int32)
+    if DROPOUT:
+        drawn = tl.load(seed)
+    top = float("-inf")
+    mass = 0.0
+    read = tl.zeros((VALUES,), tl.float32)
+    begin = tl.program_id(0) * reach
+    for start in range(begin, tl.minimum(begin + reach, S), COLUMNS):
+        columns = start + tl.arange(0, COLUMNS)
+        visible = seen(keep, mask, b, h, row, columns, 1, S, first, behind, ahead, mask_b, mask_h, 0, mask_s, KEEP, MASK)
+        found = tl.max(visible.to(tl.int32), axis=0) > 0
+        fall = tl.zeros((COLUMNS,), tl.float32)
+        for unit in range(0, D, UNITS):
+            units = unit + tl.arange(0, UNITS)
+            inside = found[:, None] & (units < D)[None, :]
+            q = tl.load(query + head * D + units, mask=units < D, other=0.0).to(tl.float32)
+            k = tl.load(key + columns.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
+            w = tl.load(v + units, mask=units < D, other=0.0).to(tl.float32)
+            fall += tl.sum(w[None, :] * plain(q[None, :] + k, ASSEMBLY), axis=1)
+        s = tl.where(found, -2.0 * fall, float("-inf"))
+        tl.store(scores + head * S + columns, s, mask=columns < S)
+        higher = tl.maximum(top, tl.max(s, axis=0))
+        steady = tl.where(higher == float("-inf"), 0.0, higher)
+        p = tl.exp(s - steady)
+        shrink = tl.exp(top - steady)
+        mass = mass * shrink + tl.sum(p, axis=0)
+        top = higher
+        if DROPOUT:
+            p = p * tl.sum(kept(drawn, head, row, columns, S, dropout, scale), axis=0)
+        inside = found[:, None] & (dims < V)[None, :]
+        values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=inside, other=0.0)
+        read = read * shrink + tl.sum(p[:, None] * values.to(tl.float32), axis=0)
+    tl.store(parts + part * V + dims, read, mask=dims < V)
+    tl.store(tops + part, top)
+    tl.store(masses + part, mass)
+
+
+@triton.jit(do_not_specialize=["S", "splits"])
+@no_type_check
+def join(
+    scores, parts, tops, masses, seed, context, weights, dropped, S, V, splits, dropout, scale,
+    COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """The context of all parts together, and scores turned into weights."""
+    head = tl.program_id(0).to(tl.int64)
+    each, dims = tl.arange(0, SPLITS), tl.arange(0, VALUES)
+    tops = tl.load(tops + head * splits + each, mask=each < splits, other=float("-inf"))
+    masses = tl.load(masses + head * splits + each, mask=each < splits, other=0.0)
+    top = tl.max(tops, axis=0)
+    steady = tl.where(top == float("-inf"), 0.0, top)
+    shrink = tl.exp(tops - steady)
+    mass = tl.sum(masses * shrink, axis=0)
+    mass = tl.where(mass == 0.0, 1.0, mass)
+    inside = (each < splits)[:, None] & (dims < V)[None, :]
+    read = tl.load(parts + (head * splits + each)[:, None] * V + dims[None, :], mask=inside, other=0.0)
+    read = tl.sum(read * shrink[:, None], axis=0) / mass
+    tl.store(context + head * V + dims, read.to(context.dtype.element_ty), mask=dims < V)
+    row = tl.zeros((1,), tl.int32)
+    for start in range(0, S, COLUMNS):
+        columns = start + tl.arange(0, COLUMNS)
+        s = tl.load(scores + head * S + columns, mask=columns < S, other=float("-inf"))
+        p = tl.exp(s - steady) / mass
+        tl.store(weights + head * S + columns, p, mask=columns < S)
+        if DROPOUT:
+            p = p * tl.sum(kept(tl.load(seed), head, row, columns, S, dropout, scale), axis=0)
+            tl.store(dropped + head * S + columns, p, mask=columns < S)

@@ -1,0 +1,113 @@
+"""Attention between short sequences as an operator of PyTorch's, which torch.compile keeps and autograd goes back through.
+
+What comes out lies in memory as (batch, place, head, dim), so that joining the heads again copies nothing.
+"""
+
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+@torch.library.custom_op("regard::brief", mutates_args=())
+def attend(
+    query: Tensor, keys: Tensor, values: Tensor, keep: Tensor | None, causal: bool, offset: int, scale: float
+) -> Tensor:
+    """The context of every query; `offset` is the position of the first."""
+    from regard.kernels.brief_triton import program
+
+    query, keys, values = map(dense, (query, keys, values))
+    context = side_by_side(query, values.shape[3])
+    tensors = query, keys, values, keep, context
+    _launch(program.forward, tensors, query, values, causal, offset, scale)
+    return context
+
+
+@attend.register_fake
+def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Tensor:
+    return side_by_side(query, values.shape[3])
+
+
+@torch.library.custom_op("regard::brief_backward", mutates_args=())
+def back(
+    flowing: Tensor,
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    keep: Tensor | None,
+    causal: bool,
+    offset: int,
+    scale: float,
+) -> Three:
+    """The gradients of query, keys and values."""
+    from regard.kernels.brief_triton import program
+
+    query, keys, values, flowing = map(dense, (query, keys, values, flowing))
+    found = side_by_side(query), side_by_side(keys), side_by_side(values)
+    _launch(program.backward, (query, keys, values, keep, flowing, *found), query, values, causal, offset, scale)
+    return found
+
+
+@back.register_fake
+def _(flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Three:
+    return side_by_side(query), side_by_side(keys), side_by_side(values)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:4])
+    ctx.numbers = inputs[4:]
+
+
+def _backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
+    return *back(flowing, *ctx.saved_tensors, *ctx.numbers), None, None, None, None
+
+
+attend.register_autograd(_backward, setup_context=_save)
+
+
+def dense(data: Float[Tensor, "batch heads time size"]) -> Float[Tensor, "batch heads time size"]:
+    """The same, with a last axis that programs can read without a stride."""
+    return data if data.stride(3) == 1 else data.contiguous()
+
+
+def side_by_side(
+    like: Float[Tensor, "batch heads time size"], size: int | None = None
+) -> Float[Tensor, "batch heads time _"]:
+    """Room whose heads lie side by side in memory."""
+    batch, heads, time, own = like.shape
+    return like.new_empty(batch, time, heads, own if size is None else size).transpose(1, 2)
+
+
+def _launch(
+    program: Any, tensors: tuple[Tensor | None, ...], query: Tensor, values: Tensor, causal: bool, offset: int, scale: float
+) -> None:
+    import triton
+
+    (batch, heads, queries, size), (keys, value) = query.shape, values.shape[2:]
+    strides = [stride for each in tensors if each is not None and each.ndim == 4 for stride in each.stride()[:3]]
+    rows, columns, dims, wide = (max(16, triton.next_power_of_2(each)) for each in (queries, keys, size, value))
+    keep = tensors[3]
+    tensors = (*tensors[:3], None if keep is None else keep.contiguous(), *tensors[4:])
+    with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # where Triton launches
+        program[(batch * heads,)](
+            *tensors,
+            *strides,
+            heads,
+            queries,
+            keys,
+            size,
+            value,
+            offset,
+            scale,
+            ROWS=rows,
+            KEYS=columns,
+            DIMS=dims,
+            VALUES=wide,
+            KEEP=keep is not None,
+            CAUSAL=causal,
+            num_warps=2 if max(rows, columns) <= 32 else 4,
+        )

@@ -1,0 +1,98 @@
+"""One head of one row, whole: its weights live and die in registers.
+
+    P = softmax(scale Q Kᵀ),  C = P V
+    dV = Pᵀ dC,  dP = dC Vᵀ,  dS = P ∘ (dP - Σ_k P ∘ dP),  dQ = scale dS K,  dK = scale dSᵀ Q
+
+The gradient is that of Dao et al. 2022, https://arxiv.org/abs/2205.14135, without its tiles. Tensors come with three
+strides, of row, head and place; their last axis is dense.
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+@no_type_check
+def tile(data, stride_b, stride_h, stride_t, b, h, count, size, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Pointers to all places of one head, and which of them there are."""
+    rows, columns = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    where = data + b * stride_b + h * stride_h + rows[:, None] * stride_t + columns[None, :]
+    return where, (rows < count)[:, None] & (columns < size)[None, :]
+
+
+@triton.jit
+@no_type_check
+def shares(q, k, keep, b, T, S, offset, scale, ROWS: tl.constexpr, KEYS: tl.constexpr, KEEP: tl.constexpr,
+           CAUSAL: tl.constexpr):  # fmt: skip
+    """The weights: zeros in a row that sees nothing."""
+    rows, keys = tl.arange(0, ROWS), tl.arange(0, KEYS)
+    seen = keys < S
+    if KEEP:
+        seen = seen & (tl.load(keep + b * S + keys, mask=seen, other=0) != 0)
+    seen = seen[None, :] & (rows < T)[:, None]
+    if CAUSAL:
+        seen = seen & (keys[None, :] <= rows[:, None] + offset)
+    s = tl.where(seen, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, float("-inf"))
+    top = tl.max(s, axis=1)
+    e = tl.exp(s - tl.where(top == float("-inf"), 0.0, top)[:, None])
+    total = tl.sum(e, axis=1)
+    return e / tl.where(total > 0.0, total, 1.0)[:, None]
+
+
+@triton.jit(do_not_specialize=["T", "S", "offset"])
+@no_type_check
+def forward(
+    query, keys, values, keep, context,
+    q_b, q_h, q_t, k_b, k_h, k_t, v_b, v_h, v_t, c_b, c_h, c_t, heads, T, S, D, V, offset, scale,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, DIMS: tl.constexpr, VALUES: tl.constexpr,
+    KEEP: tl.constexpr, CAUSAL: tl.constexpr,
+):  # fmt: skip
+    """The context of one head."""
+    program = tl.program_id(0).to(tl.int64)
+    b, h = program // heads, program % heads
+    at, inside = tile(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
+    q = tl.load(at, mask=inside, other=0.0)
+    at, inside = tile(keys, k_b, k_h, k_t, b, h, S, D, KEYS, DIMS)
+    k = tl.load(at, mask=inside, other=0.0)
+    at, inside = tile(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
+    v = tl.load(at, mask=inside, other=0.0)
+    p = shares(q, k, keep, b, T, S, offset, scale, ROWS, KEYS, KEEP, CAUSAL)
+    found = tl.dot(p.to(v.dtype), v, input_precision="ieee")
+    at, inside = tile(context, c_b, c_h, c_t, b, h, T, V, ROWS, VALUES)
+    tl.store(at, found.to(context.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["T", "S", "offset"])
+@no_type_check
+def backward(
+    query, keys, values, keep, flowing, d_query, d_keys, d_values,
+    q_b, q_h, q_t, k_b, k_h, k_t, v_b, v_h, v_t, f_b, f_h, f_t,
+    dq_b, dq_h, dq_t, dk_b, dk_h, dk_t, dv_b, dv_h, dv_t, heads, T, S, D, V, offset, scale,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, DIMS: tl.constexpr, VALUES: tl.constexpr,
+    KEEP: tl.constexpr, CAUSAL: tl.constexpr,
+):  # fmt: skip
+    """The gradients of one head."""
+    program = tl.program_id(0).to(tl.int64)
+    b, h = program // heads, program % heads
+    at, inside = tile(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
+    q = tl.load(at, mask=inside, other=0.0)
+    at, inside = tile(keys, k_b, k_h, k_t, b, h, S, D, KEYS, DIMS)
+    k = tl.load(at, mask=inside, other=0.0)
+    at, inside = tile(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
+    v = tl.load(at, mask=inside, other=0.0)
+    at, inside = tile(flowing, f_b, f_h, f_t, b, h, T, V, ROWS, VALUES)
+    d = tl.load(at, mask=inside, other=0.0)
+    p = shares(q, k, keep, b, T, S, offset, scale, ROWS, KEYS, KEEP, CAUSAL)
+    at, inside = tile(d_values, dv_b, dv_h, dv_t, b, h, S, V, KEYS, VALUES)
+    found = tl.dot(tl.trans(p.to(d.dtype)), d, input_precision="ieee")
+    tl.store(at, found.to(d_values.dtype.element_ty), mask=inside)
+    d_p = tl.dot(d, tl.trans(v), input_precision="ieee")
+    d_s = (p * (d_p - tl.sum(p * d_p, axis=1)[:, None]) * scale).to(q.dtype)
+    at, inside = tile(d_query, dq_b, dq_h, dq_t, b, h, T, D, ROWS, DIMS)
+    found = tl.dot(d_s, k, input_precision="ieee")
+    tl.store(at, found.to(d_query.dtype.element_ty), mask=inside)
+    at, inside = tile(d_keys, dk_b, dk_h, dk_t, b, h, S, D, KEYS, DIMS)
+    found = tl.dot(tl.trans(d_s), q, input_precision="ieee")
+    tl.store(at, found.to(d_keys.dtype.element_ty), mask=inside)

@@ -1,0 +1,220 @@
+"""Attention in one pass that says where it looked: attend(score=a product, T5 or Alibi, normalise=Softmax(), scope=any).
+
+An online softmax in Triton: no T x S is ever in memory. Entropy, largest weight, its key, the best few, mean and spread of
+the position come out of the same pass; what each key receives is a second one from the log-sum-exp. T5 and Alibi add a
+number for each distance inside the program, and T5's has a gradient. Padding, Causal and Local are computed where they are
+needed, and tiles that they hide are skipped; any other scope is read from a mask of T x S bytes.
+
+Dao et al. 2022, https://arxiv.org/abs/2205.14135; the online softmax is Milakov and Gimelshein 2018,
+https://arxiv.org/abs/1805.02867
+"""
+
+import importlib.util
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.per_head import spread
+from regard.attention.scope import Scope, parts
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.local import Local
+from regard.attention.scope.padding import Padding
+from regard.attention.score import places
+from regard.attention.score.alibi import Alibi, slopes
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.score.t5 import T5
+from regard.attention.score.transformer_xl import TransformerXl
+from regard.attention.types import Attended, Request
+from regard.kernels import sdpa
+from regard.kernels.flash_triton.arguments import Asked, Found, Plan
+from regard.kernels.flash_triton.operator import attend
+from regard.kernels.flash_triton.sets import smallest
+from regard.kernels.gpu import chip
+
+INSTALLED = importlib.util.find_spec("triton") is not None
+MISSING = "needs Triton, which is not installed; pip install triton"
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+
+SCORES = (*sdpa.PRODUCTS, T5, Alibi)
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+TOP, SIZE = 16, 256
+"""How many of the largest weights a program keeps at most, and the largest size of a head."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    normalise: object = request.normalise
+    if type(request.score) not in SCORES:
+        return f"needs one of {', '.join(each.__name__ for each in SCORES)}, got {type(request.score).__name__}"
+    if type(normalise) is not Softmax:
+        return f"needs Softmax, got {type(normalise).__name__}"
+    if request.device not in DEVICES:
+        return f"needs a GPU, got {request.device}"
+    if not INSTALLED:
+        return MISSING
+    if request.weights:
+        return "never forms the weights, and they are asked for"
+    if torch.compiler.is_exporting():
+        return "cannot be exported"
+    return _covers_sizes(request)
+
+
+def _covers_sizes(request: Request) -> str | None:
+    query, keys, values = request.query, request.keys, request.values
+    waves = request.score.waves if isinstance(request.score, TransformerXl) else 0  # which stand beside each key
+    if query.shape[-1] + waves != keys.shape[-1]:
+        return f"needs queries and keys of one size, got {query.shape[-1]} and {keys.shape[-1] - waves}"
+    if not (query.dtype == keys.dtype == values.dtype) or query.dtype not in DTYPES:
+        kinds = ", ".join(str(each.dtype).removeprefix("torch.") for each in (query, keys, values))
+        return f"needs queries, keys and values in one of float32, float16 and bfloat16, got {kinds}"
+    if max(keys.shape[-1], values.shape[-1]) > SIZE:
+        return f"needs heads of at most {SIZE}, got {max(keys.shape[-1], values.shape[-1])}"
+    if 0 in (*query.shape, *keys.shape, *values.shape):
+        return "needs a query and a key, and one of them is missing"
+    if top(request) > TOP:
+        return f"keeps the {TOP} largest weights at most, and top_{top(request)} is asked for"
+    return chip.lacking(query.device, query.dtype) or _covers_room(request)
+
+
+def _covers_room(request: Request) -> str | None:
+    """The smallest tiles must fit, there and back: on an old GPU those of the widest heads do not."""
+    back = "of_bias" if isinstance(request.score, T5) else "of_memory"
+    program = back if torch.is_grad_enabled() else "forward"
+    least, most = smallest(program, request.keys.shape[3], request.values.shape[3]), chip.room(request.query.device)
+    if least > most:
+        return f"needs {least >> 10} KiB of shared memory for heads of this size, got a GPU with {most >> 10}"
+    return None
+
+
+def worthwhile(request: Request) -> bool:
+    """Where PyTorch's own kernel would need a second pass, a mask for what is a window, or the reference."""
+    windowed = any(isinstance(part, Local) for part in parts(request.scope))
+    return bool(request.statistics) or windowed or sdpa.covers(request) is not None
+
+
+def run(request: Request) -> Attended:
+    """Context and statistics."""
+    found = one_pass(request)
+    return Attended(found.context, statistics=statistics(request, found))
+
+
+def one_pass(request: Request) -> Found:
+    """Everything that the programs leave, their log-sum-exp among it."""
+    query, scale = sides(request)
+    keys, values = request.keys, request.values
+    heads = query.shape[1]
+    if keys.shape[1] != values.shape[1]:  # one of them belongs to groups of heads, and programs know one kind of group
+        keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+    return attend(query, keys, values, plan(request, query, scale), asked(request))
+
+
+def sides(request: Request) -> tuple[Float[Tensor, "batch heads queries dim"], float]:
+    """The query's side of the product, and the factor that is left to the program."""
+    score = request.score
+    if isinstance(score, T5):
+        return request.query, score.scale
+    if isinstance(score, ScaledDot | Alibi):
+        return request.query, ScaledDot(score.scale).factor(request.query)
+    return sdpa.project(request)[0].to(request.keys.dtype), 1.0
+
+
+def plan(request: Request, query: Float[Tensor, "batch heads queries dim"], scale: float) -> Plan:
+    """What the programs are told: a scope in the parts that they know, and a mask for the rest."""
+    batch, heads, queries, _ = query.shape
+    request.scope.check(batch, heads, queries, request.keys.shape[2])
+    known = list(parts(request.scope))
+    windows = [part.window for part in known if isinstance(part, Local)]
+    varies = isinstance(request.offset, Tensor)
+    device = request.query.device
+    return Plan(
+        bias=bias(request),
+        centres=None,
+        keep=keep(known),
+        mask=mask(request, known),
+        offsets=request.offset.to(device) if isinstance(request.offset, Tensor) else None,
+        seed=torch.randint(2**31 - 1, (1,), device=device) if request.dropout else None,
+        offset=0 if varies else request.offset,  # type: ignore[arg-type]
+        window=min(windows) if windows else -1,
+        causal=any(isinstance(part, Causal) for part in known),
+        bell=0,
+        width=1.0,
+        scale=scale,
+        dropout=request.dropout,
+        tiles=tiles(query, request.values),
+    )
+
+
+def tiles(query: Tensor, values: Tensor) -> list[int]:
+    """Queries, keys, warps and stages of one program: as much as the registers and the shared memory hold."""
+    size = max(query.shape[3], values.shape[3]) * query.element_size()
+    if size <= 128:
+        return [128, 64, 4, 3]
+    return [64, 64, 4, 2] if size <= 256 else [32, 32, 4, 1] if size > 512 else [64, 32, 4, 2]
+
+
+def bias(request: Request) -> Float[Tensor, "rows bias_heads span"] | None:
+    """T5's or Alibi's number for each distance key - query between these queries and keys, the lowest first."""
+    score, (queries, keys) = request.score, (request.query.shape[2], request.keys.shape[2])
+    if not isinstance(score, T5 | Alibi):
+        return None
+    device = request.query.device
+    far = places(queries + keys - 1, 1 - queries - request.offset, device)
+    if isinstance(score, T5):
+        return score.b[:, score.bucket(far)].transpose(0, 1).float().contiguous()
+    steep = torch.tensor(slopes(request.query.shape[1]), device=device)
+    return -steep[:, None] * far.abs()[:, None]
+
+
+def keep(known: list[Scope]) -> Bool[Tensor, "batch keys"] | None:
+    """The keys that all paddings leave."""
+    kept = [part.keep for part in known if isinstance(part, Padding)]
+    return torch.stack(kept).all(0) if kept else None
+
+
+def mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
+    """What the other scopes allow, formed once."""
+    others = [part for part in known if type(part) not in (Everywhere, Padding, Causal, Local)]
+    if not others:
+        return None
+    rest = others[0]
+    for part in others[1:]:
+        rest = rest & part
+    allowed = request._replace(scope=rest).allowed
+    return None if allowed is None else allowed.contiguous()
+
+
+def asked(request: Request) -> Asked:
+    """Which statistics the programs have to write."""
+    names = set(request.statistics)
+    return Asked(
+        peak=bool(names & {"max", "argmax"}),
+        entropy="entropy" in names,
+        moments=bool(names & {"mean_position", "spread"}),
+        received="received" in names,
+        uniform="uniform" in names,
+        top=min(top(request), request.keys.shape[2]),
+    )
+
+
+def top(request: Request) -> int:
+    """How many of the largest weights are asked for at most."""
+    return max([0, *(int(name[4:]) for name in request.statistics if name.startswith("top_"))])
+
+
+def statistics(request: Request, found: Found) -> dict[str, Tensor]:
+    """What was asked for, by name."""
+    measured = dict(zip(("entropy", "max", "mean_position", "spread"), found.measured, strict=False))
+    measured |= {"argmax": found.argmax, "received": found.received, "uniform": found.uniform}
+    best = torch.sort(found.best, dim=-1, descending=True, stable=True)
+    named: dict[str, Tensor] = {}
+    for name in request.statistics:
+        if name.startswith("top_"):
+            named[name] = best.values[..., : int(name[4:])]
+            named[f"{name}_keys"] = found.best_keys.gather(-1, best.indices)[..., : int(name[4:])]
+        else:
+            named[name] = measured[name]
+    return named

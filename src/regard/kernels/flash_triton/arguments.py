@@ -1,0 +1,115 @@
+"""What programs of one pass are told: tensors by their strides, a scope in the parts that they know, sizes, and tiles."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.kernels.flash_triton.sets import block, down_from, need
+from regard.kernels.gpu.tiles import largest
+
+
+class Plan(NamedTuple):
+    """Everything that an attention in one pass is told beside its queries, keys and values.
+
+    `bias` has a number for each distance key - query, from the last query's first key on; `centres` where the window of
+    each query stands; `keep` which keys are there; `mask` what a scope allows that no program knows. `window` is below 0
+    where there is none. `bell` is 0 for no Gaussian around the centre, 1 for one that falls on the weights, 2 for one after
+    which they add up to one again. `tiles` are queries, keys, warps and stages of one program, smaller where a GPU has no
+    room for them.
+    """
+
+    bias: Tensor | None
+    centres: Tensor | None
+    keep: Tensor | None
+    mask: Tensor | None
+    offsets: Tensor | None
+    seed: Tensor | None
+    offset: int
+    window: int
+    causal: bool
+    bell: int
+    width: float
+    scale: float
+    dropout: float
+    tiles: list[int]
+
+
+class Asked(NamedTuple):
+    """Which statistics a pass has to write. `top` is how many of the largest weights."""
+
+    peak: bool = False
+    entropy: bool = False
+    moments: bool = False
+    received: bool = False
+    uniform: bool = False
+    top: int = 0
+
+
+class Found(NamedTuple):
+    """What a pass leaves. Of what was not asked for there is nothing, in tensors of no size."""
+
+    context: Tensor
+    lse: Tensor
+    measured: Tensor
+    argmax: Tensor
+    best: Tensor
+    best_keys: Tensor
+    received: Tensor
+    uniform: Tensor
+
+
+class Chosen(NamedTuple):
+    """Whose weights are wanted: some queries, some heads or (None) all, and the log-sum-exp of all queries if known."""
+
+    queries: Tensor
+    heads: Tensor | None = None
+    lse: Tensor | None = None
+
+
+def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:
+    """What every program of a pass is told in numbers."""
+    _, heads, queries, size = query.shape
+    first = plan.offset, plan.window, plan.width, plan.scale, plan.dropout
+    return *first, heads, heads // keys.shape[1], queries, keys.shape[2], size, values.shape[3]
+
+
+def scoped(plan: Plan) -> tuple[Any, ...]:
+    """Bias, centres, keys that are there, what is allowed, and where each row begins."""
+    bias = None if plan.bias is None else (plan.bias, *strides(plan.bias, 2))
+    centres = None if plan.centres is None else (plan.centres, plan.centres.stride(0))
+    keep = None if plan.keep is None else (plan.keep, plan.keep.stride(0))
+    mask = None if plan.mask is None else (plan.mask, *strides(plan.mask, 3))
+    return bias, centres, keep, mask, plan.offsets
+
+
+def flags(plan: Plan) -> dict[str, Any]:
+    """What a scope has of the parts that programs are compiled for."""
+    return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "BELL": plan.bell}
+
+
+def sized(query: Tensor, tiles: list[int]) -> dict[str, Any]:
+    """Single precision is multiplied in single precision: the tensor cores' short form would lose 13 of its bits."""
+    tall, wide, warps, stages = tiles
+    precision = "ieee" if query.dtype == torch.float32 else "tf32"
+    sizes = {"M": tall, "N": wide, "D": block(query.shape[3])}
+    return {**sizes, "PRECISION": precision, "num_warps": warps, "num_stages": stages}
+
+
+def rows(data: Tensor) -> tuple[Any, ...]:
+    """A tensor of (batch, heads, rows, size) as programs take it: rows whose numbers stand side by side."""
+    data = data if data.stride(3) == 1 else data.contiguous()
+    return data, data.stride(0), data.stride(1), data.stride(2)
+
+
+def strides(data: Tensor, axes: int) -> list[int]:
+    """How far apart things stand; 0 along an axis of one, which serves for all."""
+    return [0 if data.shape[axis] == 1 else data.stride(axis) for axis in range(axes)]
+
+
+def fit(program: str, start: Callable[[list[int]], None], tiles: list[int], query: Tensor, values: Tensor) -> None:
+    """Start a program with the largest of these tiles and smaller ones that the GPU has room for."""
+    sizes = block(query.shape[3]), block(values.shape[3]), query.element_size()
+    kind = program, *tiles, *sizes
+    largest(start, down_from(tiles), lambda each: need(program, each, *sizes), query.device, kind)

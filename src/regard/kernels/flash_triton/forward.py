@@ -1,0 +1,167 @@
+"""One pass over the keys: context, log-sum-exp, and where each query looked."""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+from regard.kernels.flash_triton.tile import (
+    LN2,
+    allowed,
+    bell,
+    kept_keys,
+    keys_for,
+    position,
+    queries_for,
+    rows,
+    scored,
+    surviving,
+    write,
+)
+
+ENTROPY, LARGEST, MEAN, SPREAD, COUNT = (tl.constexpr(number) for number in range(5))
+"""Where each statistic of a query stands in what `forward` writes."""
+
+
+@triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
+@no_type_check
+def forward(
+    query, found, values, context, lse, measured, argmax, best, best_keys,
+    bias, centres, keep, mask, offsets, seed,
+    offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
+    SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """An online softmax: what was summed under an earlier maximum is scaled down whenever a larger one turns up."""
+    q0, number = tl.program_id(0) * M, tl.program_id(1)
+    b, h = number // heads, number % heads
+    q = q0 + tl.arange(0, M)
+    inside = q < queries
+    first = position(offset, offsets, b)
+    centre = None
+    if centres is not None:
+        centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + q, mask=inside, other=0.0)
+    asked = rows(query, b, h, q, inside, size, D)
+
+    highest = tl.full([M], float("-inf"), tl.float32)
+    total = tl.zeros([M], tl.float32)
+    read = tl.zeros([M, V], tl.float32)
+    peak = tl.zeros([M], tl.int32)
+    energy = tl.zeros([M], tl.float32)  # Σ p (s - highest)
+    mean = tl.zeros([M], tl.float32)  # counted from `low`: far positions have fewer digits to spare
+    scatter = tl.zeros([M], tl.float32)  # Σ p (k - mean)²
+    count = tl.zeros([M], tl.float32)
+    slot = tl.arange(0, SLOTS)
+    held = tl.where(slot[None, :] < TOP, float("-inf"), float("inf")) + tl.zeros([M, SLOTS], tl.float32)
+    held_keys = tl.zeros([M, SLOTS], tl.int32)
+
+    low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
+    for k0 in range(low, high, N):
+        k = k0 + tl.arange(0, N)
+        there = kept_keys(keep, b, k, keys)
+        seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
+        key = rows(found, b, h // group, k, there, size, D)
+        scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
+        tallest = tl.max(scores, 1)
+        above = tl.maximum(highest, tallest)
+        base = tl.where(above == float("-inf"), 0.0, above)
+        falls = tl.exp2(highest - base)
+        p = tl.exp2(scores - base[:, None])
+        mass = tl.sum(p, 1)
+        if PEAK:
+            peak = tl.where(tallest > highest, k0 + tl.argmax(scores, 1, tie_break_left=True), peak)
+        if ENTROPIC:
+            moved = energy + total * tl.where(total > 0, highest - base, 0.0)
+            energy = falls * moved + tl.sum(p * tl.where(seen, scores - base[:, None], 0.0), 1)
+        if MOMENTS:  # two parts of a mean and of a variance are joined without ever squaring a far position
+            place = tl.arange(0, N).to(tl.float32)
+            some = tl.where(mass > 0, mass, 1.0)
+            here = tl.sum(p * place[None, :], 1) / some
+            away = place[None, :] - here[:, None]
+            step = here + (k0 - low) - mean
+            weight = mass / (falls * total + some)
+            scatter = falls * scatter + tl.sum(p * away * away, 1) + step * step * weight * falls * total
+            mean += step * weight
+        if COUNTED:
+            count += tl.sum(seen.to(tl.float32), 1)
+        if TOP > 0:
+            rest = scores
+            for _ in tl.static_range(TOP):
+                most, at = tl.max(rest, 1), tl.argmax(rest, 1, tie_break_left=True)
+                least, worst = tl.min(held, 1), tl.argmin(held, 1, tie_break_left=True)
+                put = (most > least)[:, None] & (slot[None, :] == worst[:, None])
+                held = tl.where(put, most[:, None], held)
+                held_keys = tl.where(put, (k0 + at)[:, None], held_keys)
+                rest = tl.where(tl.arange(0, N)[None, :] == at[:, None], float("-inf"), rest)
+        total = falls * total + mass
+        if BELL == 1:
+            p *= bell(k, centre, width)
+        if seed is not None:
+            p *= surviving(seed, number, q, k, queries, keys, dropout)
+        value = rows(values, b, h // group, k, there, value_size, V)
+        read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
+        highest = above
+
+    blind = total == 0
+    divisor = tl.where(blind, 1.0, total)
+    write(context, b, h, q, inside, value_size, read / divisor[:, None], V)
+    row = number.to(tl.int64) * queries + q
+    ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query is 0
+    tl.store(lse + row, ended, mask=inside)
+    field = tl.num_programs(1).to(tl.int64) * queries
+    if ENTROPIC:
+        nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
+        tl.store(measured + ENTROPY * field + row, nats, mask=inside)
+    if PEAK:
+        tl.store(measured + LARGEST * field + row, tl.where(blind, 0.0, 1 / divisor), mask=inside)
+        tl.store(argmax + row, peak.to(tl.int64), mask=inside)
+    if MOMENTS:
+        tl.store(measured + MEAN * field + row, tl.where(blind, 0.0, mean + low), mask=inside)
+        tl.store(measured + SPREAD * field + row, tl.sqrt(scatter / divisor), mask=inside)
+    if COUNTED:
+        tl.store(measured + COUNT * field + row, count, mask=inside)
+    if TOP > 0:
+        place = row[:, None] * TOP + slot[None, :]
+        real = inside[:, None] & (slot[None, :] < TOP)
+        tl.store(best + place, tl.exp2(tl.where(real, held, float("-inf")) - ended[:, None]), mask=real)
+        tl.store(best_keys + place, held_keys.to(tl.int64), mask=real)
+
+
+@triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
+@no_type_check
+def columns(
+    query, found, lse, counts, received, uniform,
+    bias, keep, mask, offsets,
+    offset, window, scale, heads, group, queries, keys, size,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """What each key receives from all queries, and would receive if each spread itself evenly: no atomics, one order."""
+    k0, number = tl.program_id(0) * N, tl.program_id(1)
+    b, h = number // heads, number % heads
+    k = k0 + tl.arange(0, N)
+    first = position(offset, offsets, b)
+    there = kept_keys(keep, b, k, keys)
+    key = rows(found, b, h // group, k, there, size, D)
+    taken = tl.zeros([N], tl.float32)
+    even = tl.zeros([N], tl.float32)
+    low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
+    for q0 in range(low, high, M):
+        q = q0 + tl.arange(0, M)
+        inside = q < queries
+        row = number.to(tl.int64) * queries + q
+        seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+        if received is not None:
+            asked = rows(query, b, h, q, inside, size, D)
+            scores = scored(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
+            ended = tl.load(lse + row, mask=inside, other=float("inf"))
+            taken += tl.sum(tl.exp2(scores - ended[:, None]), 0)
+        if uniform is not None:
+            count = tl.load(counts + row, mask=inside, other=1.0)
+            even += tl.sum(tl.where(seen, 1 / tl.maximum(count, 1.0)[:, None], 0.0), 0)
+    column = number.to(tl.int64) * keys + k
+    if received is not None:
+        tl.store(received + column, taken, mask=k < keys)
+    if uniform is not None:
+        tl.store(uniform + column, even, mask=k < keys)

@@ -1,0 +1,181 @@
+"""From tensors to programs: room for what they write, their tiles, and as many of them as there is work."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.kernels.flash_triton.arguments import (
+    Asked,
+    Chosen,
+    Found,
+    Plan,
+    fit,
+    flags,
+    rows,
+    scoped,
+    sized,
+    strides,
+    told,
+)
+from regard.kernels.flash_triton.sets import block
+
+STATISTICS = 5
+"""How many numbers of a query a pass can write: entropy, largest weight, mean and spread of its position, keys in sight."""
+
+
+def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
+    """One pass over the keys, and a second from their side where it matters what they receive."""
+    from regard.kernels.flash_triton import forward as programs
+
+    batch, heads, queries, _ = query.shape
+    found = empty(query, keys, values, asked)
+    sides = rows(query), rows(keys), rows(values)
+    written = found.lse, found.measured, found.argmax, found.best, found.best_keys
+
+    def start(tiles: list[int]) -> None:
+        programs.forward[(_tiles(queries, tiles[0]), batch * heads)](
+            *sides, rows(found.context), *written,
+            *scoped(plan), plan.seed,
+            *told(query, keys, values, plan),
+            **flags(plan), PEAK=asked.peak, ENTROPIC=asked.entropy, MOMENTS=asked.moments, COUNTED=asked.uniform,
+            TOP=asked.top, SLOTS=_power(max(asked.top, 1)), V=block(values.shape[3]), **sized(query, tiles),
+        )  # fmt: skip
+
+    fit("forward", start, plan.tiles, query, values)
+    if asked.received or asked.uniform:
+        _columns(query, keys, plan, asked, found)
+    return found
+
+
+def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
+    """Room for everything that is asked for."""
+    batch, heads, queries, _ = query.shape
+    counted = asked.peak or asked.entropy or asked.moments or asked.uniform
+    by_key = batch, heads, keys.shape[2]
+    nothing = (0,)
+    return Found(
+        context=query.new_empty(batch, heads, queries, values.shape[3], dtype=values.dtype),
+        lse=query.new_empty(batch, heads, queries, dtype=torch.float32),
+        measured=query.new_empty(STATISTICS if counted else 0, batch, heads, queries, dtype=torch.float32),
+        argmax=query.new_empty(batch, heads, queries if asked.peak else 0, dtype=torch.int64),
+        best=query.new_empty(batch, heads, queries, asked.top, dtype=torch.float32),
+        best_keys=query.new_empty(batch, heads, queries, asked.top, dtype=torch.int64),
+        received=query.new_empty(by_key if asked.received else nothing, dtype=torch.float32),
+        uniform=query.new_empty(by_key if asked.uniform else nothing, dtype=torch.float32),
+    )
+
+
+def _columns(query: Tensor, keys: Tensor, plan: Plan, asked: Asked, found: Found) -> None:
+    from regard.kernels.flash_triton import forward as programs
+
+    (batch, heads, queries, size), length = query.shape, keys.shape[2]
+    bias, _, *scope = scoped(plan)
+
+    def start(tiles: list[int]) -> None:
+        programs.columns[(_tiles(length, tiles[1]), batch * heads)](
+            rows(query), rows(keys), found.lse, found.measured[4] if asked.uniform else None,
+            found.received if asked.received else None, found.uniform if asked.uniform else None,
+            bias, *scope,
+            plan.offset, plan.window, plan.scale, heads, heads // keys.shape[1], queries, length, size,
+            CAUSAL=plan.causal, WINDOWED=plan.window >= 0, **sized(query, tiles),
+        )  # fmt: skip
+
+    fit("columns", start, plan.tiles, query, query)
+
+
+class Gradients(NamedTuple):
+    """What the way back gives; nothing, in tensors of no size, for a bias or centres that ask for none."""
+
+    query: Tensor
+    keys: Tensor
+    values: Tensor
+    bias: Tensor
+    centres: Tensor
+
+
+def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
+             plan: Plan, wants_bias: bool, wants_centres: bool) -> Gradients:  # fmt: skip
+    """The gradients of everything that has one."""
+    from regard.kernels.flash_triton import backward as programs
+
+    batch, heads, queries, _ = query.shape
+    span = queries + keys.shape[2] - 1
+    made = Gradients(
+        torch.empty_like(query, memory_format=torch.contiguous_format),
+        torch.empty_like(keys, memory_format=torch.contiguous_format),
+        torch.empty_like(values, memory_format=torch.contiguous_format),
+        lse.new_empty((batch, heads, span) if wants_bias else 0),
+        lse.new_empty((batch, heads, queries) if wants_centres else 0),
+    )
+    delta = (gradient.float() * context.float()).sum(-1)
+    sides = rows(query), rows(keys), rows(values), rows(gradient), lse, delta
+    rest = *scoped(plan), plan.seed, *told(query, keys, values, plan)
+    shape = {"V": block(values.shape[3]), **flags(plan)}
+    tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the way back holds twice as much as the way there
+
+    def queries_by(tiles: list[int]) -> None:
+        grid = _tiles(queries, tiles[0]), batch * heads
+        pulled = made.centres if wants_centres else None
+        programs.of_queries[grid](*sides, rows(made.query), pulled, *rest, **shape, **sized(query, tiles))
+
+    def memory_by(tiles: list[int]) -> None:
+        grid = _tiles(keys.shape[2], tiles[1]), batch * keys.shape[1]
+        programs.of_memory[grid](*sides, rows(made.keys), rows(made.values), *rest, **shape, **sized(query, tiles))
+
+    fit("of_queries", queries_by, tiles, query, values)
+    fit("of_memory", memory_by, tiles, query, values)
+    if wants_bias:
+        _bias(sides, values, plan, told(query, keys, values, plan), made.bias)
+    return made
+
+
+def _bias(sides: tuple[Any, ...], values: Tensor, plan: Plan, numbers: tuple[Any, ...], found: Tensor) -> None:
+    """The gradient of each distance's number."""
+    from regard.kernels.flash_triton import backward as programs
+
+    (batch, heads, span), query = found.shape, sides[0][0]
+    bias, _, *scope = scoped(plan)
+    offset, window, _, *others = numbers
+
+    def start(tiles: list[int]) -> None:
+        each = min(*tiles[:2], 32)  # it meets twice as many keys
+        shape = {**sized(query, tiles), "M": each, "V": block(values.shape[3])}
+        kind = {name: shape[name] for name in shape if name != "N"}
+        programs.of_bias[(_tiles(span, each), batch * heads)](
+            *sides, found, bias, *scope, plan.seed, offset, window, *others,
+            CAUSAL=plan.causal, WINDOWED=plan.window >= 0, **kind,
+        )  # fmt: skip
+
+    fit("of_bias", start, plan.tiles, query, values)
+
+
+def weigh(query: Tensor, keys: Tensor, v: Tensor | None, plan: Plan, chosen: Chosen) -> Tensor:
+    """The weights of some queries and heads, in single precision; with `v` their score is the additive one."""
+    from regard.kernels.flash_triton.weigh import weigh as program
+
+    (batch, heads, queries, size), length, count = query.shape, keys.shape[2], len(chosen.queries)
+    taken = heads if chosen.heads is None else len(chosen.heads)
+    found = query.new_empty(batch, taken, count, length, dtype=torch.float32)
+    if found.numel() == 0:
+        return found
+    bias, _, *scope = scoped(plan)
+
+    def start(tiles: list[int]) -> None:
+        program[(_tiles(count, tiles[0]), batch * taken)](
+            rows(query), rows(keys), None if v is None else (v, *strides(v, 1)), chosen.lse, found,
+            chosen.queries, chosen.heads, bias, *scope,
+            plan.offset, plan.window, plan.scale, heads, taken, heads // keys.shape[1], queries, length, count, size,
+            ADDITIVE=v is not None, CAUSAL=plan.causal, WINDOWED=plan.window >= 0, **sized(query, tiles),
+        )  # fmt: skip
+
+    fit("weigh", start, plan.tiles, query, query)
+    return found
+
+
+def _power(count: int) -> int:
+    return 1 << (count - 1).bit_length()
+
+
+def _tiles(length: int, tile: int) -> int:
+    return -(-length // tile)

@@ -1,0 +1,81 @@
+"""Attention in one pass as an operator of PyTorch's, which torch.compile keeps as it is and autograd can go back through."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.kernels.flash_triton import launch
+from regard.kernels.flash_triton.arguments import Asked, Found, Plan
+
+Eight = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
+    """One pass. Only the context has a gradient."""
+    found = Found(*one_pass(query, keys, values, *plan, list(map(int, asked))))
+    return Found(found.context, *(each.detach() for each in found[1:]))
+
+
+@torch.library.custom_op("regard::one_pass", mutates_args=())
+def one_pass(
+    query: Tensor, keys: Tensor, values: Tensor,
+    bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
+    offsets: Tensor | None, seed: Tensor | None,
+    offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
+    tiles: list[int], asked: list[int],
+) -> Eight:  # fmt: skip
+    """The fields of `Found`, for the fields of `Plan` and `Asked`."""
+    plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles)
+    return tuple(launch.forward(query, keys, values, plan, _asked(asked)))  # type: ignore[return-value]
+
+
+@one_pass.register_fake
+def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Eight:
+    return tuple(launch.empty(query, keys, values, _asked(rest[-1])))  # type: ignore[return-value]
+
+
+@torch.library.custom_op("regard::one_pass_backward", mutates_args=())
+def one_pass_backward(
+    gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
+    bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
+    offsets: Tensor | None, seed: Tensor | None,
+    offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
+    tiles: list[int], wants_bias: bool, wants_centres: bool,
+) -> Five:  # fmt: skip
+    """The fields of `Gradients`; those of bias and centres are of the size of what they are about."""
+    plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles)
+    made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
+    d_bias = made.bias if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
+    d_centres = made.centres if centres is None or not wants_centres else made.centres.sum(1).to(centres.dtype)
+    return made.query, made.keys, made.values, d_bias.clone(), d_centres
+
+
+@one_pass_backward.register_fake
+def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor, *rest: Any) -> Five:
+    bias, centres, (wants_bias, wants_centres) = rest[0], rest[1], rest[-2:]
+    sides = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values))
+    d_bias = torch.empty_like(bias, memory_format=torch.contiguous_format) if wants_bias else lse.new_empty(0)
+    d_centres = torch.empty_like(centres, memory_format=torch.contiguous_format) if wants_centres else lse.new_empty(0)
+    return *sides, d_bias, d_centres  # type: ignore[return-value]
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Eight) -> None:
+    ctx.save_for_backward(*inputs[:3], output[0], output[1], *inputs[3:9])
+    ctx.numbers = inputs[9:17]
+    ctx.wants = [inputs[place] is not None and ctx.needs_input_grad[place] for place in (3, 4)]
+
+
+def _backward(ctx: Any, gradient: Tensor, *unused: Any) -> tuple[Tensor | None, ...]:
+    d_query, d_keys, d_values, d_bias, d_centres = one_pass_backward(gradient, *ctx.saved_tensors, *ctx.numbers, *ctx.wants)
+    moved = [each if wanted else None for each, wanted in zip((d_bias, d_centres), ctx.wants, strict=True)]
+    return d_query, d_keys, d_values, *moved, *[None] * 13
+
+
+one_pass.register_autograd(_backward, setup_context=_save)
+
+
+def _asked(numbers: list[int]) -> Asked:
+    peak, entropy, moments, received, uniform, top = numbers
+    return Asked(bool(peak), bool(entropy), bool(moments), bool(received), bool(uniform), top)

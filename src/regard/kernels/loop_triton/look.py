@@ -1,0 +1,127 @@
+"""One look of every row at its own memory: attend(score=a product, normalise=Softmax(), scope=Padding), and its way back.
+
+    a = softmax_s(scale qᵀ k_s),    c = Σ_s a_s v_s
+
+A program is a row: its scores, at most 1,024, stay in registers, and keys and values are read once, a few dimensions at a
+time. The way back gives the query's gradient and that of the scores; those of keys and values are products over all steps
+of a loop, and not taken here.
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+MOST = 1024
+"""The most keys that a program holds the scores of."""
+TILE = 8192
+"""Numbers of keys or values that a program reads at once."""
+
+
+@triton.jit(do_not_specialize=["S"])
+@no_type_check
+def forward(
+    query, keys, values, keep, shares, context, query_row, context_row, S, scale,
+    D: tl.constexpr, V: tl.constexpr, KEYS: tl.constexpr, CHUNK: tl.constexpr, KEEP: tl.constexpr,
+):  # fmt: skip
+    """The shares and the context of one row; zeros where no key may be seen."""
+    row = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, KEYS)
+    seen = place < S
+    if KEEP:
+        seen = seen & (tl.load(keep + row * S + place, mask=seen, other=0) != 0)
+    scores = tl.zeros((KEYS,), tl.float32)
+    for first in range(0, D, CHUNK):
+        dims = first + tl.arange(0, CHUNK)
+        q = tl.load(query + row * query_row + dims, mask=dims < D, other=0.0).to(tl.float32)
+        tile = (row * S + place)[:, None] * D + dims[None, :]
+        k = tl.load(keys + tile, mask=seen[:, None] & (dims < D)[None, :], other=0.0).to(tl.float32)
+        scores += tl.sum(k * q[None, :], axis=1)
+    scores = tl.where(seen, scores * scale, float("-inf"))
+    top = tl.max(scores, axis=0)
+    e = tl.exp(scores - tl.where(top == float("-inf"), 0.0, top))
+    total = tl.sum(e, axis=0)
+    a = e / tl.where(total > 0.0, total, 1.0)
+    tl.store(shares + row * S + place, a, mask=place < S)
+    for first in range(0, V, CHUNK):
+        dims = first + tl.arange(0, CHUNK)
+        tile = (row * S + place)[:, None] * V + dims[None, :]
+        v = tl.load(values + tile, mask=seen[:, None] & (dims < V)[None, :], other=0.0).to(tl.float32)
+        read = tl.sum(a[:, None] * v, axis=0)
+        tl.store(context + row * context_row + dims, read.to(context.dtype.element_ty), mask=dims < V)
+
+
+@triton.jit(do_not_specialize=["S"])
+@no_type_check
+def backward(
+    shares, keys, values, keep, flowing, outer, d_context, d_scores, d_query, S, scale,
+    D: tl.constexpr, V: tl.constexpr, KEYS: tl.constexpr, CHUNK: tl.constexpr, KEEP: tl.constexpr,
+):  # fmt: skip
+    """Gradients of one row, from two gradients of [query; context] that are added up."""
+    row = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, KEYS)
+    seen = place < S
+    if KEEP:
+        seen = seen & (tl.load(keep + row * S + place, mask=seen, other=0) != 0)
+    flowing += row * (D + V)
+    outer += row * (D + V)
+    a = tl.load(shares + row * S + place, mask=seen, other=0.0)
+    d_a = tl.zeros((KEYS,), tl.float32)
+    for first in range(0, V, CHUNK):
+        dims = first + tl.arange(0, CHUNK)
+        d = tl.load(flowing + D + dims, mask=dims < V, other=0.0).to(tl.float32)
+        d += tl.load(outer + D + dims, mask=dims < V, other=0.0).to(tl.float32)
+        tl.store(d_context + row * V + dims, d.to(d_context.dtype.element_ty), mask=dims < V)
+        tile = (row * S + place)[:, None] * V + dims[None, :]
+        v = tl.load(values + tile, mask=seen[:, None] & (dims < V)[None, :], other=0.0).to(tl.float32)
+        d_a += tl.sum(v * d[None, :], axis=1)
+    d_s = a * (d_a - tl.sum(a * d_a, axis=0)) * scale
+    tl.store(d_scores + row * S + place, d_s.to(d_scores.dtype.element_ty), mask=place < S)
+    for first in range(0, D, CHUNK):
+        dims = first + tl.arange(0, CHUNK)
+        tile = (row * S + place)[:, None] * D + dims[None, :]
+        k = tl.load(keys + tile, mask=seen[:, None] & (dims < D)[None, :], other=0.0).to(tl.float32)
+        d = tl.sum(d_s[:, None] * k, axis=0)
+        d += tl.load(flowing + dims, mask=dims < D, other=0.0).to(tl.float32)
+        d += tl.load(outer + dims, mask=dims < D, other=0.0).to(tl.float32)
+        tl.store(d_query + row * D + dims, d, mask=dims < D)
+
+
+def look(
+    query: Float[Tensor, "rows size"],
+    keys: Float[Tensor, "rows keys size"],
+    values: Float[Tensor, "rows keys value"],
+    keep: Bool[Tensor, "rows keys"] | None,
+    scale: float,
+    shares: Float[Tensor, "rows keys"],
+    context: Float[Tensor, "rows value"],
+) -> None:
+    """Fill `shares` and `context`; query and context may be columns of something wider."""
+    given = query, keys, values, keep, shares, context, query.stride(0), context.stride(0)
+    forward[(len(keys),)](*given, keys.shape[1], scale, **_tiles(keys, values, keep))
+
+
+def back(
+    shares: Float[Tensor, "rows keys"],
+    keys: Float[Tensor, "rows keys size"],
+    values: Float[Tensor, "rows keys value"],
+    keep: Bool[Tensor, "rows keys"] | None,
+    scale: float,
+    flowing: Float[Tensor, "rows both"],
+    outer: Float[Tensor, "rows both"],
+    d_context: Float[Tensor, "rows value"],
+    d_scores: Float[Tensor, "rows keys"],
+    d_query: Float[Tensor, "rows size"],
+) -> None:
+    """The way back, from the gradient of [query; context] in two parts: fill the last three."""
+    given = shares, keys, values, keep, flowing, outer, d_context, d_scores, d_query
+    backward[(len(keys),)](*given, keys.shape[1], scale, **_tiles(keys, values, keep))
+
+
+def _tiles(keys: Tensor, values: Tensor, keep: Tensor | None) -> dict[str, int | bool]:
+    rows = max(16, triton.next_power_of_2(keys.shape[1]))
+    size, value = keys.shape[2], values.shape[2]
+    chunk = min(max(32, TILE // rows), max(16, triton.next_power_of_2(max(size, value))))
+    return {"D": size, "V": value, "KEYS": rows, "CHUNK": chunk, "KEEP": keep is not None, "num_warps": 8}

@@ -1,0 +1,85 @@
+"""Exact weights on the GPU, of all queries or of chosen ones: attend(what flash covers, weights=True), without gradients.
+
+The context is flash's. Its log-sum-exp is all that the weights need, so that each is found again and written once, and
+where only some queries or heads are chosen, nothing is formed but theirs:
+
+    a_k = exp(score(q, k) - log Σ_j exp score(q, j))
+
+`chosen` also takes the additive score, and finds the log-sum-exp itself where nobody has it.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.score.additive import Additive
+from regard.attention.score.concat import Concat
+from regard.attention.types import Attended, Request
+from regard.kernels import flash
+from regard.kernels.flash_triton import launch
+from regard.kernels.flash_triton.arguments import Chosen
+
+TILES = [16, 64, 4, 2]
+"""Queries, keys, warps and stages of one program: chosen queries are few."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    if not request.weights:
+        return "gives weights, and none are asked for"
+    if torch.is_grad_enabled() and any(each.requires_grad for each in (request.query, request.keys, request.values)):
+        return "gives weights that have no gradient, and one is wanted"
+    if torch.compiler.is_compiling():
+        return "cannot be traced"
+    return flash.covers(request._replace(weights=False))
+
+
+def run(request: Request) -> Attended:
+    """Context and statistics as flash gives them, and all weights in the precision of the values."""
+    found = flash.one_pass(request)
+    everything = Chosen(torch.arange(request.query.shape[2], device=request.query.device), lse=found.lse)
+    weights = _weigh(request, everything).to(request.values.dtype)
+    return Attended(found.context, weights, flash.statistics(request, found))
+
+
+def covers_chosen(request: Request) -> str | None:
+    """None when `chosen` can give the weights of this request, else the reason it cannot."""
+    score, normalise = request.score, request.normalise
+    if type(score) is not Additive and not (type(score) is Concat and score.tanh):
+        return flash.covers(request._replace(weights=False, statistics=()))
+    if request.device not in flash.DEVICES:
+        return f"needs a GPU, got {request.device}"
+    if type(normalise) is not Softmax:
+        return f"needs Softmax, got {type(normalise).__name__}"
+    if request.query.dtype not in flash.DTYPES:
+        return f"needs queries in float32, float16 or bfloat16, got {str(request.query.dtype).removeprefix('torch.')}"
+    if 0 in (*request.query.shape, *request.keys.shape):
+        return "needs a query and a key, and one of them is missing"
+    return None if flash.INSTALLED else flash.MISSING
+
+
+@torch.no_grad()
+def chosen(
+    request: Request, rows: list[int], heads: list[int] | None = None
+) -> Float[Tensor, "batch chosen_heads rows keys"]:
+    """The weights of some queries, and of some heads where they are named, in single precision."""
+    reason = covers_chosen(request)
+    if reason is not None:
+        raise ValueError(f"the weights of chosen queries cannot be found again: it {reason}; attend(weights=True) forms all")
+    for name, asked, count in (("queries", rows, request.query.shape[2]), ("heads", heads or [], request.query.shape[1])):
+        beyond = [each for each in asked if not 0 <= each < count]
+        if beyond:
+            raise ValueError(f"there are {count} {name}, counted from 0, and no number {beyond[0]}; choose among these")
+    device = request.query.device
+    some = None if heads is None else torch.tensor(heads, device=device, dtype=torch.int64)
+    return _weigh(request, Chosen(torch.tensor(rows, device=device, dtype=torch.int64), some))
+
+
+def _weigh(request: Request, which: Chosen) -> Tensor:
+    if isinstance(request.score, Additive | Concat):
+        query, scale, v = request.score.project(request.query), 1.0, request.score.v.weight[:, 0].contiguous()
+    else:
+        (query, scale), v = flash.sides(request), None
+    plan = flash.plan(request._replace(dropout=0.0), query, scale)._replace(tiles=TILES)
+    return launch.weigh(query, request.keys, v, plan, which)

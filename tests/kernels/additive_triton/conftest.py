@@ -1,0 +1,15 @@
+"""Small tiles, so that a few numbers fill several of them."""
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    if torch.cuda.is_available():
+        pytest.skip("these run in the interpreter; benchmarks/additive.py checks on a GPU")
+    from regard.kernels.additive_triton import operator
+    from regard.kernels.additive_triton.arguments import Tiles
+
+    small = {"rows": 16, "columns": 16, "pairs": 2, "gather_rows": 16, "gather_columns": 4, "gather_units": 16}
+    monkeypatch.setattr(operator, "TILES", Tiles(**small))

@@ -1,0 +1,31 @@
+import os
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("these run in the interpreter; benchmarks/transformer.py checks on a GPU", allow_module_level=True)
+
+from regard.kernels.brief_triton.operator import attend, dense, side_by_side
+
+
+@pytest.mark.unhooked
+def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
+    query, keys, values = (torch.randn(1, 2, count, 4, requires_grad=True) for count in (3, 5, 5))
+    keep = torch.ones(1, 5, dtype=torch.bool)
+    tests = ("test_schema", "test_autograd_registration", "test_faketensor")
+    torch.library.opcheck(attend, (query, keys, values, keep, True, 2, 0.5), test_utils=tests)
+
+
+def test_room_has_its_heads_side_by_side():
+    made = side_by_side(torch.empty(2, 3, 5, 7))
+    assert made.shape == (2, 3, 5, 7)
+    assert made.stride() == (105, 7, 21, 1)
+    assert side_by_side(made, 4).shape == (2, 3, 5, 4)
+
+
+def test_only_a_last_axis_with_gaps_is_copied():
+    data = torch.randn(2, 3, 5, 7)
+    assert dense(data.transpose(1, 2)).data_ptr() == data.data_ptr()
+    assert dense(data.transpose(2, 3)).stride(3) == 1

@@ -1,0 +1,51 @@
+import math
+import os
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
+
+from regard.kernels.flash_triton import launch
+from regard.kernels.flash_triton.launch import Asked, Plan
+
+PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, [16, 16, 4, 1])
+"""Everything may be seen, and the score is the plain product."""
+
+TWO = torch.tensor([[[[0.0], [math.log(3)]]]])
+"""Keys that a query of 1 gives shares of 1/4 and 3/4."""
+
+
+def test_one_query_and_two_keys_can_be_worked_by_hand():
+    found = launch.forward(
+        torch.ones(1, 1, 1, 1), TWO, torch.tensor([[[[4.0], [8.0]]]]), PLAN, Asked(True, True, True, top=2)
+    )
+    assert found.context.item() == pytest.approx(7)
+    assert found.lse.item() == pytest.approx(2)  # log2 of 1 + 3
+    entropy, largest, mean, spread, _ = found.measured.flatten().tolist()
+    assert entropy == pytest.approx(math.log(4) - 0.75 * math.log(3))
+    assert (largest, mean) == pytest.approx((0.75, 0.75))
+    assert spread == pytest.approx(math.sqrt(3) / 4)
+    assert found.argmax.item() == 1
+    assert dict(zip(found.best_keys.flatten().tolist(), found.best.flatten().tolist(), strict=True)) == pytest.approx(
+        {0: 0.25, 1: 0.75}
+    )
+
+
+def test_what_two_keys_receive_can_be_worked_by_hand():
+    query = torch.tensor(
+        [[[[1.0], [0.0]]]]
+    )  # the second query spreads itself evenly, and under a causal scope both see key 0
+    found = launch.forward(query, TWO, TWO, PLAN, Asked(received=True, uniform=True))
+    torch.testing.assert_close(found.received.flatten(), torch.tensor([0.75, 1.25]))
+    torch.testing.assert_close(found.uniform.flatten(), torch.tensor([1.0, 1.0]))
+    causal = launch.forward(query, TWO, TWO, PLAN._replace(causal=True), Asked(received=True, uniform=True))
+    torch.testing.assert_close(causal.received.flatten(), torch.tensor([1.5, 0.5]))
+    torch.testing.assert_close(causal.uniform.flatten(), torch.tensor([1.5, 0.5]))
+
+
+def test_of_equal_scores_the_first_key_is_the_best_over_tiles_too():
+    data = torch.zeros(1, 1, 40, 1)
+    assert launch.forward(data[:, :, :1], data, data, PLAN, Asked(peak=True)).argmax.item() == 0

@@ -1,0 +1,31 @@
+import os
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
+
+from regard.kernels.flash_triton.launch import Asked, Plan
+from regard.kernels.flash_triton.operator import attend, one_pass
+
+PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, [16, 16, 4, 1])
+"""Everything may be seen, and the score is the plain product."""
+
+
+def test_only_the_context_has_a_gradient():
+    query, keys, values = (torch.randn(1, 1, 2, 3, requires_grad=True) for _ in range(3))
+    found = attend(query, keys, values, PLAN, Asked(entropy=True))
+    assert found.context.requires_grad
+    assert not found.lse.requires_grad
+    assert not found.measured.requires_grad
+
+
+@pytest.mark.unhooked
+def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
+    query, keys, values = (torch.randn(1, 1, count, 4, requires_grad=True) for count in (3, 5, 5))
+    bias, centres = torch.randn(1, 1, 7, requires_grad=True), torch.rand(1, 3, requires_grad=True)
+    plan = PLAN._replace(bias=bias, centres=centres, width=2.0, bell=1, causal=True)
+    tests = ("test_schema", "test_autograd_registration", "test_faketensor")
+    torch.library.opcheck(one_pass, (query, keys, values, *plan, [1, 1, 1, 1, 1, 2]), test_utils=tests)

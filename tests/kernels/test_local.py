@@ -1,0 +1,105 @@
+"""Windows in one pass, in Triton's interpreter, beside the gathered ones."""
+
+import os
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
+
+from regard.attention import Causal, Dot, Encoded, Everywhere, Softmax, Sparsemax
+from regard.attention.attend import compose
+from regard.attention.mechanisms.local_m import LocalM
+from regard.attention.mechanisms.local_p import LocalP
+from regard.attention.score.rotary import Rotary
+from regard.attention.types import Request
+from regard.attention.within import Dimmed, Within
+from regard.kernels import flash, local
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch):
+    monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
+    monkeypatch.setattr(flash, "tiles", lambda query, values: [16, 16, 4, 1])
+
+
+def outcome(module, query, source, keep, impl, **options):
+    """Context, and the gradients of query, source and all parameters."""
+    module.impl = impl
+    leaves = [each.detach().clone().requires_grad_() for each in (query, source)]
+    memory = module.remember(Encoded(leaves[1], keep))
+    context = module(leaves[0], memory, **options).context
+    weight = torch.arange(context.numel(), dtype=context.dtype).view(context.shape).cos()
+    return [context.detach(), *torch.autograd.grad(context, [*leaves, *module.parameters()], weight)]
+
+
+KEEP = torch.arange(37)[None] < torch.tensor([[37], [20]])
+CASES = {
+    "local_m": (lambda: LocalM(5, width=4), {"offset": 0}),
+    "local_m, rows that begin elsewhere": (lambda: LocalM(5, width=2, score="dot"), {"offset": torch.tensor([3, 30])}),
+    "local_p": (lambda: LocalP(5, width=3), {}),
+    "local_p, divided by the sum": (lambda: LocalP(5, width=6, renormalise=True), {}),
+    "local_p, causal": (lambda: LocalP(5, width=9, scope=Causal(), score="scaled_dot"), {"offset": 10}),
+    "local_p, a window wider than the source": (lambda: LocalP(5, width=50), {}),
+    "location": (lambda: LocalP(5, width=4, score="location", limit=37), {}),
+}
+
+
+@pytest.mark.parametrize(("build", "options"), CASES.values(), ids=CASES)
+def test_it_equals_the_gathered_windows_in_output_and_every_gradient(build, options):
+    module, query, source = build(), torch.randn(2, 19, 5), torch.randn(2, 37, 5)
+    found = outcome(module, query, source, KEEP, "fused", **options)
+    plain = outcome(module, query, source, KEEP, "reference", **options)
+    truth = outcome(module.double(), query.double(), source.double(), KEEP, "reference", **options)
+    for place, (ours, theirs, exact) in enumerate(zip(found, plain, truth, strict=True)):
+        assert ours.isfinite().all()
+        error, usual = ((each.double() - exact).abs().max() for each in (ours, theirs))
+        assert error <= (3 if place else 2) * usual + 5e-6 * exact.abs().max(), place
+
+
+def test_weights_and_statistics_come_beside_the_same_context():
+    module, query = LocalP(5, width=3), torch.randn(1, 3, 5)
+    memory = module.remember(torch.randn(1, 9, 5))
+    alone = module(query, memory)
+    asked = module(query, memory, weights=True, statistics=("entropy",))
+    assert torch.equal(alone.context, asked.context)
+    torch.testing.assert_close(asked.weights @ memory.values, asked.context[:, None], rtol=1e-5, atol=1e-5)
+    assert asked.statistics["entropy"].shape == (1, 1, 3)
+
+
+def test_the_dense_formula_is_what_it_equals():
+    query, memory = torch.randn(1, 1, 4, 5), torch.randn(1, 1, 20, 5)
+    centre = torch.tensor([[0.0, 3.3, 19.7, 40.0]])  # the last sees nothing
+    scope = Within(centre, 2, 3)
+    for normalise in (Softmax(), Dimmed(Softmax(), centre, 2), Dimmed(Softmax(), centre, 2, True)):
+        asked = Request(query, memory, memory, Dot(), normalise, scope, 0.0, 3, False, ())
+        torch.testing.assert_close(local.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
+        assert (local.run(asked).context[:, :, 3] == 0).all()
+
+
+def test_dropout_falls_on_what_the_gaussian_leaves():
+    module = LocalP(12, width=4, score="dot", dropout=0.5)
+    query, memory = torch.randn(1, 5, 12), module.remember(torch.eye(12)[None])
+    weights = module.eval()(query, memory, weights=True).weights[:, 0]
+    dropped = module.train()(query, memory).context  # values that are a unit matrix read the weights themselves
+    kept = dropped != 0
+    torch.testing.assert_close(dropped, torch.where(kept, 2 * weights, 0.0))
+    assert 0 < kept.sum() < (weights > 0).sum()
+
+
+def test_it_says_why_it_does_not_cover_a_request():
+    data = torch.randn(1, 1, 4, 6)
+    asked = Request(data, data, data, Dot(), Softmax(), Within(torch.zeros(1, 4), 2), 0.0, 0, False, ())
+    assert local.covers(asked) is None
+    reasons = {
+        "needs the windows of local_m or local_p, which no other scope has": asked._replace(scope=Everywhere()),
+        "gives no statistics, and some are asked for": asked._replace(statistics=("max",)),
+        "needs a score that looks at no positions, got Rotary": asked._replace(score=Rotary()),
+        "needs one head, got 2": asked._replace(query=data.expand(1, 2, 4, 6)),
+        "needs Softmax, got Sparsemax": asked._replace(normalise=Dimmed(Sparsemax(), torch.zeros(1, 4), 2)),
+        "never forms the weights, and they are asked for": asked._replace(weights=True),
+    }
+    for reason, each in reasons.items():
+        assert local.covers(each) == reason

@@ -1,0 +1,137 @@
+"""Weights of chosen queries, in Triton's interpreter."""
+
+import os
+import re
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
+
+from regard import kernels
+from regard.attention.attend import compose
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.normalise.sparsemax import Sparsemax
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.local import Local
+from regard.attention.scope.padding import Padding
+from regard.attention.score.additive import Additive
+from regard.attention.score.alibi import Alibi
+from regard.attention.score.concat import Concat
+from regard.attention.score.distance import Distance
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.score.t5 import T5
+from regard.attention.types import Request
+from regard.kernels import flash, rows
+from regard.viewer.record.listening import Listening, Wanted
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch):
+    monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
+    monkeypatch.setattr(flash, "tiles", lambda query, values: [16, 16, 4, 1])
+    monkeypatch.setattr(rows, "TILES", [16, 16, 4, 1])
+
+
+def request(score=ScaledDot(), scope=Everywhere(), heads=2, key_heads=2, **options) -> Request:
+    query, key, values = torch.randn(2, heads, 18, 5), torch.randn(2, key_heads, 21, 5), torch.randn(2, key_heads, 21, 4)
+    usual = {"dropout": 0.0, "offset": 3, "weights": True, "statistics": ()}
+    prepared = score.prepare(key).detach()
+    return Request(query, prepared, values, score, Softmax(), scope, **{**usual, **options})
+
+
+def true_weights(asked: Request) -> torch.Tensor:
+    score = asked.score.double() if isinstance(asked.score, torch.nn.Module) else asked.score
+    wide = [each.double() for each in asked[:3]]
+    found = compose(asked._replace(query=wide[0], keys=wide[1], values=wide[2], score=score, dropout=0.0)).weights.detach()
+    if isinstance(score, torch.nn.Module):
+        score.float()
+    return found
+
+
+CASES = {
+    "everywhere": lambda: request(),
+    "grouped, causal": lambda: request(scope=Causal(), key_heads=1),
+    "t5, local": lambda: request(T5(2, buckets=8, farthest=16), Local(3)),
+    "alibi, padded": lambda: request(Alibi(), Padding(torch.arange(21)[None] < torch.tensor([[21], [5]])) & Causal()),
+    "additive": lambda: request(Additive(5, 5, hidden=3, heads=2), Causal()),
+    "concat, shared": lambda: request(Concat(5, 5, hidden=7), key_heads=1),
+}
+
+
+@pytest.mark.parametrize("build", CASES.values(), ids=CASES)
+def test_chosen_queries_have_the_weights_that_the_three_stages_give_them(build):
+    asked = build()
+    found = rows.chosen(asked, [17, 0, 4], [1])
+    expected = true_weights(asked)[:, [1]][:, :, [17, 0, 4]]
+    torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_query_that_sees_nothing_has_no_weights_and_the_tanh_of_large_numbers_is_one():
+    asked = request(Additive(5, 5), Causal(), heads=1, key_heads=1, offset=-2)
+    found = rows.chosen(asked._replace(query=1e4 * asked.query), [0, 5])
+    assert (found[:, :, 0] == 0).all()
+    torch.testing.assert_close(found[:, :, 1].sum(-1), torch.ones(2, 1))
+
+
+def test_all_weights_come_with_the_context_of_one_pass():
+    asked = request(scope=Causal(), key_heads=1, statistics=("entropy",))
+    assert kernels.choose(asked, "auto") is rows
+    found, expected = rows.run(asked), compose(asked)
+    torch.testing.assert_close(found.weights, expected.weights, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found.context, expected.context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found.statistics["entropy"], expected.statistics["entropy"], rtol=1e-5, atol=1e-5)
+
+
+def test_no_rows_are_no_trouble_and_nothing_is_drawn_for_dropout():
+    before = torch.random.get_rng_state()
+    asked = request(dropout=0.5)
+    state = torch.random.get_rng_state()
+    assert not torch.equal(before, state)
+    assert rows.chosen(asked, []).shape == (2, 2, 0, 21)
+    rows.chosen(asked, [1])
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_a_recorder_that_is_asked_for_rows_takes_them_from_here():
+    asked = request(scope=Causal(), weights=False)
+    listening = Listening("reference", Wanted(weights=False, rows=(4, 9, 40)), False, (), first=1)
+    listening.run(asked)
+    assert "rows:float32" in listening.source
+    torch.testing.assert_close(
+        listening.rows[0], true_weights(asked._replace(weights=True))[:, :, [3, 8]].float(), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
+    asked = request()
+    assert rows.covers(asked) is None
+    assert rows.covers(asked._replace(weights=False)) == "gives weights, and none are asked for"
+    learning = asked._replace(query=asked.query.requires_grad_())
+    assert rows.covers(learning) == "gives weights that have no gradient, and one is wanted"
+    assert rows.covers(request()._replace(normalise=Sparsemax())) == "needs Softmax, got Sparsemax"
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert rows.covers(request()) == "cannot be traced"
+
+
+def test_it_says_why_rows_cannot_be_chosen(monkeypatch):
+    additive = request(Additive(5, 5, heads=2))
+    assert rows.covers_chosen(additive) is None
+    assert rows.covers_chosen(additive._replace(normalise=Sparsemax())) == "needs Softmax, got Sparsemax"
+    double = additive._replace(query=additive.query.double())
+    assert rows.covers_chosen(double) == "needs queries in float32, float16 or bfloat16, got float64"
+    none = additive._replace(query=additive.query[:, :, :0])
+    assert rows.covers_chosen(none) == "needs a query and a key, and one of them is missing"
+    assert rows.covers_chosen(request(Concat(5, 5, tanh=False))).endswith("T5, Alibi, got Concat")
+    text = "the weights of chosen queries cannot be found again: it needs one of"
+    with pytest.raises(ValueError, match=re.escape(text)):
+        rows.chosen(request(Distance()), [0])
+    with pytest.raises(ValueError, match=re.escape("there are 18 queries, counted from 0, and no number 18; choose among")):
+        rows.chosen(request(), [3, 18])
+    with pytest.raises(ValueError, match=re.escape("there are 2 heads, counted from 0, and no number -1; choose among")):
+        rows.chosen(request(), [3], [-1])
+    monkeypatch.setattr(flash, "DEVICES", ("cuda",))
+    assert rows.covers_chosen(additive) == "needs a GPU, got cpu"
