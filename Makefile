@@ -9,7 +9,7 @@ HOOK := --jaxtyping-packages=regard,beartype.beartype
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check viewer bench soak clean
+.PHONY: demo test check viewer bench gpu soak clean
 
 demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a sentence, show what was looked at
 	rm -rf $(DEMO)
@@ -31,6 +31,9 @@ check: $(READY)  ## ruff and mypy
 
 bench: $(READY)  ## speed and memory beside PyTorch, appended to benchmarks/results/
 	$(BIN)/regard bench attention
+
+gpu:  ## parity and benchmarks on a GPU, in under eight minutes; PYTHON needs torch and triton and nothing else
+	$(PYTHON) benchmarks/gpu.py
 
 soak: $(READY)  ## the long counts
 	$(PYTEST) $(HOOK) -m "soak and not unhooked"

@@ -1,3 +1,4 @@
+import os
 from itertools import product
 
 import pytest
@@ -101,3 +102,32 @@ def test_rows_that_are_not_kept_might_as_well_not_be_there(monkeypatch, smoothin
     for one, other in zip(masked, chosen, strict=True):
         assert_close(one, other)
     assert_close(torch.autograd.grad(masked.total, learned), torch.autograd.grad(chosen.total, learned))
+
+
+@pytest.mark.skipif(
+    not module.INSTALLED or os.environ.get("TRITON_INTERPRET") != "1",
+    reason="runs in Triton's interpreter; benchmarks/transformer.py checks on a GPU",
+)
+@pytest.mark.parametrize(("smoothing", "confidence"), list(product((0.0, 0.1), (0.0, 0.3))))
+def test_judged_by_one_kernel_it_is_the_same(monkeypatch, smoothing, confidence):
+    monkeypatch.setitem(module.ROWS, "cpu", 3)
+    *learned, wanted = inputs(torch.float32)
+    kept = torch.arange(ROWS) != 2
+    expected = projected(*learned, wanted, smoothing, confidence, kept)
+    monkeypatch.setattr(module, "DEVICES", ("cpu",))
+    monkeypatch.setattr(module.Pass, "in_steps", None)
+    found = projected(*learned, wanted, smoothing, confidence, kept)
+    assert_close(tuple(found), tuple(expected))
+    assert_close(torch.autograd.grad(found.total, learned), torch.autograd.grad(expected.total, learned))
+    with torch.no_grad():
+        assert_close(projected(*learned, wanted, smoothing, confidence, kept).total, expected.total.detach())
+
+
+def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
+    *learned, wanted = inputs(torch.float32)
+    expected = projected(*learned, wanted)
+    monkeypatch.setattr(module, "DEVICES", ("cpu",))
+    monkeypatch.setattr(module, "INSTALLED", True)
+    monkeypatch.setattr(module.Pass, "in_one_pass", None)
+    monkeypatch.setattr(module.chip, "lacking", lambda device, dtype: "needs another GPU")
+    assert_close(tuple(projected(*learned, wanted)), tuple(expected))

@@ -72,6 +72,9 @@ class Repeated:
 
     def __init__(self, given: Float[Tensor, "time rows out"], *weights: Float[Tensor, "out _"]):
         self.seen: list[Tensor] = []
+        kind = given.device.type
+        if torch.is_autocast_enabled(kind):  # once, and not at every step
+            given = given.to(torch.get_autocast_dtype(kind))
         weight = weights[0] if len(weights) == 1 else torch.cat((given.new_empty(given.shape[2], 0), *weights), dim=1)
         defers = torch.is_grad_enabled() and given.shape[0] > 1 and not torch.compiler.is_compiling()
         self.defers = defers and weight.requires_grad and weight.numel() > 0

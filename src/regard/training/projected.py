@@ -4,15 +4,21 @@ Logits are many times larger than all else that a batch needs. Here a few rows o
 into their own gradient and used up while they are still in the cache; only the gradients of the three inputs are kept.
 """
 
+import importlib.util
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.kernels.gpu import chip
+
 ROWS = {"cpu": 256}
 """How many rows of logits are made at once: few enough for a cache; elsewhere as many as keep a GPU busy."""
 MANY = 4096
+INSTALLED = importlib.util.find_spec("triton") is not None
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
 
 
 class Cost(NamedTuple):
@@ -97,8 +103,45 @@ class Pass:
 
     def take(self, rows: slice, wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None) -> None:
         """Make the logits of some rows, judge them, and turn them into gradients in place."""
-        hidden, vocabulary = self.hidden[rows], len(self.bias)
-        logits = (hidden @ self.weight.mT).to(self.bias.dtype).add_(self.bias)
+        hidden = self.hidden[rows]
+        logits = hidden @ self.weight.mT
+        slope = self.in_one_pass(logits, wanted, kept) if self.fused else self.in_steps(logits, wanted, kept)
+        if slope is None:
+            return
+        self.d_bias += slope.sum(0, dtype=self.d_bias.dtype)
+        slope = slope.to(hidden.dtype)
+        torch.matmul(slope, self.weight, out=self.d_hidden[rows])
+        if slope.dtype == self.d_weight.dtype:
+            self.d_weight.addmm_(slope.mT, hidden)
+        else:
+            self.d_weight += slope.mT @ hidden
+
+    @property
+    def fused(self) -> bool:
+        """Whether Triton judges the logits: on a GPU that has it."""
+        device, dtype = self.hidden.device, self.hidden.dtype
+        fits = INSTALLED and device.type in DEVICES and self.bias.dtype == torch.float32
+        return fits and chip.lacking(device, dtype) is None
+
+    def in_one_pass(
+        self, logits: Float[Tensor, "some vocabulary"], wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None
+    ) -> Float[Tensor, "some vocabulary"] | None:
+        """Judge logits in place by one kernel; their slope."""
+        from regard.kernels.cost_triton.judge import judge
+
+        counts = None if kept is None else kept[:, 0]
+        total, nll, undecided = judge(logits, self.bias, wanted, counts, self.smoothing, self.confidence, self.learns).sum(1)
+        self.total += total
+        self.nll += nll
+        self.entropy += undecided
+        return logits if self.learns else None
+
+    def in_steps(
+        self, logits: Float[Tensor, "some vocabulary"], wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None
+    ) -> Float[Tensor, "some vocabulary"] | None:
+        """The same, one operation after the other."""
+        vocabulary = len(self.bias)
+        logits = logits.to(self.bias.dtype).add_(self.bias)
         log = logits.sub_(logits.logsumexp(-1, keepdim=True))
         nll = -_only(log.gather(1, wanted[:, None]), kept).sum()
         self.nll += nll
@@ -111,19 +154,12 @@ class Pass:
             self.entropy += _only(undecided, kept).sum()
             self.total -= self.confidence * _only(undecided, kept).sum()
         if not self.learns:
-            return
+            return None
         slope = share * (1 + self.confidence * (log + undecided)) if self.confidence else share
         if self.smoothing:
             slope -= self.smoothing / vocabulary
         slope.scatter_add_(1, wanted[:, None], slope.new_full((len(wanted), 1), self.smoothing - 1))
-        slope = _only(slope, kept)
-        self.d_bias += slope.sum(0)
-        slope = slope.to(hidden.dtype)
-        torch.matmul(slope, self.weight, out=self.d_hidden[rows])
-        if slope.dtype == self.d_weight.dtype:
-            self.d_weight.addmm_(slope.mT, hidden)
-        else:
-            self.d_weight += slope.mT @ hidden
+        return _only(slope, kept)
 
 
 def _only(data: Tensor, kept: Tensor | None) -> Tensor:

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import torch
 
 from regard.data.batch import Batch
 from regard.training.average import Average
+from regard.training.compiled import Compiled
 from regard.training.device import choose
 from regard.training.errors import FailedError
 from regard.training.experiment import Experiment, Loss, Progress
@@ -34,6 +36,7 @@ class Update:
         self.model, self.optimiser = self.accelerator.prepare(model, optimiser(model, settings, loss))
         average = None if settings.ema is None else Average(model, settings.ema)
         self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
+        self.compiled = Compiled(model) if settings.compile else None
         self.graphs = Graphed(self.cost, self.device) if covers(experiment, self.device) is None else None
 
     def __call__(self, batches: Sequence[Batch], speed: Speed) -> dict[str, float]:
@@ -64,7 +67,7 @@ class Update:
 
     def cost(self, batch: Batch) -> Loss:
         """The loss of a part of an update."""
-        with self.autocast():
+        with self.compiled or nullcontext(), self.autocast():
             progress = Progress(self.state.counters.step, self.settings.max_steps)
             return self.experiment.loss(self.model, batch, progress)
 

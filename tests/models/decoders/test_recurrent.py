@@ -105,6 +105,16 @@ def test_a_bridge_learns_the_initial_state_and_without_it_it_is_the_encoders(cel
     assert plain.remember(source).initial is source.final
 
 
+@pytest.mark.parametrize("bridge", [True, False])
+def test_cells_that_begin_with_zeros_know_their_source_by_the_attention_alone(bridge):
+    source = encoded()
+    made = decoder(initial="zeros", bridge=bridge)
+    assert made.bridge is None
+    assert all(each.shape[1:] == (1, 4) and not each.any() for each in made.remember(source).initial)
+    other = source._replace(final=tuple(each + 1 for each in source.final))
+    assert_close(made(TARGET, made.remember(other)).output, made(TARGET, made.remember(source)).output)
+
+
 def test_states_that_do_not_fit_need_a_bridge():
     made = decoder(bridge=False)
     with pytest.raises(
@@ -219,6 +229,7 @@ def test_an_attention_that_carries_a_state_looks_step_by_step(options):
     [
         ({"order": "cho"}, "order needs to be 'bahdanau' or 'luong', got 'cho'"),
         ({"summary": "never"}, "summary needs to be 'initial', 'every_step' or 'both', got 'never'"),
+        ({"initial": "ones"}, "initial needs to be 'source' or 'zeros', got 'ones'"),
         ({"cell": "qrnn"}, "a cell needs to be one of tanh, lstm, gru, got 'qrnn'"),
     ],
 )

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.stepping import join
 from regard.attention.types import Attended, Encoded, Memory
+from regard.models import looped
 from regard.models.asking import ask, report
 from regard.models.attentions import Make, attention
 from regard.models.cells import STATES, Repeated, Stack, layer, run, stacked
@@ -64,6 +65,8 @@ class Recurrent(Writing):
     https://arxiv.org/abs/1406.1078. Luong's r_{t-1} is input feeding and may be switched off; all cells then run as one
     fused call, and the attention is asked once. `summary` says what a decoder without attention gets of s: the "initial"
     state, s at "every_step", or "both". `bridge` learns the initial states from s; without it they are the encoder's own.
+    With an attention they may be `initial="zeros"`: the source is then known through the attention alone, which may read it
+    while it still arrives.
     An attention may have a say in the output (models/outcome.py), and `counterparts` tell one that points what it copies;
     the cells are fed its context all the same.
     """
@@ -80,6 +83,7 @@ class Recurrent(Writing):
         attention: Make = partial(attention, "additive"),
         order: str = "luong",
         input_feeding: bool = True,
+        initial: str = "source",
         summary: str = "both",
         bridge: bool = True,
         output: MakeOutput = Projection,
@@ -90,12 +94,12 @@ class Recurrent(Writing):
         variational: bool = False,
     ):
         super().__init__()
-        check(order, summary)
+        check(order, summary, initial)
         embedding = embedding or size
         self.cross = attention(size, source)
         self.before = order == "bahdanau"
         self.feeds = self.cross is not None and (self.before or input_feeding)
-        self.starts = self.cross is not None or summary != "every_step"
+        self.starts = initial == "source" if self.cross is not None else summary != "every_step"
         self.sees = self.cross is None and summary != "initial"
         context = self.cross.size if self.cross is not None else source * self.sees
         fed = (context if self.before else size) * self.feeds + source * self.sees
@@ -114,11 +118,11 @@ class Recurrent(Writing):
         """The attention's memory, the initial states and the summary, as far as each is used."""
         vector = summarise(encoded)
         if not self.starts:
-            initial = (vector.new_zeros(len(vector), len(self.layers), self.size),) * self.states
+            initial = (vector.new_zeros(vector.shape[0], len(self.layers), self.size),) * self.states
         elif self.bridge is None:
             initial = self.fitting(encoded.final)
         else:
-            states = torch.tanh(self.bridge(vector)).view(len(vector), self.states, len(self.layers), self.size)
+            states = torch.tanh(self.bridge(vector)).view(vector.shape[0], self.states, len(self.layers), self.size)
             initial = states.unbind(1)
         memories = {} if self.cross is None else {NAME: self.cross.remember(encoded)}
         tokens = () if self.outcome is None else self.outcome.tokens(encoded)
@@ -141,9 +145,9 @@ class Recurrent(Writing):
         ]
         return Carried(
             memory.initial,
-            first.new_zeros(len(first), self.size) if self.feeds and not self.before else (),
+            first.new_zeros(first.shape[0], self.size) if self.feeds and not self.before else (),
             () if self.cross is None else self.cross.start(memory.memories[NAME]),
-            torch.zeros(len(first), dtype=torch.long, device=first.device),
+            torch.zeros(first.shape[0], dtype=torch.long, device=first.device),
             tuple(masks),
         )
 
@@ -160,7 +164,7 @@ class Recurrent(Writing):
         """Go on from a state by any number of tokens: what can be done for all of them at once is."""
         embedded = self.embedding(tokens, mask=state.masks[0])
         if self.sees:
-            vector = spread(memory.summary, len(tokens))[:, None].expand(-1, tokens.shape[1], -1)
+            vector = spread(memory.summary, tokens.shape[0])[:, None].expand(-1, tokens.shape[1], -1)
             embedded = torch.cat((embedded, vector), dim=-1)
         needed = weights or self.outcome is not None
         found, state = self.find(embedded, memory, state, weights=needed, statistics=statistics)
@@ -227,6 +231,8 @@ class Recurrent(Writing):
         self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
     ) -> tuple[Data, Data, Attended, Carried]:
         """Look with the state after the step; the read-out enters the next step."""
+        if looped.covers(self.layers, cross, embedded, memory, weights) is None:
+            return self.luong_at_once(cross, embedded, memory, state)
         rows, time, _ = embedded.shape
         stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
         reads = Repeated(self.readout.bias.expand(time, rows, -1), self.readout.weight)
@@ -239,14 +245,26 @@ class Recurrent(Writing):
         state = state._replace(hidden=stack.hidden, attention=looks.state, fed=fed)
         return torch.stack(tops, dim=1), torch.stack(found, dim=1), join(looks.found), state
 
+    def luong_at_once(
+        self, cross: Attention, embedded: Data, memory: Memory, state: Carried
+    ) -> tuple[Data, Data, Attended, Carried]:
+        """The same loop as one operation, on a GPU."""
+        hidden, cell = (each[:, 0] for each in state.hidden)
+        found = looped.loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
+        top, context, read = (each.transpose(0, 1) for each in found[:3])
+        state = state._replace(hidden=(top[:, -1:], found.cell[:, None]), fed=read[:, -1])
+        return top, read, Attended(context), state
+
     def read(self, *parts: Data) -> Data:
         """tanh(W [h; c; y]), for all positions at once."""
         return torch.tanh(self.readout(torch.cat(parts, dim=-1)))
 
 
-def check(order: str, summary: str) -> None:
-    """Raise for an order or a summary that does not exist."""
+def check(order: str, summary: str, initial: str) -> None:
+    """Raise for an order, a summary or a beginning that does not exist."""
     if order not in ("bahdanau", "luong"):
         raise ValueError(f"order needs to be 'bahdanau' or 'luong', got {order!r}")
     if summary not in ("initial", "every_step", "both"):
         raise ValueError(f"summary needs to be 'initial', 'every_step' or 'both', got {summary!r}")
+    if initial not in ("source", "zeros"):
+        raise ValueError(f"initial needs to be 'source' or 'zeros', got {initial!r}")

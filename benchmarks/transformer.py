@@ -1,0 +1,245 @@
+"""Training Transformer-base on a GPU beside Hugging Face's Marian and nn.Transformer: target tokens a second, peak memory.
+
+6 + 6 layers of 512 with 8 heads and 2,048 inside, 16,000 words on both sides, bf16 by autocast, dropout 0.1, label smoothing
+0.1, gradients cut to 1, fused AdamW; batches of 400 and 128 sentences of 32 tokens, with the masks that padding needs. Ours
+is what `regard train` does: the model of a config, its loss that never holds all logits, its CUDA graphs, with and without
+train.compile, and what each kernel is worth. A step of ours ends by fetching its loss; those of others wait for nothing.
+Parity comes first: kernels against double precision, and a training with all of them against one with none. A side that
+fails says why and the rest go on; a row is appended to results/transformer.csv as soon as it is there.
+
+    python benchmarks/transformer.py                      all of it, on one GPU
+    python benchmarks/transformer.py --only ours          the sides whose name holds this
+    python benchmarks/transformer.py --only "ours, compiled, graph" --profile      where its time goes
+"""
+
+import argparse
+import gc
+import statistics
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import _bare  # noqa: F401
+from _near import attends, judges, without
+from _peers import HEADS, INNER, LAYERS, SIZE, VOCABULARY, Marian, Torch
+from _timing import WHERE, append, on_gpu, where
+from regard.config import AttentionPart, Dropout, Model, Train
+from regard.data.batch import Batch, Padded, shifted
+from regard.kernels import brief
+from regard.models.seq2seq import build
+from regard.training import projected
+from regard.training.compiled import Compiled
+from regard.training.experiment import Loss, Progress
+from regard.training.gradient import per_token
+from regard.training.graphed import Graphed
+from regard.training.losses import Teacher
+from regard.training.optimise import clip, optimiser
+from regard.training.seed import reseed
+
+RESULTS = Path(__file__).parent / "results" / "transformer.csv"
+HEADER = ["name", "shape", "dtype", "ms", "spread_ms", "tokens_per_second", "peak_bytes", "start_s", *WHERE]
+SHAPES = [(400, 32), (128, 32)]
+ASKED = {(400, 32): 650e3, (128, 32): 450e3}
+DEVICE = torch.device("cuda")
+BASE = Model(
+    encoder="transformer",
+    decoder="transformer",
+    attention=AttentionPart("transformer", heads=HEADS),
+    size=SIZE,
+    layers=LAYERS,
+    heads=HEADS,
+    feedforward=INNER,
+)
+
+Step = Callable[[], object]
+
+
+def batch_of(rows: int, length: int) -> Batch:
+    """Random tokens of full length, on the host, where a loader leaves them."""
+    source, target = (
+        Padded(torch.randint(4, VOCABULARY, (rows, length)), torch.ones(rows, length, dtype=torch.bool)) for _ in range(2)
+    )
+    return Batch(source, target)
+
+
+class Ours:
+    """An update as training/update.py does it, from the same parts."""
+
+    def __init__(self, batch: Batch, *, compiled: bool = False, graph: bool = True, model: Model = BASE, drop: float = 0.1):
+        self.batch, self.count = batch, 0
+        self.settings = Train(precision="bf16", optimiser="adamw", rate=1e-4, smoothing=0.1)
+        self.model = build(model, Dropout(drop, drop), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
+        self.teacher = Teacher(self.settings, self.model)
+        self.optimiser = optimiser(self.model, self.settings)
+        self.compiled = Compiled(self.model) if compiled else nullcontext()
+        self.graphs = Graphed(self.cost, DEVICE)
+        if not graph:
+            self.graphs.most = 0
+
+    def cost(self, batch: Batch) -> Loss:
+        with self.compiled, torch.autocast("cuda", torch.bfloat16):
+            return self.teacher(self.model, batch, Progress(0, 1))
+
+    def __call__(self) -> float:
+        """One update; its loss a token."""
+        reseed(0, self.count, DEVICE)
+        self.count += 1
+        self.optimiser.zero_grad(set_to_none=False)
+        loss = self.graphs(self.batch)
+        norm = clip(self.model.parameters(), loss.tokens, self.settings.clip)
+        value, *_ = per_token(loss, norm)
+        self.optimiser.step()
+        return value
+
+
+class Others:
+    """An update of a model that gives logits for a batch."""
+
+    def __init__(self, batch: Batch, model: nn.Module, compiled: bool = False):
+        self.batch = batch.to(DEVICE)
+        self.model = model.to(DEVICE).train()
+        self.run = torch.compile(self.model) if compiled else self.model
+        self.optimiser = torch.optim.AdamW(self.model.parameters(), 1e-4, fused=True)
+
+    def __call__(self) -> None:
+        self.optimiser.zero_grad()
+        with torch.autocast("cuda", torch.bfloat16):
+            logits = self.run(self.batch.source.data, self.batch.source.keep, shifted(self.batch.target.data))
+            loss = F.cross_entropy(logits.flatten(0, 1), self.batch.target.data.flatten(), label_smoothing=0.1)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step()
+
+
+def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]:
+    """Every side by its name: how it is made, and the kernels that it goes without."""
+    rows = batch.source.data.shape[0]
+    made: dict[str, tuple[Callable[[], Step], tuple[Any, ...]]] = {
+        "ours, compiled, graph": (lambda: Ours(batch, compiled=True), ()),
+        "ours, graph": (lambda: Ours(batch), ()),
+        "ours, eager": (lambda: Ours(batch, graph=False), ()),
+        "Hugging Face Marian, eager": (lambda: Others(batch, Marian()), ()),
+        "nn.Transformer, eager": (lambda: Others(batch, Torch()), ()),
+    }
+    if rows == SHAPES[0][0]:
+        made |= {
+            "ours, graph, SDPA": (lambda: Ours(batch), (brief,)),
+            "ours, graph, loss in steps": (lambda: Ours(batch), (projected,)),
+            "ours, compiled, graph, SDPA": (lambda: Ours(batch, compiled=True), (brief,)),
+            "nn.Transformer, compiled": (lambda: Others(batch, Torch(), compiled=True), ()),
+        }
+    return made
+
+
+def measure(make: Callable[[], Step], rounds: int, profile: bool) -> tuple[float, float, int, float]:
+    """Median ms a step over groups of five, their spread, peak bytes, and seconds until the first five were done."""
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    made: list[Step] = []
+
+    def start() -> None:
+        made.append(make())
+        for _ in range(5):
+            made[0]()
+
+    begin = on_gpu(start) / 1e3
+    step = made[0]
+    times = [on_gpu(lambda: [step() for _ in range(5)]) / 5 for _ in range(rounds)]
+    peak = torch.cuda.max_memory_allocated() - before
+    if profile:
+        told(step)
+    quarter = statistics.quantiles(times, n=4)
+    return statistics.median(times), quarter[2] - quarter[0], peak, begin
+
+
+def told(step: Step) -> None:
+    """The kernels that take longest, in ms a step."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as profiled
+
+    with profiled(activities=[ProfilerActivity.CUDA]) as found:
+        for _ in range(5):
+            step()
+        torch.cuda.synchronize()
+    kernels = sorted(found.key_averages(), key=lambda each: -each.self_device_time_total)
+    total = sum(each.self_device_time_total for each in kernels)
+    print(f"  {total / 5e3:8.3f} ms in {sum(each.count for each in kernels) // 5} kernels a step")
+    for each in kernels[:40]:
+        print(f"  {each.self_device_time_total / 5e3:8.3f} ms {each.count / 5:7.1f} x {each.key[:110]}")
+
+
+def compare(shape: tuple[int, int], only: str, rounds: int, profile: bool) -> None:
+    """Every side that was asked for, one after the other."""
+    batch, tokens = batch_of(*shape), shape[0] * shape[1]
+    for name, (make, absent) in sides(batch).items():
+        if only not in name:
+            continue
+        try:
+            with without(*absent):
+                torch.manual_seed(0)
+                ms, spread, peak, begin = measure(make, rounds, profile)
+        except Exception as error:  # a side that cannot run here is a finding, not the end
+            print(f"{name:30} {type(error).__name__}: {' '.join(str(error).split())[:300]}", flush=True)
+            continue
+        finally:
+            gc.collect()
+            torch.compiler.reset()
+            torch.cuda.empty_cache()
+        speed = 1e3 * tokens / ms
+        asked = f", asked {ASKED[shape] / 1e3:.0f}k" if name.startswith("ours, compiled, graph") else ""
+        print(
+            f"{shape!s:10} {name:30} {ms:7.2f} ms ±{spread:.2f} {speed / 1e3:7.1f}k tokens/s{asked} "
+            f"{peak / 2**30:6.2f} GiB, first steps after {begin:.1f} s",
+            flush=True,
+        )
+        numbers = [f"{ms:.4f}", f"{spread:.4f}", f"{speed:.0f}", peak, f"{begin:.2f}"]
+        append(RESULTS, HEADER, [[name, "x".join(map(str, shape)), "bfloat16", *numbers, *where()]])
+
+
+def parity() -> bool:
+    """Whether the kernels are as near to double precision as plain PyTorch, and a training with them goes as without."""
+    return attends() & judges() & trains()
+
+
+def trains() -> bool:
+    """The losses of 30 updates with kernels and graph, beside those without any."""
+    small = replace(BASE, size=128, layers=2, heads=4, feedforward=256, attention=AttentionPart("transformer", heads=4))
+    curves = []
+    for absent in ((), (brief, projected)):
+        torch.manual_seed(0)
+        with without(*absent):
+            step = Ours(batch_of(16, 24), graph=not absent, model=small, drop=0.0)
+            curves.append(torch.tensor([step() for _ in range(30)]))
+    apart = ((curves[0] - curves[1]).abs() / curves[1]).max().item()
+    print(
+        f"30 updates: loss {curves[0][0]:.3f} to {curves[0][-1]:.3f}, at most {100 * apart:.2f} % from those without kernels"
+    )
+    return apart < 0.02
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="parity, or the sides whose name holds this")
+    parser.add_argument("--rows", type=int, nargs="+", default=[rows for rows, _ in SHAPES], help="of which shapes")
+    parser.add_argument("--rounds", type=int, default=10, help="groups of five steps that are timed")
+    parser.add_argument("--profile", action="store_true", help="show the kernels of each side")
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("this needs a GPU, and there is none; on a CPU run benchmarks/training.py")
+    torch.manual_seed(0)
+    fine = parity() if options.only in ("", "parity") else True
+    for shape in SHAPES if options.only != "parity" else []:
+        if shape[0] in options.rows:
+            compare(shape, options.only, options.rounds, options.profile)
+    sys.exit(0 if fine else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Draw what was measured, and write the tables of docs/speed.md: no figure there is typed by hand.
+
+python docs/speed.py [RESULTS] [DOCS]        reads benchmarks/results/*.csv, writes docs/speed/*.svg and docs/speed.md
+
+Of each file the rows of the hardware that was measured last count, and of each side those of its last commit; where a side
+was measured with several settings, the fastest stands for it.
+"""
+
+import csv
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c8c8c", "#e69f00")
+Row = dict[str, str]
+
+
+class Chart(NamedTuple):
+    """How the rows of one file become bars: which belong together, what each is called, and what is measured."""
+
+    group: Callable[[Row], str]
+    label: Callable[[Row], str]
+    field: str = "ms"
+    unit: str = "ms, less is better"
+    more: bool = False
+    """Whether more is better."""
+
+
+def _without_tiles(row: Row) -> str:
+    return re.sub(r" \d+x\d+x\d+x\d+$", "", row["name"])
+
+
+CHARTS = {
+    "additive": Chart(lambda row: f"{row['shape']}, {row['pass']}", lambda row: row["name"]),
+    "flash": Chart(lambda row: row["case"], _without_tiles),
+    "recurrent": Chart(lambda row: row["shape"], lambda row: row["name"]),
+    "transformer": Chart(
+        lambda row: row["shape"],
+        lambda row: row["name"],
+        "tokens_per_second",
+        "target tokens a second, more is better",
+        True,
+    ),
+}
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of the hardware that was measured last; none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [row for row in rows if row["hardware"] == rows[-1]["hardware"]]
+
+
+def chosen(rows: list[Row], chart: Chart) -> dict[str, dict[str, Row]]:
+    """By group and label: the fastest row of the last commit that measured it."""
+    last = {(chart.group(row), chart.label(row)): row["commit"] for row in rows}
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        group, label = chart.group(row), chart.label(row)
+        if row["commit"] != last[group, label]:
+            continue
+        before = found.setdefault(group, {}).get(label)
+        if before is None or (float(row[chart.field]) > float(before[chart.field])) is chart.more:
+            found[group][label] = row
+    return found
+
+
+def table(found: dict[str, dict[str, Row]], chart: Chart) -> str:
+    """The chosen rows as Markdown."""
+    unit = chart.unit.partition(",")[0]
+    lines = [f"| shape | side | {unit} | peak MiB |", "|---|---|---|---|"]
+    for group, sides in found.items():
+        for label, row in sides.items():
+            value = float(row[chart.field])
+            shown = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+            lines.append(f"| {group} | {label} | {shown} | {int(row['peak_bytes']) / 2**20:,.0f} |")
+    return "\n".join(lines)
+
+
+def bars(found: dict[str, dict[str, Row]], chart: Chart, path: Path) -> None:
+    """One panel for each group."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, sum(0.7 + 0.25 * len(sides) for sides in found.values())), layout="constrained")
+    sizes = {"height_ratios": [1 + len(sides) for sides in found.values()]}
+    axes = figure.subplots(len(found), 1, squeeze=False, gridspec_kw=sizes)[:, 0]
+    for axis, (group, sides) in zip(axes, found.items(), strict=True):
+        names, values = list(sides), [float(row[chart.field]) for row in sides.values()]
+        ours = [COLOURS[0] if re.match("ours|flash|local|rows", name) else COLOURS[4] for name in names]
+        axis.barh(names[::-1], values[::-1], color=ours[::-1])
+        axis.set_title(group, fontsize=9, loc="left")
+        axis.tick_params(labelsize=8)
+    axes[-1].set_xlabel(chart.unit, fontsize=9)
+    save(figure, path)
+
+
+def complexity(rows: list[Row], path: Path) -> str:
+    """Time and memory over length, and the table of their exponents; of the way that was measured last."""
+    from matplotlib.figure import Figure
+
+    rows = [row for row in rows if (row["commit"], row["pass"]) == (rows[-1]["commit"], rows[-1]["pass"])]
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    lines = ["| layer | operations | time | memory | one after the other | longest path |", "|---|---|---|---|---|---|"]
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for name, colour in zip(names, COLOURS, strict=False):
+        mine = sorted((row for row in rows if row["name"] == name), key=lambda row: int(row["length"]))
+        lengths = [int(row["length"]) for row in mine]
+        for axis, field, factor in zip(axes, ("ms", "peak_bytes"), (1.0, 2**-20), strict=True):
+            axis.loglog(
+                lengths, [factor * float(row[field]) or float("nan") for row in mine], "o-", ms=3, label=name, color=colour
+            )
+        row = mine[-1]
+        time, memory = (f"n^{float(row[field]):.2f}" for field in ("time_exponent", "memory_exponent"))
+        lines.append(f"| {name} | O({row['textbook']}) | {time} | {memory} | O({row['sequential']}) | O({row['path']}) |")
+    for axis, title in zip(axes, ("ms", "peak MiB"), strict=True):
+        axis.set_xlabel("length")
+        axis.set_title(title, fontsize=9, loc="left")
+    axes[0].legend(fontsize=7)
+    save(figure, path)
+    first = rows[0]
+    told = f"{first['pass']}, {first['batch']} sequences, size {first['size']}, {first['dtype']}"
+    return "\n".join((*lines, "", f"{told}, {first['hardware']}, {first['versions']}."))
+
+
+def save(figure: Any, path: Path) -> None:
+    """Without a date, so that equal numbers give equal files."""
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def put(text: str, name: str, made: str) -> str:
+    """The text with what was made between the marks of that name."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    if begin not in text or end not in text:
+        raise ValueError(f"docs/speed.md needs the marks {begin} and {end}, and one is missing")
+    before, after = text.partition(begin)[0], text.partition(end)[2]
+    return f"{before}{begin}\n{made}\n{end}{after}"
+
+
+def main(results: Path, docs: Path) -> None:
+    """Every file that is there."""
+    text = (docs / "speed.md").read_text(encoding="utf-8")
+    for name, chart in CHARTS.items():
+        if rows := read(results / f"{name}.csv"):
+            found = chosen(rows, chart)
+            bars(found, chart, docs / "speed" / f"{name}.svg")
+            last = rows[-1]
+            made = f"![{name}](speed/{name}.svg)\n\n{table(found, chart)}\n\n{last['hardware']}, {last['versions']}."
+            text = put(text, name, made)
+    if rows := read(results / "complexity.csv"):
+        made = complexity(rows, docs / "speed" / "complexity.svg")
+        text = put(text, "complexity", f"![complexity](speed/complexity.svg)\n\n{made}")
+    (docs / "speed.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    given = [Path(each) for each in sys.argv[1:]]
+    main(*(given + [ROOT / "benchmarks" / "results", ROOT / "docs"][len(given) :]))

@@ -1,0 +1,173 @@
+"""Luong's decoder over all steps as one operation on a GPU: five kernels a step, and five on the way back.
+
+Step by step through autograd a GPU waits for its host, and even replayed as a graph it is held up by the number of kernels.
+Here a step is two products and three kernels (kernels/loop_triton), and what the loop does not need at once waits for its
+end: the gradients of matrices, keys and values are one product each over all steps.
+"""
+
+import importlib.util
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention.mechanisms.luong import Luong
+from regard.attention.module import Attention
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.score.bilinear import Bilinear
+from regard.attention.score.dot import Dot
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Memory
+from regard.kernels.gpu import chip
+
+INSTALLED = importlib.util.find_spec("triton") is not None
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+SCORES = (Dot, ScaledDot, Bilinear)
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+LONGEST = 1024
+"""The longest source that one program can hold the weights of."""
+
+
+def covers(
+    layers: nn.ModuleList, cross: Attention, known: Float[Tensor, "rows time _"], memory: Memory, weights: bool
+) -> str | None:
+    """None where `loop` computes the same as the steps one by one, else the reason why not."""
+    if known.device.type not in DEVICES:
+        return f"needs a GPU, got {known.device.type}"
+    if not INSTALLED:
+        return "needs Triton, which is not installed; pip install triton"
+    if len(layers) != 1 or not isinstance(layers[0], nn.LSTM):
+        return f"needs one layer of LSTM, got {len(layers)} of {type(layers[0]).__name__}"
+    if weights:
+        return "keeps no weights, and they are asked for"
+    if known.dtype not in DTYPES:
+        return f"needs float32, float16 or bfloat16, got {str(known.dtype).removeprefix('torch.')}"
+    if known.shape[1] < 2 or known.shape[0] != len(memory.values):
+        return "is for whole targets, one for each source"
+    if memory.keys.shape[2] > LONGEST:
+        return f"needs at most {LONGEST} keys, got {memory.keys.shape[2]}"
+    if torch.compiler.is_compiling():
+        return "cannot be traced"
+    return _covers_attention(cross) or chip.lacking(known.device, precision(known))
+
+
+def _covers_attention(cross: Attention) -> str | None:
+    if type(cross) not in (Attention, Luong) or getattr(cross, "centre", None) is not None:
+        return f"needs an attention of stages alone, got {type(cross).__name__}"
+    if type(cross.score) not in SCORES:
+        return f"needs one of {', '.join(each.__name__ for each in SCORES)}, got {type(cross.score).__name__}"
+    if type(cross.normalise) is not Softmax or type(cross.scope) is not Everywhere:
+        return f"needs Softmax and Everywhere, got {type(cross.normalise).__name__} and {type(cross.scope).__name__}"
+    if not isinstance(cross.query, nn.Identity):
+        return "needs a query as it is, and this one is projected"
+    if cross.training and cross.dropout:
+        return "never drops weights, and some are to be dropped"
+    if cross.impl not in ("auto", "fused"):
+        return "is for whoever leaves the way to the attention"
+    return None
+
+
+class Looped(NamedTuple):
+    """What a loop leaves, time first."""
+
+    top: Float[Tensor, "time rows size"]
+    context: Float[Tensor, "time rows context"]
+    read: Float[Tensor, "time rows fed"]
+    cell: Float[Tensor, "rows size"]
+    """The LSTM's cell after the last step."""
+
+
+def loop(
+    layer: nn.Module,
+    readout: nn.Linear,
+    cross: Attention,
+    known: Float[Tensor, "rows time _"],
+    memory: Memory,
+    fed: Float[Tensor, "rows fed"],
+    hidden: Float[Tensor, "rows size"],
+    cell: Float[Tensor, "rows size"],
+) -> Looped:
+    """All steps of a decoder as Luong has it, from the state before the first.
+
+        h_t = cell([y_t; r_{t-1}], h_{t-1}),  c_t = attend(h_t),  r_t = tanh(W [h_t; c_t] + b)
+
+    Luong, Pham and Manning 2015, eq. 5 and section 3.3, https://arxiv.org/abs/1508.04025
+    Under autocast products are in its type; the cell is in single precision.
+    """
+    half, width = precision(known), known.shape[2]
+    W, U, bias, other = (layer.get_parameter(f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    given = F.linear(known.transpose(0, 1), W[:, :width], bias + other).to(half)
+    size = hidden.shape[1]
+    scale = cross.score.factor(hidden[:, None, None]) if isinstance(cross.score, ScaledDot) else 1.0
+    sides = (each[:, 0].to(half).contiguous() for each in (memory.keys, memory.values))
+    went, found, last = Loop.apply(  # type: ignore[no-untyped-call]
+        given.contiguous(),
+        torch.cat((W[:, width:], U), dim=1).to(half),
+        readout.weight.to(half),
+        readout.bias,
+        *sides,
+        torch.cat((fed, hidden), dim=1).to(half),
+        cell.float(),
+        memory.keep,
+        scale,
+    )
+    return Looped(found[:, :, :size], found[:, :, size:], went[1:, :, :-size], last)
+
+
+def precision(known: Float[Tensor, "rows time _"]) -> torch.dtype:
+    """That of the products."""
+    kind = known.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else known.dtype
+
+
+class Loop(torch.autograd.Function):
+    """The loop, and the loop back. `went` are [r_t; h_t] from before the first step on, `found` [h_t; c_t] of each."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        given: Tensor,
+        weight: Tensor,
+        readout: Tensor,
+        bias: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        first: Tensor,
+        cell: Tensor,
+        keep: Tensor | None,
+        scale: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        from regard.kernels.loop_triton.steps import there
+
+        kept = there(given, weight, readout, bias, keys, values, first, cell, keep, scale)
+        ctx.save_for_backward(*kept, weight, readout, keys, values, keep)
+        ctx.scale, ctx.kinds = scale, (bias.dtype, cell.dtype)
+        return kept.went, kept.found, kept.cells[-1].clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, d_went: Tensor, d_found: Tensor, d_cell: Tensor) -> tuple[Tensor | None, ...]:
+        from regard.kernels.loop_triton.steps import Kept, back_again, plainly
+
+        went, found, cells, gates, shares, weight, readout, keys, values, keep = ctx.saved_tensors
+        kept = Kept(went, found, cells, gates, shares)
+        flowing = d_went.contiguous(), d_found.contiguous(), d_cell.clone()
+        d = back_again(kept, weight, readout, keys, values, keep, ctx.scale, *flowing)
+        states = found[:, :, : cells.shape[2]]
+        with plainly(went.device):
+            return (
+                d.gates,
+                d.gates.flatten(0, 1).mT @ went[:-1].flatten(0, 1),
+                d.sums.flatten(0, 1).mT @ found.flatten(0, 1),
+                d.sums.sum((0, 1), dtype=ctx.kinds[0]),
+                d.scores.permute(1, 2, 0) @ states.transpose(0, 1),
+                shares.permute(1, 2, 0).to(values.dtype) @ d.contexts.transpose(0, 1),
+                d.first,
+                d.cell,
+                None,
+                None,
+            )
