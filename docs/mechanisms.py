@@ -114,7 +114,7 @@ def train(attention: str, decoder: str, task: str, setting: str, steps: int | No
     import torch
 
     from regard import lookup, tasks
-    from regard.trained import load
+    from regard.loading import load
     from regard.training.loop import train as run
 
     torch.set_num_threads(1)

@@ -3,13 +3,14 @@
 #
 #   REGARD_DATA=folder/with/sigmorphon2021-g2p examples/pronounce.sh LANGUAGE recurrent|transformer SEEDS OUT [more settings]
 #
-# Languages: arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi. Settings were chosen on dev; figures are in
+# Languages: arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi. Letters are taken apart (Unicode NFD): a Korean syllable is
+# its two or three sounds, an accented letter its letter and its accent. Settings were chosen on dev; figures are in
 # docs/results.md. WER is 100 - exact.
 set -euo pipefail
 language=$1 model=$2 seeds=$3 out=$4
 shift 4
 data=${REGARD_DATA:?name the folder that holds sigmorphon2021-g2p}/sigmorphon2021-g2p/medium/$language
-common=(--data.train="${data}_train.tsv.gz" --data.valid="${data}_dev.tsv.gz" --train.better=exact --train.smoothing=0.1
+common=(--data.train="$out/train.tsv" --data.valid="$out/dev.tsv" --train.better=exact --train.smoothing=0.1
   --train.rate=1e-3 --train.schedule=cosine --train.evaluate_every=1000 --search.batch=1000)
 case $model in
   recurrent) settings=(--model.attention=additive --model.size=512 --model.embedding=128 --dropout.embedding=0.3
@@ -20,6 +21,14 @@ case $model in
     --train.warmup=1000 --train.max_steps=4000) ;;
   *) echo "which model? recurrent or transformer" >&2; exit 2 ;;
 esac
+mkdir -p "$out"
+for part in train dev test; do
+  gunzip -c "${data}_$part.tsv.gz" | python -c '
+import sys, unicodedata
+for line in sys.stdin:
+    word, phones = line.rstrip("\n").split("\t")
+    print(unicodedata.normalize("NFD", word), phones, sep="\t")' > "$out/$part.tsv"
+done
 runs=()
 for ((seed = 0; seed < seeds; seed++)); do
   python -m regard train pronounce "${common[@]}" "${settings[@]}" --train.seed=$seed --out "$out/$seed" "$@"
@@ -32,5 +41,5 @@ if [ "$seeds" -gt 1 ]; then
 fi
 for part in dev test; do
   echo "== $language $part, beam 5"
-  python -m regard evaluate "$all" --data.test="${data}_$part.tsv.gz" --beam 5
+  python -m regard evaluate "$all" --data.test="$out/$part.tsv" --beam 5
 done

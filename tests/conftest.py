@@ -10,6 +10,8 @@ from hypothesis import settings
 
 from .chromium import browser, watched  # noqa: F401  # here, so that all tests of a process share one browser
 
+if not torch.cuda.is_available():  # before anything imports triton, which looks once
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 torch.set_num_threads(1)  # each worker of pytest-xdist has one core
 settings.register_profile("regard", derandomize=True, deadline=None, database=None)
 settings.load_profile("regard")

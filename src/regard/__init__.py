@@ -7,7 +7,7 @@ from regard.lookup import find
 
 if TYPE_CHECKING:
     from regard.ensembles.gather import ensemble
-    from regard.trained import load
+    from regard.loading import load
     from regard.viewer.page.view import view
     from regard.viewer.record import record
     from regard.viewer.trace import Trace
@@ -17,7 +17,7 @@ __all__ = ["Trace", "__version__", "ensemble", "find", "load", "record", "view"]
 
 HOMES = {
     "ensemble": "regard.ensembles.gather",
-    "load": "regard.trained",
+    "load": "regard.loading",
     "record": "regard.viewer.record",
     "Trace": "regard.viewer.trace",
     "view": "regard.viewer.page.view",

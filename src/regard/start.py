@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from regard.config import Data
 from regard.data.text import TextCodec
+from regard.loading import load
 from regard.tasks import TextConfig
-from regard.trained import load
 from regard.training import checkpoint
 from regard.training.errors import DamagedError, RefusedError
 from regard.training.weights import restore, weights

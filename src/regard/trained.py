@@ -1,19 +1,16 @@
 """A trained model: a run directory, opened and ready to be asked."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard import config as configuration
 from regard import tasks
-from regard.alignment.chosen import noted
 from regard.alignment.head import Head
 from regard.alignment.unknown import dictionary, replaced
 from regard.data.loader import Loader
@@ -23,8 +20,10 @@ from regard.data.vocabulary import EOS, UNK
 from regard.decoding.align import align as links
 from regard.decoding.finder import Finder
 from regard.decoding.found import Found
+from regard.decoding.guard import Guard
 from regard.decoding.limits import longest
 from regard.decoding.looked import crosses
+from regard.decoding.opening import Opening
 from regard.decoding.rate import rate
 from regard.decoding.spelling import Spelling
 from regard.decoding.tree import Tree as Branches
@@ -32,17 +31,14 @@ from regard.decoding.wishes import Phrases, Wish, wishes
 from regard.decoding.wishes import guard as guarded
 from regard.ensembles.model import Ensemble
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Tree
+from regard.models.types import Decoder, Tree
+from regard.native.gpu.encoded import encode
 from regard.tasks import Figures, Task, TextConfig
-from regard.training.device import choose
-from regard.training.directory import CONFIG, ENSEMBLE, MODEL, verify
-from regard.training.errors import DamagedError
-from regard.training.manifest import NAME as MANIFEST
 from regard.training.metrics import Measured, perplexity
 from regard.training.reward import Reward
-from regard.training.weights import restore
 
 if TYPE_CHECKING:
+    from regard.export.onnx.sessions import Sessions
     from regard.viewer.record import Recorder
     from regard.viewer.trace import Trace
 
@@ -62,10 +58,26 @@ class Prediction(NamedTuple):
     links: list[tuple[int, int]] | None = None
 
 
+class Plan(NamedTuple):
+    """How answers are looked for: by whom, in which decoder, how long each may become, and what it must hold."""
+
+    finder: Finder
+    decoder: Decoder
+    lengths: list[int]
+    guard: Guard | None
+
+
 class Trained:
     """A model with its codec and its config."""
 
-    def __init__(self, name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq | Ensemble, head: Head = Head()):
+    def __init__(
+        self,
+        name: str,
+        config: TextConfig,
+        codec: TextCodec,
+        model: "Seq2Seq | Ensemble | Sessions",
+        head: Head = Head(),
+    ):
         self.name, self.config, self.codec = name, config, codec
         self.task: Task = tasks.find(name)
         self.model = model.eval()
@@ -93,14 +105,33 @@ class Trained:
         begins with `prefix`, holds the phrases to `include` and none to `exclude`: the same for all texts, or a list with
         those of each.
         """
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        options: dict[str, Any] = {"prefix": prefix, "include": include, "exclude": exclude}
+        for index, found in self.each(texts, beam=beam, best=best, align=align, unknown=unknown, **options):
+            answers[index] = found
+        return answers
+
+    def each(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        best: int = 1,
+        align: bool = False,
+        unknown: str | None = None,
+        prefix: str | Sequence[str] | None = None,
+        include: Phrases | None = None,
+        exclude: Phrases | None = None,
+    ) -> Iterator[tuple[int, list[Prediction]]]:
+        """What `predict` gives, as it is found, batch after batch: the place of a text, and its answers."""
         translations = dictionary(unknown or self.config.search.unknown)
         asked = wishes(len(texts), prefix, include, exclude)
         if self.recorder is not None and texts:
             self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best), asked=asked))
-        with nullcontext() if self.recorder is None else self.recorder.pause():
-            return self._predict(texts, beam, best, align, translations, asked)
+        with nullcontext() if self.recorder is None else self.recorder.away():
+            yield from self._each(texts, beam, best, align, translations, asked)
 
-    def _predict(
+    def _each(
         self,
         texts: Sequence[str],
         beam: int | None,
@@ -108,14 +139,41 @@ class Trained:
         align: bool,
         translations: Mapping[str, str] | None,
         asked: Sequence[Wish],
-    ) -> list[list[Prediction]]:
+    ) -> Iterator[tuple[int, list[Prediction]]]:
         records = [self.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
         examples = self.codec.encode_all(records, over_long="cut").examples
-        answers: list[list[Prediction]] = [[] for _ in texts]
         looking = align or translations is not None
         for index, found in self._search(examples, beam or self.config.search.beam, best, looking, asked):
-            answers[index] = [self._told(examples[index], each, align, translations) for each in found]
-        return answers
+            yield index, [self._told(examples[index], each, align, translations) for each in found]
+
+    def stream(
+        self,
+        text: str,
+        *,
+        beam: int | None = None,
+        prefix: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+    ) -> Iterator[str]:
+        """The answer to a text as it is decided: pieces, none of which is taken back, that together are `predict`'s."""
+        from regard.streaming.answer import stream, streamable
+
+        streamable(self.config.search)
+        [wish] = wishes(1, prefix, include, exclude)
+        beams = beam or self.config.search.beam
+        if self.recorder is not None:
+            self.recorder.take(lambda: self.trace([text], beam=beams, asked=[wish]))
+        return stream(self, text, beams, wish)
+
+    def listen(self, pieces: Iterable[str], *, beam: int | None = None) -> Iterator[str]:
+        """The answer to a source that still arrives, piece by piece: each as soon as what has arrived decides it.
+
+        For models that need not wait for the end: monotonic attention over an encoder that reads in one direction. Together
+        the pieces are what `predict` gives for the whole source with beam=1. Nobody records what is found so.
+        """
+        from regard.streaming.listening import listen
+
+        return listen(self, pieces, beam or self.config.search.beam)
 
     def trace(
         self,
@@ -156,6 +214,12 @@ class Trained:
         example = self.codec.encode(self.task.prepare(Record(text, None, "input:1")))
         return any(token not in (UNK, EOS) for token in example.source)
 
+    def reads(self, text: str) -> bool:
+        """Whether a source is not longer than what the model reads, and it knows something in it."""
+        source = self.codec.prepare(self.task.prepare(Record(text, None, "input:1")).source)
+        tokens = self.codec.source.encode(source)
+        return len(tokens) < self.codec.longest_source and any(token not in (UNK, EOS) for token in tokens)
+
     def _perplexity(self, examples: list[Example]) -> Measured | None:
         """How surprising the targets are to the model, sentence by sentence."""
         device = next(self.model.parameters()).device
@@ -182,7 +246,8 @@ class Trained:
         device = next(self.model.parameters()).device
         for indices, batch in Loader(examples, self._budget(examples), shuffle=False).in_order() if examples else ():
             with torch.no_grad():
-                memory = self.model.encode(batch.source.to(device))
+                source, precision = batch.source.to(device), self.config.search.precision
+                memory = self.model.encode(source) if weights else encode(self.model, source, precision)
             lengths = [self.longest(int(length)) for length in batch.source.keep.sum(1)]
             its = None if asked is None else [asked[index] for index in indices]
             yield from zip(indices, self.search(memory, lengths, beams, best=best, weights=weights, asked=its), strict=True)
@@ -206,6 +271,11 @@ class Trained:
 
         `asked` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
         """
+        finder, decoder, lengths, guard = self.plan(lengths, beams, asked)
+        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
+
+    def plan(self, lengths: list[int], beams: int, asked: Sequence[Wish] | None = None) -> Plan:
+        """How answers to sources are looked for, as the config says."""
         settings = dataclasses.replace(self.config.search, beam=beams)
         guard = None
         if settings.block_ngrams or any(map(any, asked or ())):
@@ -215,7 +285,8 @@ class Trained:
             lengths = [min(settings.length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.risk == "none" else Reward(settings.risk, self.text, self.config.data.bleu)
         finder = Finder(settings, self.text, utility, self.config.train.seed)
-        return finder(self.model.decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
+        decoder = self.model.decoder if settings.first is None else Opening(self.model.decoder, settings.first)
+        return Plan(finder, decoder, lengths, guard)
 
     @cached_property
     def spelling(self) -> Spelling:
@@ -249,31 +320,3 @@ class Trained:
             return Prediction(text, found.normalised, source, target)
         weights = self.head.read(found.weights or {}).cpu()
         return Prediction(text, found.normalised, source, target, weights, links(weights[None]))
-
-
-def load(directory: Path | str, device: str = "auto") -> Trained:
-    """Open a run directory. Every file is checked against the manifest; nothing in it is run."""
-    from safetensors.torch import load as load_tensors
-
-    path = Path(directory)
-    if not (path / MANIFEST).is_file():
-        what = "has no manifest.json" if path.is_dir() else "is no directory"
-        raise DamagedError(f"{path} is no trained model: it {what}; give the directory that `regard train --out DIR` wrote")
-    contents = verify(path)
-    if ENSEMBLE in contents:
-        from regard.ensembles.directory import opened
-
-        return opened(path, contents, device)
-    for needed in (CONFIG, MODEL):
-        if needed not in contents:
-            raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
-    table = configuration.parse_text(contents[CONFIG].decode(), path / CONFIG)
-    name = str(table.pop("task", ""))
-    config = configuration.check(tasks.find(name).Config, table)
-    strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
-    if unlisted := sorted(set(strange) - contents.keys()):
-        raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
-    codec = TextCodec.load(path)
-    model = tasks.build(config, codec)
-    restore(model, load_tensors(contents[MODEL]), str(path / MODEL))
-    return Trained(name, config, codec, model.to(choose(device)), noted(path))

@@ -36,6 +36,18 @@ def test_each_row_stops_at_the_first_score_above_0_from_its_own_place_on():
     assert stop(torch.tensor([3, 4, 2])).tolist() == [3, 4, 4]
 
 
+def test_all_keys_at_once_are_what_an_exported_program_meets(monkeypatch):
+    torch.manual_seed(0)
+    keep = torch.rand(4, 3 * BLOCK) < 0.9
+    walking = walk((torch.randn(4, 3 * BLOCK) - 2).tolist(), rows=8, keep=keep)
+    places = torch.randint(3 * BLOCK + 1, (20, 8))
+    found = [walking.stop(place) for place in places]
+    assert len(set(torch.cat(found).tolist())) > 10
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    for place, expected in zip(places, found, strict=True):
+        assert walking.stop(place).tolist() == expected.tolist()
+
+
 def test_a_place_is_not_changed_where_it_stands():
     place = torch.tensor([0])
     assert walk([[-1.0, 1.0]]).stop(place).tolist() == [1]

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
-from regard.trained import load
+from regard.loading import load
 
 from .conftest import regard
 

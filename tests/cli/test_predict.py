@@ -59,14 +59,16 @@ def test_a_directory_that_is_none_is_refused(tmp_path):
     assert "nothing" in done.stderr
 
 
-def test_what_the_model_knows_nothing_of_is_left_empty_and_told(run_directory, tmp_path):
-    (tmp_path / "in.txt").write_text("Tom chases Jerry\n☃ ☂ ⚛\nTom chases Jerry\n", encoding="utf-8")
+def test_what_the_model_knows_nothing_of_or_cannot_read_to_its_end_is_left_empty_and_told(run_directory, tmp_path):
+    lines = ["Tom chases Jerry", "☃ ☂ ⚛", "Tom chases Jerry", "Tom " * 256]
+    (tmp_path / "in.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = regard("predict", run_directory, "--file", tmp_path / "in.txt", "--out", tmp_path / "out.txt")
     assert done.returncode == 2
-    assert "in.txt:2 has nothing in it that the model knows (1 such in all)" in done.stderr
-    first, second, third = (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()
+    told = "in.txt:2 has nothing in it that the model knows, or more than the 255 tokens that it reads (2 such in all)"
+    assert told in done.stderr
+    first, second, third, fourth = (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()
     assert first == third != ""
-    assert second == ""
+    assert second == fourth == ""
 
 
 def test_lines_before_one_that_cannot_be_read_are_answered(run_directory, tmp_path):

@@ -3,9 +3,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from regard.config import Search
+from regard.config import ConfigError, Search
 from regard.data.vocabulary import EOS
 from regard.decoding import beam, greedy
+from regard.decoding import finder as finders
 from regard.decoding.finder import Finder
 from regard.decoding.guard import Constraints, Guard
 from regard.decoding.spelling import Spelling
@@ -92,3 +93,42 @@ def test_the_tree_shows_the_answer_of_least_risk():
     level, place = tree.best
     assert (level, tree.levels[level].tokens[place]) == (2, EOS)
     assert tree.levels[1].tokens[tree.levels[2].parents[place]] == 6
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_plain_search_and_the_search_that_knows_all_options_find_the_same(beams):
+    decoder = Recurrent()
+    memory = decoder.remember(sources(6))
+    finder = Finder(replace(PLAIN, beam=beams, length_penalty=0.5), spelt)
+    plain, looking = (finder(decoder.eval(), memory, [9] * 6, weights=weights) for weights in (False, True))
+    for (one,), (other,) in zip(plain, looking, strict=True):
+        assert one.tokens == other.tokens
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-6)
+        assert one.normalised == pytest.approx(other.normalised, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [{"groups": 2, "beam": 2}, {"coverage_penalty": 0.1}, {"risk": "chrf", "draw": "sample"}]
+)
+def test_int8_is_for_plain_search(options):
+    decoder = Recurrent().eval()
+    finder = Finder(replace(PLAIN, precision="int8", **options), spelt, Reward("chrf", spelt))
+    with pytest.raises(ConfigError, match=r"search\.precision=int8 is for plain search"):
+        finder(decoder, decoder.remember(sources(2)), [9] * 2)
+
+
+def test_what_is_ready_on_a_gpu_searches_there(monkeypatch):
+    asked = []
+
+    def ready(decoder, memory, precision):
+        asked.append(precision)
+        return lambda memory, **options: beam(decoder, memory, **options)
+
+    monkeypatch.setattr(finders, "on_gpu", ready)
+    decoder = Recurrent().eval()
+    memory = decoder.remember(sources(2))
+    finder = Finder(replace(PLAIN, beam=3, precision="bf16"), spelt)
+    assert finder(decoder, memory, [9] * 2, best=2) == beam(decoder, memory, beams=3, best=2, length=9)
+    assert asked == ["bf16"]
+    with pytest.raises(ConfigError, match=r"search\.precision=bf16 is for plain search"):
+        finder(decoder, memory, [9] * 2, weights=True)

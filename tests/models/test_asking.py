@@ -3,6 +3,8 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, MultiHead
+from regard.attention.mechanisms.local_m import LocalM
+from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.scope.local import Local
 from regard.attention.stepping import join
 from regard.attention.types import Sampled
@@ -102,3 +104,24 @@ def test_a_report_of_all_steps_equals_asking_for_it(scope, keep):
     assert_close(dict(found.statistics), dict(expected.statistics))
     assert report(attention, join(steps), keep, weights=False, statistics=names).weights is None
     assert report(attention, join(steps), keep, weights=False, statistics=()).weights is None
+
+
+@pytest.mark.parametrize(
+    "attention", [Attention(6, scope=Local(1)), LocalP(6), LocalM(6, width=1)], ids=["local", "local_p", "local_m"]
+)
+def test_a_graph_whose_beams_stay_open_gives_each_a_memory_and_finds_the_same(attention, monkeypatch):
+    memory, query = remembered(attention), torch.randn(6, 1, 6)
+    position = torch.tensor([0, 1, 2, 0, 0, 3])
+    expected = ask(attention, query, memory, position=position, weights=True)
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    asked, forward = [], type(attention).forward
+
+    def noting(self, query, memory, *arguments, **options):
+        asked.append(len(memory.values))
+        return forward(self, query, memory, *arguments, **options)
+
+    monkeypatch.setattr(type(attention), "forward", noting)
+    found = ask(attention, query, memory, position=position, weights=True)
+    assert asked == [6]
+    assert_close(found.context, expected.context)
+    assert_close(found.weights, expected.weights)

@@ -138,3 +138,14 @@ def test_no_source_is_longer_than_the_limit():
     made = attention("location", 4, 4, limit=3)
     with pytest.raises(ValueError, match="Location was made for at most 3 keys, got 4"):
         made.remember(torch.randn(1, 4, 4))
+
+
+def test_an_attention_without_bias_has_none_in_its_projections():
+    made = attention("transformer+dot", 8, 6, heads=2, bias=False)
+    assert made.query.bias is made.output.bias is None
+    assert type(made.score).__name__ == "Dot"
+
+
+def test_a_mechanism_that_has_biases_says_so():
+    with pytest.raises(ValueError, match="attention 'memory_network' has biases, and none were asked for; choose another"):
+        attention("memory_network", 8, 8, bias=False)

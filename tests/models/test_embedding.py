@@ -40,3 +40,12 @@ def test_dropout_falls_on_the_whole_vector_once_per_row_if_variational():
     assert torch.equal(hidden[:, 0] | hidden[:, 1], hidden[:, 0] & hidden[:, 1])
     mask = torch.zeros(2, 64)
     assert embedding(TOKENS, mask=mask).abs().sum() == 0
+
+
+def test_a_norm_comes_behind_the_positions():
+    embedding = Embedding(4, 6, positions=Sinusoidal(6), norm=True)
+    found = embedding(TOKENS)
+    assert_close(found.mean(-1), torch.zeros(2, 2), atol=1e-6, rtol=0)
+    plain = Embedding(4, 6, positions=embedding.positions)
+    plain.table = embedding.table
+    assert_close(found, torch.nn.functional.layer_norm(plain(TOKENS), (6,)))

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.models.residual import Residual, feedforward
+from regard.models.residual import Residual, bend
 
 DATA = torch.tensor([[[1.0, 3.0]]])
 
@@ -24,13 +24,31 @@ def test_dropout_falls_on_what_was_found_and_not_on_the_way_around():
     assert set(found.unique().tolist()) == {0.0, 2.0}
 
 
+def test_rms_divides_what_the_sublayer_gets_by_its_root_mean_square():
+    residual = Residual(2, "rms")
+    assert_close(residual.enter(DATA), DATA / 5**0.5, atol=1e-5, rtol=0)
+    assert_close(residual.leave(DATA, DATA), 2 * DATA)
+    assert [name for name, _ in residual.named_parameters()] == ["norm.weight"]
+
+
 def test_a_norm_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="norm needs to be 'pre' or 'post', got 'both'"):
+    with pytest.raises(ValueError, match="norm needs to be 'pre', 'post' or 'rms', got 'both'"):
         Residual(2, "both")
 
 
-def test_the_feedforward_network_has_one_hidden_layer():
-    network = feedforward(2, 5)
-    W1, b1, W2, b2 = network.parameters()
-    assert_close(network(DATA), (DATA @ W1.mT + b1).clamp_min(0) @ W2.mT + b2)
-    assert W1.shape == (5, 2)
+@pytest.mark.parametrize(
+    ("name", "found"), [("relu", [0.0, 1.0]), ("gelu", [-0.15865, 0.84135]), ("swish", [-0.26894, 0.73106])]
+)
+def test_an_activation_is_known_by_its_name(name, found):
+    assert_close(bend(name)(torch.tensor([-1.0, 1.0])), torch.tensor(found), atol=1e-5, rtol=0)
+
+
+def test_gelu_by_tanh_is_nearly_gelu():
+    data = torch.linspace(-4, 4, 99)
+    assert_close(bend("gelu_tanh")(data), bend("gelu")(data), atol=1e-3, rtol=0)
+    assert not torch.equal(bend("gelu_tanh")(data), bend("gelu")(data))
+
+
+def test_an_activation_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="activation needs to be one of relu, gelu, swish, gelu_tanh, got 'tanh'"):
+        bend("tanh")

@@ -302,3 +302,35 @@ def test_what_learns_something_for_each_position_has_room_for_the_longest():
     model = build(config, Dropout(), 9, 9, joint=False, longest=(5, 7))
     assert (model.encoder.embedding.positions.limit, model.decoder.embedding.positions.limit) == (5, 7)
     assert model.get_submodule("decoder.0.cross").score.limit == 5
+
+
+def test_a_transformer_has_the_layers_activation_scale_and_norm_of_its_embeddings_that_it_is_told():
+    options = {"encoder": "transformer", "decoder": "transformer", "layers": 3, "decoder_layers": 1, "activation": "gelu"}
+    config = Model(size=8, heads=2, scale_embedding=False, norm_embedding=True, **options)
+    model = build(config, Dropout(), 9, 9, joint=False)
+    assert (len(model.encoder.names), len(model.decoder.names)) == (3, 1)
+    for half in (model.encoder, model.decoder):
+        assert isinstance(half.get_submodule("0").feedforward[1], torch.nn.GELU)
+        assert isinstance(half.embedding.norm, torch.nn.LayerNorm)
+        assert half.embedding.scale == 1.0
+
+
+def test_a_transformer_may_be_all_that_t5_is():
+    options = {
+        "encoder": "transformer",
+        "decoder": "transformer",
+        "layers": 2,
+        "positions": "none",
+        "scale_embedding": False,
+    }
+    special = {"norm": "rms", "bias": False, "gated": True, "self_attention": "t5", "shared_bias": True, "self_size": 6}
+    config = Model(size=8, heads=2, attention=AttentionPart("transformer+dot", heads=2, size=6), **options, **special)
+    model = build(config, Dropout(), 9, 9, joint=True)
+    assert not any(name.endswith("bias") for name, each in model.named_parameters() if each.requires_grad)
+    assert [name for name, _ in model.named_parameters() if "score" in name] == [
+        "encoder.0.self.score.b",
+        "decoder.0.self.score.b",
+    ]
+    looks = [half.get_submodule(name).self for half in (model.encoder, model.decoder) for name in half.names]
+    assert [(look.score.causal, look.head) for look in looks] == [(False, 3), (False, 3), (True, 3), (True, 3)]
+    assert all(isinstance(half.norm, torch.nn.RMSNorm) for half in (model.encoder, model.decoder))

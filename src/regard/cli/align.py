@@ -64,7 +64,7 @@ def align(
     from regard.alignment import gold as golden
     from regard.alignment import hard, score
     from regard.alignment.soft import soft
-    from regard.trained import load
+    from regard.loading import load
 
     model = load(directory, device)
     records = _records(model, context.args)

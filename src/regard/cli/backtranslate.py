@@ -50,7 +50,7 @@ def backtranslate(
         raise DataError(f"backtranslate cannot write {out}: there is no directory {out.parent}; make it first")
     way = _way(draw, beam, temperature, noise, tag, seed)
     from regard.backtranslation import backtranslate as translate
-    from regard.trained import load
+    from regard.loading import load
 
     model = load(directory, device)
     partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there

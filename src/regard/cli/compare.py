@@ -81,7 +81,7 @@ def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict
     """Train one, and measure it on the validation set and, where there is one, the test set."""
     from regard.cli.evaluate import plain
     from regard.data import table
-    from regard.trained import load
+    from regard.loading import load
     from regard.training.loop import train as run
 
     experiment, _ = prepared(task, config, directory)

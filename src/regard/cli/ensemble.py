@@ -48,7 +48,7 @@ def ensemble(
     from regard.ensembles.directory import Settings, write
     from regard.ensembles.gather import ensemble as gather
     from regard.ensembles.model import shares
-    from regard.trained import load
+    from regard.loading import load
 
     members = [load(path, device) for path in paths]
     try:

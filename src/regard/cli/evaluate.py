@@ -40,7 +40,7 @@ def evaluate(
     if unknown:
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {NEEDED}")
     from regard.data.table import read
-    from regard.trained import load
+    from regard.loading import load
 
     model = load(directory, device)
     search_by(model, [each for each in options if each.startswith(PART)], beam)

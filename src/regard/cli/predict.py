@@ -1,28 +1,31 @@
 """Ask a trained model: regard predict."""
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli import Command, app
+from regard.cli.answering import Asking, to_file, to_stream
+from regard.cli.journal import Journal
+from regard.cli.pace import Pace
 from regard.cli.searching import apart, search_by, wished
+from regard.cli.streaming import LISTEN, listened, streamed, way
 from regard.cli.train import ANY
+from regard.cli.work import source, work
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.wishes import Wish
-    from regard.trained import Prediction, Trained
-
-Each = TypeVar("Each")
+    from regard.trained import Trained
 
 TRACED = 32
 """How many inputs a trace shows at most: more than anybody looks through, and few enough to open at once."""
-WINDOW = 1024
-"""Lines that are sorted by length and answered together; a person who types is answered line by line."""
+WINDOW, READ = 10_000, 1024
+"""Lines that are sorted by length and answered together, on the way to a file and to whoever reads along; a person who types
+is answered line by line."""
 
 
 @app.command(cls=Command, short_help="Ask a trained model.", context_settings=ANY)
@@ -58,6 +61,12 @@ def predict(
         Path | None, typer.Option(help="Write where the model looked here, for `regard view`: NAME.attn.safetensors.")
     ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+    engine: Annotated[str, typer.Option(help="What computes: native, onnx, ctranslate2.")] = "native",
+    precision: Annotated[str, typer.Option(help="In which numbers it computes: float32, int8; on a GPU bf16.")] = "float32",
+    stream: Annotated[bool, typer.Option("--stream", help="Write each answer as it is decided, piece by piece.")] = False,
+    listen: Annotated[
+        bool, typer.Option("--listen", help="Answer standard input while it still arrives (monotonic models).")
+    ] = False,
 ) -> None:
     """Answer one input, or every line of a file or of standard input.
 
@@ -70,31 +79,43 @@ def predict(
         regard predict run/ --file source.txt --out answers.txt
         regard predict run/ "Tom chases Jerry" --trace tom.attn.safetensors
         regard predict run/ "Tom chases Jerry" --prefix 汤姆 --exclude 喜欢 --search.block_ngrams=3
+        regard predict run/ --file source.txt --engine ctranslate2 --precision int8
+        regard predict run/ --file source.txt --stream
     """
-    from regard.trained import load
+    from regard.export.engine import opened, traceable
 
     text, settings = apart(text, context.args, "predict")
+    piecewise = way(stream, listen, context.params, text)
     if trace is not None:
         _writable(trace)
+        traceable(engine)
     asked = wished(_inputs(text, file), prefix, include or [], exclude or [], constraints)
-    model = load(directory, device)
+    model = opened(directory, device, engine, precision)
     search_by(model, settings, beam)
     noted: list[tuple[str, Wish]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
-    window = 1 if typed else WINDOW
-    if out is None:
-        strange = _answer(model, _noting(asked, noted), sys.stdout, window, beam, nbest, align, unknown, as_json)
+    window = 1 if typed else READ if out is None else WINDOW
+    asking, inputs = Asking(model, beam, nbest, align, unknown, as_json), _noting(asked, noted)
+    if piecewise is not None:
+        strange = listened(model, sys.stdout) if piecewise == LISTEN else streamed(model, asked, sys.stdout)
+    elif out is None:
+        strange = to_stream(asking, inputs, sys.stdout, window)
     else:
-        partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there
-        with partial.open("w", encoding="utf-8") as stream:
-            strange = _answer(model, _noting(asked, noted), stream, window, beam, nbest, align, unknown, as_json)
-        partial.replace(out)
+        given, named = source(file), {"constraints": constraints, "unknown": unknown}
+        told = {"prefix": prefix, "include": include, "exclude": exclude, "nbest": nbest, "align": align, "json": as_json}
+        how = {**told, "window": window, "engine": engine, "precision": precision}
+        with Journal(out, work(directory, model, given, named, **how)) as journal:
+            if journal.word:
+                typer.echo(journal.word, err=True)
+            pace = Pace(given.lines, journal.head.lines + len(journal.noted))
+            strange = to_file(asking, inputs, journal, window, pace)
     if trace is not None:
         _trace(model, noted, beam, trace)
-    if strange:
+    if strange.many:
         raise DataError(
-            f"{file or 'input'}:{strange[0]} has nothing in it that the model knows ({len(strange)} such in all): an answer "
-            "would be a guess, so it was left empty; everything else is answered"
+            f"{file or 'input'}:{strange.first} has nothing in it that the model knows, or more than the "
+            f"{model.codec.longest_source - 1} tokens that it reads ({strange.many} such in all): an answer would be a "
+            "guess, so it was left empty; cut what is too long. Everything else is answered"
         )
 
 
@@ -110,7 +131,7 @@ def _trace(model: "Trained", noted: "list[tuple[str, Wish]]", beam: int | None, 
     """Write the trace of what was asked, and say what it took."""
     from regard.viewer.file import save
 
-    asked = [each for each in noted[:TRACED] if each[0].strip() and model.knows(each[0])]
+    asked = [each for each in noted[:TRACED] if each[0].strip() and model.reads(each[0])]
     if not asked:
         raise DataError("--trace has nothing to show: there is no input in which the model knows anything")
     found = model.trace([text for text, _ in asked], beam=beam, asked=[wish for _, wish in asked])
@@ -127,49 +148,6 @@ def _noting(inputs: "Iterable[tuple[str, Wish]]", noted: "list[tuple[str, Wish]]
         yield each
 
 
-def _answer(
-    model: "Trained",
-    inputs: "Iterable[tuple[str, Wish]]",
-    stream: IO[str],
-    size: int,
-    beam: int | None,
-    nbest: int,
-    align: bool,
-    unknown: str | None,
-    as_json: bool,
-) -> list[int]:
-    """Write an answer to each input; the numbers of those, from 1, in which the model knows nothing."""
-    strange, place = list[int](), 0
-    for window in _windows(inputs, size):
-        known = [bool(text.strip()) and model.knows(text) for text, _ in window]
-        asked = [each for each, fine in zip(window, known, strict=True) if fine]
-        found = iter(_ask(model, asked, beam=beam, best=nbest, align=align, unknown=unknown))
-        for (text, _), fine in zip(window, known, strict=True):
-            place += 1
-            strange += [place] * (not fine and bool(text.strip()))
-            answers = next(found) if fine else []
-            stream.write(_json(text, answers) if as_json else _plain(answers, nbest, align))
-        stream.flush()
-    return strange
-
-
-def _ask(model: "Trained", asked: "list[tuple[str, Wish]]", **options: Any) -> "list[list[Prediction]]":
-    """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
-    wishes = [wish for _, wish in asked]
-    try:
-        return model.predict(
-            [text for text, _ in asked],
-            prefix=[wish.prefix for wish in wishes],
-            include=[wish.include for wish in wishes],
-            exclude=[wish.exclude for wish in wishes],
-            **options,
-        )
-    except ValueError as error:
-        if not any(map(any, wishes)):
-            raise
-        raise DataError(str(error)) from error
-
-
 def _inputs(text: str | None, file: str | None) -> Iterator[str]:
     from regard.data.lines import lines
 
@@ -178,44 +156,3 @@ def _inputs(text: str | None, file: str | None) -> Iterator[str]:
     if text is not None:
         return iter([text])
     return (line.text for line in lines(file or "-"))
-
-
-def _windows(inputs: Iterable[Each], size: int) -> Iterator[list[Each]]:
-    """So many inputs at a time; those before one that cannot be read are answered first."""
-    window: list[Each] = []
-    try:
-        for each in inputs:
-            window.append(each)
-            if len(window) == size:
-                yield window
-                window = []
-    except DataError:
-        if window:
-            yield window
-        raise
-    if window:
-        yield window
-
-
-def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
-    if not answers:
-        return "\n"
-    lines = []
-    for answer in answers:
-        lines.append(f"{answer.score:.4f}\t{answer.text}" if nbest > 1 else answer.text)
-        if align and answer.weights is None:
-            lines.append("(this model has no attention over its source, so there is nothing to show)")
-        elif align and answer.weights is not None:
-            from regard.show.heat import heat
-
-            lines += ["", heat(answer.weights, answer.target, answer.source), ""]
-    return "\n".join(lines) + ("\n\n" if nbest > 1 else "\n")
-
-
-def _json(text: str, answers: "list[Prediction]") -> str:
-    table = [
-        {"text": each.text, "score": each.score}
-        | ({} if each.links is None else {"source": each.source, "target": each.target, "links": each.links})
-        for each in answers
-    ]
-    return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

@@ -89,7 +89,7 @@ def gather(what: list[str], beam: int | None, device: str) -> "list[Trace]":
         )
     if len(paths) > 2:
         raise DataError(f"a page shows one trace or compares two, got {len(paths)}")
-    directories = [path for path in paths if path.is_dir()]
+    directories = list(filter(_asked, paths))
     if texts and not directories:
         raise DataError(f"{paths[0]} is a trace, which holds its inputs already; drop {texts[0]!r}")
     if beam is not None and not texts:
@@ -109,15 +109,22 @@ def distinct(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
     return [dataclasses.replace(trace, name=name) for trace, name in zip(traces, names, strict=True)]
 
 
+def _asked(path: Path) -> bool:
+    """Whether this is a model: a run directory, or an exported one in a file."""
+    from regard.training.directory import ARCHIVE
+
+    return path.is_dir() or path.suffix == ARCHIVE
+
+
 def _trace(path: Path, text: str | None, beam: int | None, device: str) -> "Trace":
     from regard.viewer.file import load as read
 
-    if path.is_file() or text is None:
+    if not _asked(path) or text is None:
         try:
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
-    from regard.trained import load
+    from regard.loading import load
 
     model = load(path, device)
     if not model.knows(text):

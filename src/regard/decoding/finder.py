@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 import torch
 
-from regard.config import Search
+from regard.config import ConfigError, Search
 from regard.decoding.beam import beam
 from regard.decoding.found import Found
 from regard.decoding.greedy import greedy
@@ -15,6 +16,10 @@ from regard.decoding.risk import Utility, rank
 from regard.decoding.sample import sample
 from regard.decoding.tree import Tree as Branches
 from regard.models.types import Decoder, Tree
+from regard.native.beam import beam as native
+from regard.native.gpu.ready import on_gpu
+from regard.native.ready import ready
+from regard.native.types import Engine
 
 WITH_PHRASES = 8
 """The least hypotheses that are followed where a target must hold phrases: some before each, some after."""
@@ -45,13 +50,19 @@ class Finder:
     ) -> list[list[Found]]:
         """The `best` answers to each source, best first, no two of one text; fewer where there are no more."""
         settings, phrases = self.settings, guard is not None and guard.includes
+        search = self.fast(decoder, memory, plain=not weights and tree is None and guard is None)
         if settings.risk != "none" and settings.draw == "sample":
             found = self._draw(decoder, memory, lengths, weights, guard)
+        elif search is not None:
+            several = settings.candidates if settings.risk != "none" else best
+            beams = self.beams(several, phrases=False)
+            few = 1 if several == 1 else beams
+            found = search(memory, beams=beams, length=lengths, best=few, length_penalty=self.penalty(beams))
         elif settings.risk == "none" and best == 1 and settings.beam == 1 and not phrases:
             return [[each] for each in greedy(decoder, memory, length=lengths, weights=weights, guard=guard)]
         else:
             several = settings.candidates if settings.risk != "none" else best
-            beams = self._beams(several, phrases)
+            beams = self.beams(several, phrases)
             found = beam(
                 decoder,
                 memory,
@@ -73,7 +84,36 @@ class Finder:
                 tree.follow(found[0][0].tokens)
         return [self._distinct(few)[:best] for few in found]
 
-    def _beams(self, several: int, phrases: bool) -> int:
+    def fast(self, decoder: Decoder, memory: Tree, plain: bool) -> Callable[..., list[list[Found]]] | None:
+        """What searches faster on this device; None: the search that knows all options."""
+        if self.plain(plain) and (found := on_gpu(decoder, memory, self.settings.precision)) is not None:
+            return found
+        engine = self.engine(decoder, memory, plain)
+        return None if engine is None else partial(native, engine)
+
+    def plain(self, asked: bool) -> bool:
+        """Whether nothing but the best answers is asked for, neither here nor by the settings."""
+        settings = self.settings
+        drawn = settings.risk != "none" and settings.draw == "sample"
+        return asked and settings.groups == 1 and not settings.coverage_penalty and not drawn
+
+    def engine(self, decoder: Decoder, memory: Tree, plain: bool) -> Engine | None:
+        """What searches faster, where nothing but the best answers is asked for; None: the search that knows all options."""
+        settings = self.settings
+        if self.plain(plain):
+            return ready(decoder, memory, settings.precision)
+        if settings.precision != "float32":
+            raise ConfigError(
+                f"search.precision={settings.precision} is for plain search; weights (--align, --trace), constraints, "
+                "block_ngrams, groups, coverage_penalty and samples need search.precision=float32"
+            )
+        return None
+
+    def penalty(self, beams: int) -> float:
+        """Greedy search tells the mean log-probability of a token, whatever the penalty; no other answer competes."""
+        return 1.0 if beams == 1 and self.settings.risk == "none" else self.settings.length_penalty
+
+    def beams(self, several: int, phrases: bool) -> int:
         """How many hypotheses to follow for so many answers: more than the settings say where there would be too few."""
         least = max(several, WITH_PHRASES if phrases else 1)
         groups = self.settings.groups

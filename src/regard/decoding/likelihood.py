@@ -16,11 +16,16 @@ def likelihood(output: Float[Tensor, "*rows vocabulary"]) -> Float[Tensor, "*row
     """
     logs = (output if output.dtype == torch.float64 else output.float()).log_softmax(-1)
     if logs[..., :1].isnan().any():  # the sum below the fraction is in every column, so one column shows it
-        raise ValueError(
-            "decoding needs an output that gives some token a probability, got NaN, +infinity or -infinity throughout; "
-            "look for NaN in the model's parameters and in its source"
-        )
+        raise undistributed()
     return logs
+
+
+def undistributed() -> ValueError:
+    """The error for an output that is no distribution."""
+    return ValueError(
+        "decoding needs an output that gives some token a probability, got NaN, +infinity or -infinity throughout; "
+        "look for NaN in the model's parameters and in its source"
+    )
 
 
 def possible(logs: Float[Tensor, "*rows vocabulary"], unknown: bool = True) -> Float[Tensor, "*rows vocabulary"]:

@@ -15,7 +15,8 @@ from regard.alignment.chosen import noted
 from regard.alignment.head import Head
 from regard.ensembles.average import AVERAGES
 from regard.ensembles.gather import ensemble
-from regard.trained import Trained, load
+from regard.loading import load
+from regard.trained import Trained
 from regard.training import atomic, manifest
 from regard.training.directory import ENSEMBLE, verify
 from regard.training.errors import DamagedError, RefusedError

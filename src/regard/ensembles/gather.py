@@ -7,8 +7,9 @@ from pathlib import Path
 from regard.alignment.head import Head
 from regard.data.text import TextCodec
 from regard.ensembles.model import Ensemble
+from regard.loading import load
 from regard.models.seq2seq import Seq2Seq
-from regard.trained import Trained, load
+from regard.trained import Trained
 
 SETTINGS = ("lowercase", "longest_source", "longest_target")
 

@@ -36,7 +36,8 @@ def ask(
     offset = 0 if blind else position
     if beams == 1:
         return attention(query, memory, state, offset=offset, weights=weights, statistics=statistics)
-    if not stateless(state):
+    alone = not blind and torch.compiler.is_exporting()  # beam by beam takes a number of beams, which a graph leaves open
+    if alone or not stateless(state):
         shared = isinstance(attention, Stepping) and attention.gathers
         return attention(query, memory if shared else repeat(memory, beams), state, offset=offset, weights=weights)
     sides = torch.unflatten(query, 0, (sources, beams))

@@ -27,20 +27,21 @@ def attention(
     dropout: float = 0.0,
     scope: str = "everywhere",
     limit: int = 1024,
+    bias: bool = True,
 ) -> Attention | None:
     """The attention called `name`: stages or a mechanism, joined by +; "none" is none.
 
     What is not named is scaled_dot, softmax, everywhere; a scope that is named holds beside `scope`. A mechanism that takes
     a score may be joined with one. A product of a query and a key of different sizes gets projections to one size (`size`,
     or else the query's). `heads` are those of mechanisms that have several; `limit` is the longest source of a score
-    that learns something for each position.
+    that learns something for each position; without `bias` its projections have none.
     """
     if name == "none":
         return None
     named = parts(name)
     if "mechanisms" not in named:
         named.setdefault("score", "scaled_dot")
-    options: dict[str, Any] = {"size": size, "dropout": dropout, "limit": limit}
+    options: dict[str, Any] = {"size": size, "dropout": dropout, "limit": limit} | ({} if bias else {"bias": False})
     options |= {kind: named[kind] for kind in ("score", "normalise") if kind in named}
     options["scope"] = both(scope, named.get("scope", "everywhere"))
     if "score" in named and query != key and size is None:
@@ -51,9 +52,12 @@ def attention(
 
 
 def self_attention(
-    name: str, size: int, heads: int, *, dropout: float = 0.0, scope: str = "everywhere", limit: int = 1024
+    name: str, width: int, heads: int, *, dropout: float = 0.0, scope: str = "everywhere", limit: int = 1024, **options: Any
 ) -> MultiHead:
-    """The heads with which a Transformer's layer looks at itself: a score, normaliser or scope, or several joined by +."""
+    """The heads with which a Transformer's layer looks at itself: a score, normaliser or scope, or several joined by +.
+
+    `width` is that of the layer; options are MultiHead's, such as the `size` that it projects to.
+    """
     named = parts(name)
     if "mechanisms" in named:
         raise ValueError(
@@ -62,7 +66,7 @@ def self_attention(
         )
     chosen: dict[str, Any] = {kind: named[kind] for kind in ("score", "normalise") if kind in named}
     where = both(scope, named.get("scope", "everywhere"))
-    made = MultiHead(size, heads=heads, scope=where, dropout=dropout, limit=limit, **chosen)
+    made = MultiHead(width, heads=heads, scope=where, dropout=dropout, limit=limit, **chosen, **options)
     if isinstance(made.normalise, Marginal):
         raise ValueError(
             f"{name!r} names marginal, which is about what a decoder writes and would be softmax here; name softmax"
@@ -113,6 +117,9 @@ def both(left: str, right: str) -> Scope:
 def mechanism(name: str, query: int, key: int, heads: int, options: dict[str, Any]) -> Attention:
     """A mechanism, with as many heads as asked for where it has heads."""
     made: Callable[..., Attention] = lookup.find(name, "mechanisms")
+    wanted = inspect.signature(made).parameters.values()
+    if "bias" in options and all(each.name != "bias" and each.kind != each.VAR_KEYWORD for each in wanted):
+        raise ValueError(f"attention {name!r} has biases, and none were asked for; choose another, or leave bias as it is")
     if not takes(name, "heads"):
         return made(query, key, **options)
     size = options["size"] or query

@@ -11,6 +11,7 @@ from torch.nn.functional import logsigmoid
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Encoded
 from regard.models.mixture import logarithm, widened
+from regard.models.types import beside
 
 NOTHING = -1
 """Where a token number belongs: there is nothing to copy."""
@@ -70,7 +71,7 @@ class Copying(nn.Module):
         """log p(w), where `output` is the logits of P and `tokens` what each key would give; heads point together."""
         assert attended.weights is not None, "copying asks for them"
         weights = attended.weights.to(widened(output).dtype).mean(1)  # rows time keys
-        tokens = tokens.repeat_interleave(len(weights) // len(tokens), dim=0)[:, None].expand_as(weights)
+        tokens = beside(tokens, weights.shape[0] // tokens.shape[0])[:, None].expand_as(weights)
         nothing = tokens == NOTHING
         copied = widened(torch.zeros_like(output)).scatter_add(
             -1, tokens.masked_fill(nothing, 0), weights.masked_fill(nothing, 0.0)

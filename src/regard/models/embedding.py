@@ -15,7 +15,8 @@ class Embedding(nn.Module):
 
     Vaswani et al. 2017, section 3.4 and 3.5, https://arxiv.org/abs/1706.03762. √d only where `scaled`; the table then starts
     with a spread of 1/√d, so that it serves as an output layer too, and else within ±0.1.
-    `size` is the width of what comes out, which positions set beside the vectors make wider.
+    `size` is the width of what comes out, which positions set beside the vectors make wider. With `norm` a layer norm comes
+    before the dropout, as in BART's authors' code.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class Embedding(nn.Module):
         positions: Positions | None = None,
         dropout: float = 0.0,
         variational: bool = False,
+        norm: bool = False,
     ):
         super().__init__()
         self.table = nn.Embedding(vocabulary, size)
@@ -37,6 +39,7 @@ class Embedding(nn.Module):
         self.positions = positions
         self.scale = size**0.5 if scaled else 1.0
         self.size = size if positions is None else positions.width(size)
+        self.norm = nn.LayerNorm(self.size) if norm else nn.Identity()
         self.drop = Drop(dropout, variational)
 
     def forward(
@@ -50,4 +53,4 @@ class Embedding(nn.Module):
             vectors = vectors * self.scale
         if self.positions is not None:
             vectors = self.positions(vectors, offset)
-        return self.drop(vectors, mask)
+        return self.drop(self.norm(vectors), mask)

@@ -20,6 +20,7 @@ from regard.attention.normalise.marginal import Marginal
 from regard.attention.score import adds
 from regard.attention.types import Attended, Memory
 from regard.models.mixture import mix
+from regard.models.types import beside
 
 Data = Float[Tensor, "rows time _"]
 Say = Callable[..., Data]
@@ -52,7 +53,10 @@ def marginalise(cross: Attention, memory: Memory, attended: Attended, say: Say, 
     assert attended.weights is not None, "the marginal asks for them"
     weights = attended.weights[:, 0]
     time, keys = weights.shape[1:]
-    logits = say(contexts(cross, memory, attended), *(each.repeat_interleave(keys + 1, dim=1) for each in known))
+    logits = say(
+        contexts(cross, memory, attended),
+        *(each[:, :, None].expand(-1, -1, keys + 1, -1).flatten(1, 2) for each in known),
+    )
     total = weights.sum(-1, keepdim=True)
     blind = total <= 0
     shares = torch.cat((weights / total.masked_fill(blind, 1.0), blind.to(weights.dtype)), dim=-1)
@@ -63,5 +67,5 @@ def contexts(cross: Attention, memory: Memory, attended: Attended) -> Data:
     """For each position, what it would read from each key alone, and behind them what it did read."""
     alone = cross.output(cross.merge(memory.values))  # sources keys size
     rows, time, _ = attended.context.shape
-    alone = alone.repeat_interleave(rows // len(alone), dim=0)[:, None].expand(-1, time, -1, -1)
+    alone = beside(alone, rows // alone.shape[0])[:, None].expand(-1, time, -1, -1)
     return torch.cat((alone, attended.context[:, :, None]), dim=2).flatten(1, 2)

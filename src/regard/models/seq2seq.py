@@ -116,12 +116,14 @@ def build_decoder(
 ) -> RecurrentDecoder | ConvolutionDecoder | TransformerDecoder:
     """The decoder that a config describes, for an encoder of size `source`."""
     named = model.attention
-    options: dict[str, Any] = {"heads": named.heads, "size": named.size, "dropout": dropout.attention}
+    options: dict[str, Any] = {"heads": named.heads, "size": named.size, "dropout": dropout.attention, "bias": model.bias}
     make = partial(attention, named.name, limit=longest[0], **options)
-    chosen = output(model.output.name, score=model.output.score, scale=model.output.scale, heads=model.output.heads)
+    last = model.output
+    chosen = output(last.name, score=last.score, scale=last.scale, heads=last.heads, bias=model.bias)
     every: dict[str, Any] = {"attention": make, "output": chosen, "tie": model.tie, "counterparts": counterparts}
     if model.decoder == "transformer":
-        return TransformerDecoder(vocabulary, source, model.size, **every, **shared(model, dropout, longest[1]))
+        known = shared(model, dropout, longest[1]) | {"layers": model.decoder_layers or model.layers}
+        return TransformerDecoder(vocabulary, source, model.size, **every, **known)
     if model.decoder == "convolution":
         known = every | placed(model, dropout, longest[1])
         return ConvolutionDecoder(vocabulary, source, model.size, kernel=model.kernel, **known)
@@ -134,6 +136,7 @@ def build_decoder(
         cell=model.cell,
         order=model.order,
         input_feeding=model.input_feeding,
+        initial=model.initial,
         summary=model.summary,
         bridge=model.encoder != "recurrent",  # states of the same cells and sizes are taken as they are
         drop_embedding=dropout.embedding,
@@ -148,8 +151,15 @@ def shared(model: Model, dropout: Dropout, longest: int) -> dict[str, Any]:
     return placed(model, dropout, longest) | {
         "heads": model.heads,
         "self_attention": model.self_attention,
+        "self_size": model.self_size,
+        "shared_bias": model.shared_bias,
         "inner": model.feedforward,
         "norm": model.norm,
+        "activation": model.activation,
+        "gated": model.gated,
+        "bias": model.bias,
+        "scaled": model.scale_embedding,
+        "norm_embedding": model.norm_embedding,
         "drop_attention": dropout.attention,
     }
 

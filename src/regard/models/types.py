@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from regard.attention.types import Attended, Encoded, State
@@ -69,4 +69,9 @@ def select(tree: Tree, rows: Int[Tensor, " chosen"]) -> Tree:
 
 def repeat(tree: Tree, times: int) -> Tree:
     """Every row `times` over, side by side: one for each beam."""
-    return map_tree(lambda tensor: tensor.repeat_interleave(times, dim=0), tree)
+    return map_tree(lambda tensor: beside(tensor, times), tree)
+
+
+def beside(tensor: Shaped[Tensor, "rows *rest"], times: int) -> Shaped[Tensor, "more *rest"]:
+    """Every row of a tensor `times` over: repeat_interleave, by operators that an exporter knows for any `times`."""
+    return tensor[:, None].expand(-1, times, *tensor.shape[1:]).flatten(0, 1)

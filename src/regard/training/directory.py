@@ -28,6 +28,10 @@ CONFIG = "config.toml"
 MODEL = "model.safetensors"
 ENSEMBLE = "ensemble.json"
 """What a directory of several models has in place of the two."""
+STEP = "step.onnx"
+"""What a directory of exported graphs has in place of the weights."""
+ARCHIVE = ".zip"
+"""How the name ends of such a directory in one file."""
 FREE = {
     "data.test",
     "train.max_steps",
@@ -70,6 +74,8 @@ class RunDirectory:
         """Make the directory this experiment's, or see that it already is."""
         if (self.path / ENSEMBLE).exists():
             raise RefusedError(f"{self.path} is an ensemble of trained models: train into another directory")
+        if (self.path / STEP).exists():
+            raise RefusedError(f"{self.path} is an exported model: train into another directory")
         there = (self.path / CONFIG).exists()
         if there and not (self.path / manifest.NAME).exists():
             raise RefusedError(f"{self.path} has a {CONFIG} and no {manifest.NAME}: it is no run; choose another directory")

@@ -110,6 +110,20 @@ def test_a_chunk_reaches_back_over_a_long_hole():
     assert found[1, 0].nonzero()[:, 0].tolist() == [148, 149, 150]
 
 
+@pytest.mark.parametrize("kind", [Monotonic, Mocha])
+def test_an_exported_program_meets_all_keys_at_once_and_reads_the_same(kind, monkeypatch):
+    made = kind(4, 5, r=0.0).eval()
+    keep = torch.rand(6, 50) < 0.7
+    memory, query = made.remember(Encoded(torch.randn(6, 50, 5), keep)), torch.randn(6, 9, 4)
+    right = made(query, memory, weights=True)
+    assert len(set(right.state.tolist())) > 2
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    found = made(query, memory, weights=True)
+    assert found.state.tolist() == right.state.tolist()
+    assert_close(found.weights, right.weights)
+    assert_close(found.context, right.context)
+
+
 def test_only_a_chunk_is_compared_a_second_time():
     made = Mocha(4, 5, chunk=4, r=9.0).eval()
     with counted(made.score.worth) as energies:

@@ -32,3 +32,11 @@ def test_a_position_beyond_the_table_is_refused(time, offset):
 
 def test_the_last_position_of_the_table_is_still_there():
     assert Learned(2, limit=4)(torch.zeros(2, 3, 2), offset=torch.tensor([0, 1])).shape == (2, 3, 2)
+
+
+def test_an_exported_program_leaves_lengths_open_and_finds_the_end_of_the_table_itself(monkeypatch):
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    positions = Learned(2, limit=4)
+    assert positions(torch.zeros(1, 2, 2), torch.tensor([2])).tolist() == [positions.table.weight[2:].tolist()]
+    with pytest.raises(IndexError, match="index out of range"):
+        positions(torch.zeros(1, 2, 2), torch.tensor([3]))

@@ -151,3 +151,12 @@ def test_an_attention_that_carries_a_state_looks_step_by_step():
     assert [each[0].flatten().tolist() for each in step.state.attentions] == [[3, 3], [3, 3]]
     found, _ = stepped(made, memory, repeat(TARGET, 2))
     assert_close(found, step.output.repeat_interleave(2, dim=0))
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_a_decoder_like_that_of_t5_writes_step_by_step_what_it_writes_at_once(gated):
+    options = {"self_attention": "t5", "shared_bias": True, "norm": "rms", "bias": False, "self_size": 6, "positions": None}
+    made, source = decoder("transformer+dot", gated=gated, **options), encoded()
+    memory = made.remember(source)
+    assert_close(stepped(made, memory, TARGET)[0], made(TARGET, memory).output)
+    assert made.layers[0].self.score is made.layers[1].self.score

@@ -71,5 +71,5 @@ def test_its_layers_are_called_by_number():
 
 
 def test_an_unknown_norm_is_refused():
-    with pytest.raises(ValueError, match="norm needs to be 'pre' or 'post'"):
+    with pytest.raises(ValueError, match="norm needs to be 'pre', 'post' or 'rms'"):
         Transformer(11, 8, heads=2, norm="none")

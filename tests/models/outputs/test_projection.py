@@ -24,3 +24,10 @@ def test_a_loose_output_has_its_own_matrix():
     output = Projection(4, vocabulary=3, embedding=2, tie=False)
     data = torch.randn(2, 5, 4)
     assert_close(output(data, TABLE), data @ output.weight.mT)
+
+
+def test_without_bias_what_it_adds_is_not_learned():
+    layer = Projection(3, 5, 3, tie=True, bias=False)
+    layer(torch.randn(2, 3), torch.randn(5, 3, requires_grad=True)).sum().backward()
+    assert layer.bias.tolist() == [0.0] * 5
+    assert layer.bias.grad is None

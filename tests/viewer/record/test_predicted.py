@@ -149,6 +149,34 @@ def test_what_a_recorded_model_predicts_is_traced_search_and_all():
     assert rec.cost.bytes == sum(look.weights.nbytes for example in trace.examples for look in example.looks) > 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_recorded_model_answers_bit_for_bit_by_the_way_that_a_plain_one_takes(kind):
+    model = trained("transformer" if kind == "transformer" else "additive", **KINDS[kind])
+    for beam in (1, 3):
+        plain = model.predict(TEXTS, beam=beam, best=beam)
+        with regard.record(model, graph=False):
+            assert model.predict(TEXTS, beam=beam, best=beam) == plain
+
+
+def test_answers_that_nobody_waits_for_leave_nobody_listening():
+    model = trained()
+    with regard.record(model):
+        answers = model.each(TEXTS)
+        next(answers)
+    answers.close()
+    assert model.recorder is None
+    assert not any(module._forward_hooks or "forward" in module.__dict__ for module in model.model.modules())
+
+
+def test_what_is_asked_while_answers_are_on_their_way_is_traced_too():
+    model = trained()
+    with regard.record(model) as rec:
+        for _, [answer] in model.each(TEXTS[:1]):
+            assert model.predict(TEXTS[:1]) == [[answer]]
+        model.predict(TEXTS[1:])
+    assert [example.title for example in rec.trace().examples] == [TEXTS[0], TEXTS[0], TEXTS[1]]
+
+
 def test_byte_tokens_of_an_answer_are_shown_as_the_text_they_cover():
     model = trained(tokens="bytes")
     example = model.trace(["Tom"], targets=["汤"]).example()

@@ -81,15 +81,19 @@ class Mocha(Monotonic):
         return chunked(stops, widen(self.score.inside(asked, memory.keys)), self.chunk, allowed)
 
     def around(self, walk: Walk, place: Place) -> tuple[Spots, Float[Tensor, "some spots"]]:
-        """The chunk that ends at `place`, and its shares. Where keys are hidden, it reaches further back."""
+        """The chunk that ends at `place`, and its shares. Where keys are hidden, it reaches further back.
+
+        An exported program, which cannot try again, reaches back to the first key at once.
+        """
         if not walk.keys:
             return super().around(walk, place)
-        reach, stopped = self.chunk, (place < walk.keys)[:, None]
+        exporting = torch.compiler.is_exporting()
+        reach, stopped = walk.keys if exporting else self.chunk, (place < walk.keys)[:, None]
         while True:
             spots = place[:, None] + torch.arange(1 - reach, 1, device=place.device)
             seen = walk.sees(spots) & stopped
             missing = (seen.sum(-1, keepdim=True) < self.chunk) & stopped & (spots[:, :1] > 0)
-            if not missing.any():
+            if exporting or not missing.any():
                 break
             reach *= 2
         chunk = seen & (seen.flip(-1).cumsum(-1).flip(-1) <= self.chunk)

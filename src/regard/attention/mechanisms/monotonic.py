@@ -125,7 +125,7 @@ class Monotonic(Stepping):
         """At the first key: the chances to stand at each while training, else the place."""
         if self.training:
             return self.normalise.begin(memory.values[..., :1].mT)
-        return torch.zeros(len(memory.values), dtype=torch.long, device=memory.values.device)
+        return torch.zeros(memory.values.shape[0], dtype=torch.long, device=memory.values.device)
 
     def look(
         self,
@@ -147,7 +147,7 @@ class Monotonic(Stepping):
         context = self.output(self.merge(shares @ walk.gather(memory.values, spots)))
         if not weights:
             return Attended(context, state=place)
-        dense = shares.new_zeros(len(place), 1, 1, walk.keys)
+        dense = shares.new_zeros(place.shape[0], 1, 1, walk.keys)
         return Attended(context, dense.scatter_add(-1, spots[:, None, None], shares), state=place)
 
     @property

@@ -69,7 +69,7 @@ class T5(nn.Module):
     ) -> Float[Tensor, "batch scored_heads queries keys"]:
         same_size("T5", query.shape[-1], prepared.shape[-1])
         bucket = self.bucket(distances(query.shape[2], prepared.shape[2], offset, query.device))
-        rows, heads, queries = len(bucket), len(self.b), query.shape[2]
+        rows, heads, queries = bucket.shape[0], len(self.b), query.shape[2]  # len(bucket) would stay fixed in an export
         # each query looks up in a view of its own, so that its gradients are added beside and not behind those of others
         each = self.b[:, None].expand(rows, heads, queries, self.buckets)
         bias = each.gather(-1, bucket[:, None].expand(-1, heads, -1, -1))

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.types import Attended, Memory
+from regard.models.types import beside
 
 
 class Remembered(NamedTuple):
@@ -28,5 +29,5 @@ def shown(attended: Mapping[str, Attended], weights: bool) -> dict[str, Attended
 
 def spread(vectors: Float[Tensor, "sources size"], rows: int) -> Float[Tensor, "rows size"]:
     """A source's vector for each of its beams."""
-    beams = rows // len(vectors)
-    return vectors if beams == 1 else vectors.repeat_interleave(beams, dim=0)
+    beams = rows // vectors.shape[0]
+    return vectors if beams == 1 else beside(vectors, beams)

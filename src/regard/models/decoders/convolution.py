@@ -81,7 +81,7 @@ class Layer(nn.Module):
 
     def read(self, data: Data, context: Context, memory: Memory) -> Data:
         """The data and what was found, which the number of places that it is a mean of has made small."""
-        scale = spread(places(memory).sqrt(), len(data))[..., None].to(context.dtype)
+        scale = spread(places(memory).sqrt(), data.shape[0])[..., None].to(context.dtype)
         return (data + self.fit(context * scale)) * HALF
 
     def leave(self, entered: Data, data: Data, context: Context | None, memory: Memory | None) -> Data:
@@ -159,8 +159,8 @@ class Convolution(Writing):
         like = memory.summary if self.summary is not None else memories[0].values
         crosses = [layer.cross for layer in self.layers]
         attentions = [() if cross is None else cross.start(memories[number]) for number, cross in enumerate(crosses)]
-        inputs = (like.new_zeros(len(like), self.before, self.size),) * len(self.names)
-        return Carried(inputs, tuple(attentions), torch.zeros(len(like), dtype=torch.long, device=like.device))
+        inputs = (like.new_zeros(like.shape[0], self.before, self.size),) * len(self.names)
+        return Carried(inputs, tuple(attentions), torch.zeros(like.shape[0], dtype=torch.long, device=like.device))
 
     def write(
         self,
@@ -176,7 +176,7 @@ class Convolution(Writing):
         embedded = self.embedding(tokens, state.position)
         data = self.widen(embedded)
         if self.summary is not None:
-            data = data + spread(memory.summary, len(tokens))[:, None]
+            data = data + spread(memory.summary, tokens.shape[0])[:, None]
         inputs, attended, found = [], dict[str, Attended](), data
         for number, layer in enumerate(self.layers):
             name, highest = f"decoder.{number}.cross", number + 1 == len(self.names)
@@ -221,5 +221,5 @@ class Convolution(Writing):
 def places(memory: Memory) -> Float[Tensor, "sources 1"]:
     """How many places each source has: at least one, so that a source without any stays finite."""
     if memory.keep is None:
-        return memory.values.new_full((len(memory.values), 1), memory.values.shape[2])
+        return memory.values.new_full((memory.values.shape[0], 1), memory.values.shape[2])
     return memory.keep.sum(1, keepdim=True).clamp_min(1).to(memory.values.dtype)

@@ -12,7 +12,7 @@ from regard.attention.heads import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.models.asking import ask
-from regard.models.attentions import Make, attention, self_attention
+from regard.models.attentions import Make, attention
 from regard.models.decoders import Remembered, shown, spread
 from regard.models.decoders.writing import Writing
 from regard.models.embedding import Embedding
@@ -20,7 +20,8 @@ from regard.models.encoders import summary as summarise
 from regard.models.outcome import Look, outcome
 from regard.models.outputs import Make as MakeOutput
 from regard.models.outputs.projection import Projection
-from regard.models.residual import Residual, feedforward
+from regard.models.shared_bias import share
+from regard.models.sublayers import Sublayers
 from regard.models.types import Step
 
 Data = Float[Tensor, "rows time size"]
@@ -48,34 +49,23 @@ class Asked(NamedTuple):
 class Layer(nn.Module):
     """Look at the target so far, then at the source, then think."""
 
-    def __init__(
-        self,
-        size: int,
-        source: int,
-        heads: int,
-        inner: int,
-        attention: Make,
-        looks: str,
-        norm: str,
-        drop_residual: float,
-        drop_attention: float,
-    ):
+    def __init__(self, source: int, attention: Make, made: Sublayers):
         super().__init__()
-        self.self = self_attention(looks, size, heads, dropout=drop_attention, scope="causal")
-        self.around_self = Residual(size, norm, drop_residual)
-        self.cross = attention(size, source)
+        self.self = made.look("causal")
+        self.around_self = made.around()
+        self.cross = attention(made.size, source)
         if self.cross is not None:
-            self.around_cross = Residual(size, norm, drop_residual)
+            self.around_cross = made.around()
             projects = isinstance(self.cross, MultiHead)
-            self.fit = nn.Identity() if projects else nn.Linear(self.cross.size, size)
-        self.feedforward = feedforward(size, inner)
-        self.around_feedforward = Residual(size, norm, drop_residual)
+            self.fit = nn.Identity() if projects else nn.Linear(self.cross.size, made.size)
+        self.feedforward = made.think()
+        self.around_feedforward = made.around()
 
     def look(
         self, data: Data, cache: Memory, memory: Memory | None, state: State, asked: Asked
     ) -> tuple[Data, Memory, dict[str, Attended]]:
         """The data as it asks the source, the cache with these tokens in it, and what each attention saw."""
-        seen, looks = cache.keys.shape[2], dict[str, Attended]()
+        seen, looks = cache.keys.shape[2], {}  # a dict with its types would stop torch.compile
         entered, told = self.around_self.enter(data), asked.statistics
         cache = self.self.extend(cache if seen else None, entered)
         looks["self"] = self.self(entered, cache, weights=asked.weights, statistics=told)
@@ -114,10 +104,17 @@ class Transformer(Writing):
         layers: int = 1,
         heads: int = 4,
         inner: int | None = None,
+        activation: str = "relu",
+        gated: bool = False,
+        bias: bool = True,
         attention: Make = partial(attention, "transformer"),
         self_attention: str = "scaled_dot",
+        self_size: int | None = None,
+        shared_bias: bool = False,
         norm: str = "pre",
         positions: Positions | str | None = "sinusoidal",
+        scaled: bool = True,
+        norm_embedding: bool = False,
         output: MakeOutput = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
@@ -128,15 +125,20 @@ class Transformer(Writing):
         super().__init__()
         embedding = embedding or size
         placed = lookup.build(positions, "positions", size=embedding)
-        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
+        self.embedding = Embedding(
+            vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=norm_embedding
+        )
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
-        options = attention, self_attention, norm, drop_residual, drop_attention
+        looks = self_attention, self_size, norm, drop_residual, drop_attention
+        made = Sublayers(size, heads, inner, activation, gated, bias, *looks)
         for name in self.names:
-            self.add_module(name, Layer(size, source, heads, inner or 4 * size, *options))
+            self.add_module(name, Layer(source, attention, made))
+        if shared_bias:
+            share([layer.self for layer in self.layers], causal=True)
         self.attends = any(layer.cross is not None for layer in self.layers)
         self.summary = None if self.attends else nn.Linear(source, size)
-        self.norm = nn.LayerNorm(size) if norm == "pre" else nn.Identity()
+        self.norm = made.last()
         self.output = output(size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": size, "vocabulary": vocabulary}
         self.outcome = outcome(self.layers[-1].cross, **sizes, counterparts=counterparts)
@@ -161,7 +163,7 @@ class Transformer(Writing):
         like = memory.summary if self.summary is not None else memories[0].values
         caches, attentions = [], []
         for number, layer in enumerate(self.layers):
-            nothing = like.new_empty(len(like), layer.self.key_heads, 0, layer.self.head)
+            nothing = like.new_empty(like.shape[0], layer.self.key_heads, 0, layer.self.head)
             caches.append(Memory(nothing, nothing))
             attentions.append(() if layer.cross is None else layer.cross.start(memories[number]))
         return Carried(tuple(caches), tuple(attentions))
@@ -179,7 +181,7 @@ class Transformer(Writing):
         """Go on from a state by any number of tokens."""
         data = embedded = self.widen(self.embedding(tokens, state.caches[0].keys.shape[2]))
         if self.summary is not None:
-            data = data + spread(memory.summary, len(tokens))[:, None]
+            data = data + spread(memory.summary, tokens.shape[0])[:, None]
         caches, attended = [], dict[str, Attended]()
         for number, layer in enumerate(self.layers):
             path, highest = f"decoder.{number}", number + 1 == len(self.names)

@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
+from regard.models import onnx_cells
 from regard.models.cells import Unrolled, layer, run, stacked
 from regard.models.dropout import Drop
 from regard.models.embedding import Embedding
@@ -62,13 +63,17 @@ class Recurrent(nn.Module):
             tokens = tokens.gather(1, order)
         data = self.embedding(tokens)
         captured = data.is_cuda and torch.cuda.is_current_stream_capturing()
-        real = None if captured else lengths.clamp_min(1).cpu()
+        exported = torch.compiler.is_exporting()
+        real = None if captured or exported else lengths.clamp_min(1).cpu()
         finals = []
         for number, rnn in enumerate(self.layers):
             assert isinstance(rnn, nn.RNNBase)
             if number:
                 data = self.drop(data)
-            data, final = stepped(rnn, data, keep) if real is None else over(rnn, data, real)
+            if exported:
+                data, final = onnx_cells.over(rnn, data, lengths.clamp_min(1))
+            else:
+                data, final = stepped(rnn, data, keep) if real is None else over(rnn, data, real)
             finals.append(final)
         if order is not None:
             data = data.gather(1, order[..., None].expand_as(data))

@@ -7,9 +7,9 @@ from regard import lookup
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.models.attentions import self_attention
 from regard.models.embedding import Embedding
-from regard.models.residual import Residual, feedforward
+from regard.models.shared_bias import share
+from regard.models.sublayers import Sublayers
 
 Data = Float[Tensor, "batch time size"]
 
@@ -17,14 +17,12 @@ Data = Float[Tensor, "batch time size"]
 class Layer(nn.Module):
     """Every token looks at all others, then thinks for itself."""
 
-    def __init__(
-        self, size: int, heads: int, inner: int, looks: str, norm: str, drop_residual: float, drop_attention: float
-    ):
+    def __init__(self, made: Sublayers):
         super().__init__()
-        self.self = self_attention(looks, size, heads, dropout=drop_attention)
-        self.around_self = Residual(size, norm, drop_residual)
-        self.feedforward = feedforward(size, inner)
-        self.around_feedforward = Residual(size, norm, drop_residual)
+        self.self = made.look()
+        self.around_self = made.around()
+        self.feedforward = made.think()
+        self.around_feedforward = made.around()
 
     def forward(self, data: Data, keep: Bool[Tensor, "batch time"]) -> Data:
         entered = self.around_self.enter(data)
@@ -38,7 +36,7 @@ class Transformer(nn.Module):
         x = layer_N(... layer_1(E[s] √d + PE))
 
     Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
-    With norm="pre" one more norm follows the last layer. The final state is the mean over the source: this encoder has no
+    Unless norm="post" one more norm follows the last layer. The final state is the mean over the source: this encoder has no
     last state, and a decoder without attention needs one vector. Layer n is the submodule "n".
     """
 
@@ -51,9 +49,16 @@ class Transformer(nn.Module):
         layers: int = 1,
         heads: int = 4,
         inner: int | None = None,
+        activation: str = "relu",
+        gated: bool = False,
+        bias: bool = True,
         self_attention: str = "scaled_dot",
+        self_size: int | None = None,
+        shared_bias: bool = False,
         norm: str = "pre",
         positions: Positions | str | None = "sinusoidal",
+        scaled: bool = True,
+        norm_embedding: bool = False,
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         drop_attention: float = 0.0,
@@ -61,12 +66,19 @@ class Transformer(nn.Module):
         super().__init__()
         embedding = embedding or size
         placed = lookup.build(positions, "positions", size=embedding)
-        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
+        self.embedding = Embedding(
+            vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=norm_embedding
+        )
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
-        for name in self.names:
-            self.add_module(name, Layer(size, heads, inner or 4 * size, self_attention, norm, drop_residual, drop_attention))
-        self.norm = nn.LayerNorm(size) if norm == "pre" else nn.Identity()
+        looks = self_attention, self_size, norm, drop_residual, drop_attention
+        made = Sublayers(size, heads, inner, activation, gated, bias, *looks)
+        every = [Layer(made) for _ in self.names]
+        for name, layer in zip(self.names, every, strict=True):
+            self.add_module(name, layer)
+        if shared_bias:
+            share([layer.self for layer in every], causal=False)
+        self.norm = made.last()
         self.size = size
 
     def forward(self, source: Padded) -> Encoded:

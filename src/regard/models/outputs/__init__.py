@@ -17,9 +17,9 @@ Make = Callable[[int, int, int, bool], nn.Module]
 """Makes a layer for (size, vocabulary, embedding, tie): output("mixture", heads=4)."""
 
 
-def output(name: str, *, score: str = "dot", scale: float = 1.0, heads: int = 4) -> Make:
+def output(name: str, *, score: str = "dot", scale: float = 1.0, heads: int = 4, bias: bool = True) -> Make:
     """The maker of the layer called `name`; of the options it is told those that it has a place for."""
-    return partial(_build, name, {"score": score, "scale": scale, "heads": heads})
+    return partial(_build, name, {"score": score, "scale": scale, "heads": heads, "bias": bias})
 
 
 def _build(name: str, options: dict[str, str | float], size: int, vocabulary: int, embedding: int, tie: bool) -> nn.Module:

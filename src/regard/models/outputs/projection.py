@@ -13,15 +13,15 @@ class Projection(nn.Module):
 
         logits = E x + b,  or  E (P x) + b  where x is not as wide as an embedding
 
-    Press and Wolf 2017, https://arxiv.org/abs/1608.05859
+    Press and Wolf 2017, https://arxiv.org/abs/1608.05859. Without `bias` b stays as it is, 0 unless it is given.
     Cost: time O(T V d), memory T V; training never holds the logits of more than a few rows.
     """
 
-    def __init__(self, size: int, vocabulary: int, embedding: int, tie: bool):
+    def __init__(self, size: int, vocabulary: int, embedding: int, tie: bool, bias: bool = True):
         super().__init__()
         self.fit = nn.Linear(size, embedding, bias=False) if tie and size != embedding else nn.Identity()
         self.weight = matrix(vocabulary, size, tie)
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.bias = nn.Parameter(torch.zeros(vocabulary), requires_grad=bias)
 
     def forward(
         self, data: Float[Tensor, "*rows size"], table: Float[Tensor, "vocabulary embedding"]

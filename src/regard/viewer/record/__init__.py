@@ -88,11 +88,25 @@ class Recorder:
         self.itself: dict[str, bool] = {}
         self.remembered: dict[str, ReferenceType[Tensor]] = {}
         self.seconds, self.paused, self.depth = 0.0, False, 0
-        self.listens, self.held = False, ExitStack()
+        self.listens, self.attached, self.held = False, False, ExitStack()
 
     def __enter__(self) -> "Recorder":
         if self.listens or (self.trained is not None and self.trained.recorder is not None):
             raise ValueError(f"somebody listens to {self.name} already; leave that block before another begins")
+        self.attach()
+        self.listens = True
+        if self.trained is not None:
+            self.trained.recorder = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.listens = self.attached = False
+        if self.trained is not None:
+            self.trained.recorder = None
+        self.held.close()
+
+    def attach(self) -> None:
+        """Stand in for the methods that tell something, and draw the network."""
         with ExitStack() as stack:
             for name, module in self.attentions.items():
                 if isinstance(module, Visual):
@@ -108,15 +122,18 @@ class Recorder:
                 stack.enter_context(self.drawing())
             stack.callback(self.model.register_forward_pre_hook(self.enter).remove)
             stack.callback(self.model.register_forward_hook(self.leave, always_call=True).remove)
-            if self.trained is not None:
-                self.trained.recorder = self
-                stack.callback(setattr, self.trained, "recorder", None)
-            self.listens, self.held = True, stack.pop_all()
-        return self
+            self.attached, self.held = True, stack.pop_all()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.listens = False
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Off the model inside: it is as if nobody listened, so that it takes the very ways that it takes then."""
+        before, self.attached = self.attached, False
         self.held.close()
+        try:
+            yield
+        finally:
+            if before and self.listens:
+                self.attach()
 
     def begin(self, title: str = "") -> None:
         """From here on it is another run. Each call of the model itself begins one; whoever calls its parts says so here."""

@@ -4,7 +4,7 @@ The search comes first, by itself. Then the answer is written once more, all of 
 the same as writing it step by step, and every attention then has one look with a row for each token.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,29 +41,40 @@ def trace(
     asked: Sequence[Wish] | None = None,
 ) -> Trace:
     """Where a model looks while it answers each text as `asked`, or while it writes what it is told to."""
-    if not texts or isinstance(texts, str):
-        raise ValueError(f"trace needs a list of texts, got {texts!r}; one text is [text]")
-    if targets is not None and len(targets) != len(texts):
-        raise ValueError(f"trace needs a target for each of {len(texts)} texts, got {len(targets)}")
     found, graph, costs, words = list[Example](), Graph(), list[Any](), Words(trained.codec)
-    for number, text in enumerate(texts):
-        target = None if targets is None else targets[number]
-        record_ = trained.task.prepare(Record(text, target, f"input:{number + 1}"))
-        encoded = trained.codec.encode(record_)
-        tree = None
-        if encoded.target is None:
-            wish = Wish() if asked is None else asked[number]
-            tokens, tree = answer(trained, encoded, beam or trained.config.search.beam, wish)
-            encoded = encoded._replace(target=tokens)
+    for encoded, tree in answered(trained, texts, beam, targets, asked):
         rec = record(trained.model, scores=scores, graph=not found)
         example = write(rec, words, encoded)
+        graph = graph if found else rec.graph()
         found.append(example if tree is None else replace(example, beams=beams(tree, words, example)))
-        graph = rec.graph() if number == 0 else graph
         costs.append(rec.cost)
     notes = [f"{type(costs[0])(*map(sum, zip(*costs, strict=True)))}."]
     if not any(example.looks for example in found):
         notes.append("This model has no attention, so there are only its network and its steps.")
     return Trace(trained.name, tuple(found), graph, notes=tuple(notes))
+
+
+def answered(
+    trained: "Trained",
+    texts: Sequence[str],
+    beam: int | None,
+    targets: Sequence[str] | None,
+    asked: Sequence[Wish] | None,
+) -> Iterator[tuple[Encoded, Tree | None]]:
+    """Each text with what is written for it, and the tree of the search where there was one."""
+    if not texts or isinstance(texts, str):
+        raise ValueError(f"trace needs a list of texts, got {texts!r}; one text is [text]")
+    if targets is not None and len(targets) != len(texts):
+        raise ValueError(f"trace needs a target for each of {len(texts)} texts, got {len(targets)}")
+    for number, text in enumerate(texts):
+        target = None if targets is None else targets[number]
+        encoded = trained.codec.encode(trained.task.prepare(Record(text, target, f"input:{number + 1}")))
+        tree = None
+        if encoded.target is None:
+            wish = Wish() if asked is None else asked[number]
+            tokens, tree = answer(trained, encoded, beam or trained.config.search.beam, wish)
+            encoded = encoded._replace(target=tokens)
+        yield encoded, tree
 
 
 def answer(trained: "Trained", encoded: Encoded, beams: int, wish: Wish = Wish()) -> tuple[list[int], Tree | None]:
@@ -72,9 +83,8 @@ def answer(trained: "Trained", encoded: Encoded, beams: int, wish: Wish = Wish()
     with torch.no_grad():
         memory = trained.model.encode(pad([encoded.source]).to(device))
     tree = Tree() if beams > 1 else None
-    attends = bool(trained.model.attentions())
     [[found]] = trained.search(
-        memory, [trained.longest(len(encoded.source))], beams, weights=attends and beams > 1, tree=tree, asked=[wish]
+        memory, [trained.longest(len(encoded.source))], beams, weights=beams > 1, tree=tree, asked=[wish]
     )
     return found.tokens, tree
 

@@ -1,0 +1,51 @@
+"""Open what was trained: a run directory, an ensemble of them, or graphs that were exported."""
+
+from pathlib import Path
+
+from regard import config as configuration
+from regard import tasks
+from regard.alignment.chosen import noted
+from regard.data.text import TextCodec
+from regard.trained import Trained
+from regard.training.device import choose
+from regard.training.directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP, verify
+from regard.training.errors import DamagedError
+from regard.training.manifest import NAME as MANIFEST
+from regard.training.weights import restore
+
+
+def load(directory: Path | str, device: str = "auto") -> Trained:
+    """Open a run directory, or an exported model in one file. Every file is checked against the manifest; none is run."""
+    from safetensors.torch import load as load_tensors
+
+    path = Path(directory)
+    if path.suffix == ARCHIVE and path.is_file():
+        from regard.export.onnx.archive import unpacked
+
+        with unpacked(path) as folder:
+            return load(folder, device)
+    if not (path / MANIFEST).is_file():
+        what = "has no manifest.json" if path.is_dir() else "is no directory"
+        raise DamagedError(f"{path} is no trained model: it {what}; give the directory that `regard train --out DIR` wrote")
+    contents = verify(path)
+    if ENSEMBLE in contents:
+        from regard.ensembles.directory import opened
+
+        return opened(path, contents, device)
+    for needed in (CONFIG, STEP if STEP in contents else MODEL):
+        if needed not in contents:
+            raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
+    table = configuration.parse_text(contents[CONFIG].decode(), path / CONFIG)
+    name = str(table.pop("task", ""))
+    config = configuration.check(tasks.find(name).Config, table)
+    strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
+    if unlisted := sorted(set(strange) - contents.keys()):
+        raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
+    codec = TextCodec.load(path)
+    if STEP in contents:
+        from regard.export.onnx.engine import Onnx
+
+        return Onnx(name, config, codec, contents, noted(path))
+    model = tasks.build(config, codec)
+    restore(model, load_tensors(contents[MODEL]), str(path / MODEL))
+    return Trained(name, config, codec, model.to(choose(device)), noted(path))

@@ -1,0 +1,63 @@
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import regard
+from regard import tasks
+from regard.config import Data, Model, Train
+from regard.tasks.translate import Config
+from regard.training import manifest
+from regard.training.errors import DamagedError, RefusedError
+from regard.training.loop import train
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("run")
+    config = Config(data=Data(batch_tokens=512, samples=60), model=Model(size=16), train=Train(max_steps=2))
+    experiment, _ = tasks.experiment("translate", config)
+    train(experiment, directory, quiet=True)
+    return experiment, directory
+
+
+def test_what_is_loaded_is_what_was_trained(trained):
+    experiment, directory = trained
+    loaded = regard.load(directory)
+    assert loaded.config == experiment.config
+    assert loaded.name == "translate"
+    for name, weight in loaded.model.state_dict().items():
+        assert torch.equal(weight, experiment.model.state_dict()[name].cpu()), name
+
+
+def test_a_codec_file_that_the_manifest_does_not_know_is_refused(trained, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(trained[1], copy)
+    (copy / "joint.json").write_text("{}")
+    with pytest.raises(DamagedError, match=r"joint\.json is not in the manifest"):
+        regard.load(copy)
+
+
+def test_a_directory_without_a_model_is_refused(tmp_path):
+    with pytest.raises(DamagedError, match=r"manifest\.json"):
+        regard.load(tmp_path)
+
+
+def test_weights_of_another_model_are_refused(trained, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(trained[1], copy)
+    cut = {name: tensor[:1].clone() for name, tensor in load_file(copy / "model.safetensors").items()}
+    save_file(cut, copy / "model.safetensors")
+    noted = manifest.unseal(copy / manifest.NAME)
+    noted["files"]["model.safetensors"] = manifest.digest((copy / "model.safetensors").read_bytes())
+    (copy / manifest.NAME).write_bytes(manifest.seal(noted))
+    with pytest.raises(RefusedError, match="is of another model"):
+        regard.load(copy)
+
+
+def test_what_is_no_trained_model_is_told_as_such(tmp_path):
+    with pytest.raises(DamagedError, match=r"is no trained model: it has no manifest.json; give the directory that"):
+        regard.load(tmp_path)
+    with pytest.raises(DamagedError, match="is no trained model: it is no directory"):
+        regard.load(tmp_path / "nowhere")
