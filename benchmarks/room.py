@@ -16,7 +16,6 @@ from contextlib import suppress
 from typing import Any
 
 os.environ.pop("TRITON_INTERPRET", None)
-os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp()  # half of a compilation is no use to others
 
 import torch
 from triton import knobs
@@ -35,6 +34,8 @@ from regard.kernels.gpu import chip, tiles
 
 ROOM = {75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
 """KiB that one program may have, by compute capability: CUDA C++ Programming Guide, technical specifications."""
+CACHE = tempfile.TemporaryDirectory()
+"""Of what is compiled by half, and no use to others."""
 STATISTICS = ("entropy", "max", "spread", "received", "uniform", "top_3")
 
 
@@ -99,6 +100,7 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="*", default=["flash", "rows", "brief", "additive"])
     options = parser.parse_args()
     driver.set_active(ABSENT)
+    knobs.cache.dir = CACHE.name
     knobs.runtime.add_stages_inspection_hook = no_further
     JITFunction.run = compiled
     flash.DEVICES = brief.DEVICES = ("cpu",)  # tensors are on the CPU, and nothing reads them
