@@ -32,7 +32,7 @@ from regard.decoding.wishes import guard as guarded
 from regard.ensembles.model import Ensemble
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Tree
-from regard.native.gpu.encoded import encode
+from regard.native.gpu.encoded import alone, encode
 from regard.tasks import Figures, Task, TextConfig
 from regard.training.metrics import Measured, perplexity
 from regard.training.reward import Reward
@@ -245,12 +245,14 @@ class Trained:
             return
         device = next(self.model.parameters()).device
         for indices, batch in Loader(examples, self._budget(examples), shuffle=False).in_order() if examples else ():
-            with torch.no_grad():
-                source, precision = batch.source.to(device), self.config.search.precision
-                memory = self.model.encode(source) if weights else encode(self.model, source, precision)
             lengths = [self.longest(int(length)) for length in batch.source.keep.sum(1)]
             its = None if asked is None else [asked[index] for index in indices]
-            yield from zip(indices, self.search(memory, lengths, beams, best=best, weights=weights, asked=its), strict=True)
+            with alone(device):
+                with torch.no_grad():
+                    source, precision = batch.source.to(device), self.config.search.precision
+                    memory = self.model.encode(source) if weights else encode(self.model, source, precision)
+                found = self.search(memory, lengths, beams, best=best, weights=weights, asked=its)
+            yield from zip(indices, found, strict=True)
 
     def longest(self, source: int) -> int:
         """The most tokens that the answer to a source of so many may have."""

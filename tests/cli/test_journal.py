@@ -71,6 +71,19 @@ def test_a_journal_of_another_version_starts_over(tmp_path):
         assert journal.word.endswith("was begun with another version: starting over")
 
 
+@pytest.mark.parametrize("change", [None, {"lines": None}, {"lines": "2"}, {"size": -4}])
+def test_a_journal_that_does_not_say_how_far_it_is_starts_over(tmp_path, change):
+    begun(tmp_path / "out.txt")
+    path = tmp_path / "out.txt.partial.journal"
+    first, *rest = path.read_bytes().split(b"\n")
+    table = json.loads(first)
+    table["head"] = None if change is None else table["head"] | change
+    path.write_bytes(b"\n".join([json.dumps(table).encode(), *rest]))
+    with Journal(tmp_path / "out.txt", WORK) as journal:
+        assert journal.word.endswith("is not what was written there: starting over")
+        assert journal.head.lines == 0
+
+
 @pytest.mark.parametrize("change", [b"", b"first\n", b"First\nsecond\n"])
 def test_answers_that_were_changed_are_not_gone_on_with(tmp_path, change):
     begun(tmp_path / "out.txt")

@@ -142,9 +142,9 @@ class Journal:
         if table.get("format") != FORMAT or other:
             self.word = f"{self.partial} was begun with another {' and '.join(other) or 'version'}: starting over"
             return
-        before = Head(**table["head"])
-        self._hash(before.size)
-        if self.digest.hexdigest() != before.sha256:
+        before = _head(table)
+        self._hash(before.size if before else 0)
+        if before is None or self.digest.hexdigest() != before.sha256:
             self.digest = hashlib.sha256()
             self.word = f"{self.partial} is not what was written there: starting over"
             return
@@ -172,6 +172,16 @@ def _notes(lines: list[bytes]) -> dict[int, Written]:
             break
         found[place] = Written(*written)
     return found
+
+
+def _head(table: Mapping[str, Any]) -> Head | None:
+    """How far a journal says that the answers have come; None where it does not say."""
+    try:
+        found = Head(*(table["head"][name] for name in Head._fields))
+    except (KeyError, TypeError):
+        return None
+    whole = [type(each) is type(usual) for each, usual in zip(found, Head(), strict=True)]
+    return found if all(whole) and found.size >= 0 else None
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 import gc
+import threading
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from regard.data.batch import pad
 from regard.decoding.leaves import leaves
 from regard.models.seq2seq import build
 from regard.native.gpu import encoded as file
-from regard.native.gpu.encoded import Encoding, encode, encoding, repeated
+from regard.native.gpu.encoded import Encoding, alone, encode, encoding, repeated
 
 from .small import PRE, SOURCE, model
 
@@ -98,3 +99,24 @@ def test_who_trains_or_is_listened_to_encodes_itself():
 
 def test_rows_that_are_left_over_repeat_the_first():
     assert repeated(torch.tensor([[1, 2], [3, 4]]), 4).tolist() == [[1, 2], [3, 4], [1, 2], [1, 2]]
+
+
+def test_on_a_gpu_one_thread_at_a_time_encodes_and_searches():
+    reached, begun = threading.Event(), threading.Event()
+
+    def other():
+        begun.set()
+        with alone(torch.device("cuda")):
+            reached.set()
+
+    with alone(torch.device("cuda")), alone(torch.device("cuda")):  # the same thread may again
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert begun.wait(10)
+        assert not reached.wait(0.1)
+    assert reached.wait(10)
+    thread.join()
+
+
+def test_on_a_cpu_nobody_waits():
+    assert alone(torch.device("cpu")) is not alone(torch.device("cuda"))

@@ -38,8 +38,8 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
         raise RefusedError(f"ctranslate2 has the precisions {', '.join(PRECISIONS)}, got {precision!r}; name one of them")
     if fault := misfit(trained.model):
         raise RefusedError(
-            f"ctranslate2 cannot express this model: it {fault}. `regard export --to onnx` takes models of every kind, and "
-            "`regard predict` without --engine runs them all"
+            f"ctranslate2 cannot express this model: it {fault}. `regard export --to onnx` takes one network of any kind, "
+            "and `regard predict` without --engine runs all that there is"
         )
     needed("ctranslate2", "ct2")
     made = specification(trained)

@@ -31,7 +31,7 @@ def fitting(trained: Trained) -> str:
     if fault:
         raise RefusedError(
             f"no architecture of transformers computes what this model computes: it {fault}. `regard export --to onnx` "
-            "takes models of every kind"
+            "takes one network of any kind"
         )
     if relative:
         return t5.KIND

@@ -1,6 +1,8 @@
 """Encoders on a GPU: what a source becomes, replayed as one CUDA graph, and in half precision where that is asked for."""
 
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, proxy
@@ -21,6 +23,13 @@ from regard.native.ready import listened
 KEPT = 32
 """Shapes that are kept ready."""
 Encode = Callable[[Padded], Tree]
+LENT = threading.RLock()
+"""Held from the encoding of a batch to the end of its search: graphs and what they leave belong to one thread at a time."""
+
+
+def alone(device: torch.device) -> AbstractContextManager[Any]:
+    """On a GPU, while nobody else encodes or searches."""
+    return LENT if device.type == "cuda" else nullcontext()
 
 
 def encode(model: Any, source: Padded, precision: str = "float32") -> Tree:
