@@ -14,10 +14,10 @@ ROWS = [row for row in mechanisms.best(DOCS / "mechanisms.csv").values() if floa
 EVERY = [[row[name] for name in ("attention", "decoder", "task", "setting", "steps")] for row in ROWS]
 
 
+@pytest.mark.unhooked  # a training calls so often that looking at every shape takes longer than the rest
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("attention", "steps"), [("pointer", 300), ("additive", 300)])
-def test_a_recurrent_network_learns_to_reverse(attention, steps):
-    assert float(mechanisms.train(attention, "recurrent", "reverse", "a", steps)["exact"]) >= mechanisms.ENOUGH
+def test_a_recurrent_network_learns_to_reverse():
+    assert float(mechanisms.train("additive", "recurrent", "reverse", "a", 300)["exact"]) >= mechanisms.ENOUGH
 
 
 @pytest.mark.soak
