@@ -194,7 +194,7 @@ class Train:
     graphs: bool = True
     """On a GPU, replay what an update does as one CUDA graph for each shape of batch."""
     compile: bool = False
-    """Compile the layers of a Transformer with torch.compile: a minute or two more at the start, then faster updates."""
+    """Compile the layers of a Transformer with torch.compile before updates; they begin later for it."""
     deterministic: bool = False
     tensorboard: bool = False
     film: str | None = None
@@ -229,5 +229,5 @@ class Search:
     first: int | None = None
     """The number of the token that every output begins with, such as the name of its language; None: the model's choice."""
     precision: Literal["float32", "int8", "bf16"] = "float32"
-    """On a CPU, int8 rounds the decoder's matrices to 8 bits; on a GPU, bf16 computes in half precision. Both are faster,
-    and not quite the same."""
+    """On a CPU, int8 rounds the decoder's matrices to 8 bits; on a GPU, bf16 computes in half precision. Neither is
+    quite the same."""
