@@ -4,7 +4,8 @@ Four layers of one size read sequences of growing length, forward or with the wa
 LSTM, a convolution of kernel 3, and self-attention restricted to a window of 32 (ours, local_m). What each costs beside the
 others' projections is left out: queries, keys and values are the data itself. The exponent of a curve is the slope of a
 straight line through the logarithms of its last four points. Beside it stand the textbook's: Vaswani et al. 2017,
-"Why Self-Attention", https://arxiv.org/abs/1706.03762. Rows are appended to results/complexity.csv; docs/speed.py draws them.
+"Why Self-Attention", https://arxiv.org/abs/1706.03762. Rows are appended to results/complexity.csv, which docs/speed.py
+draws.
 
     regard bench complexity                               on a GPU up to 16,384, on a CPU up to 4,096
     regard bench complexity --lengths 64 256 1024 4096 --backward
