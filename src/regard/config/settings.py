@@ -146,6 +146,8 @@ class Train:
     """Weight of the confidence penalty."""
     coverage: float = 0.0
     """Weight of what attentions read again."""
+    diagonal: float = 0.0
+    """Weight of how far attentions look from the diagonal."""
     guided: float = 0.0
     """Weight of how far an attention looks from the links of data.alignments."""
     guided_attention: str | None = None

@@ -91,6 +91,7 @@ RULES = {
     "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.coverage": Rule(_attends, "an attention"),
+    "train.diagonal": Rule(_attends, "an attention"),
     "train.guided": Rule(
         lambda config: _attends(config) and config.data.alignments is not None,
         "an attention, and links to guide it by (data.alignments=FILE)",

@@ -17,6 +17,7 @@ from regard.data.batch import Batch, Padded, shifted
 from regard.decoding.looked import crosses
 from regard.models.outputs.projection import Projection
 from regard.models.types import Step, Tree
+from regard.training.diagonal import astray
 from regard.training.experiment import Loss, Progress
 from regard.training.guided import Guide, guidance, guided
 from regard.training.looks import Kept, Looks, Tokens, drawing
@@ -74,6 +75,7 @@ def teach(
     confidence: float = 0.0,
     own: float = 0.0,
     coverage: float = 0.0,
+    diagonal: float = 0.0,
     looks: Looks | None = None,
     guide: Guide | None = None,
     statistics: float = 0.0,
@@ -81,14 +83,14 @@ def teach(
 ) -> Loss:
     """The loss of a model that is shown the target, or, at a share `own` of the steps, what it wrote itself.
 
-    `coverage` is the price of looking again, and `looks` what teaches attentions that draw where they look.
+    `coverage` is the price of looking again, `diagonal` that of looking far from the diagonal, and `looks` what teaches attentions that draw where they look.
     `guide` says which attention is to look where the links of the batch's records say. `statistics` is the price of contexts
     unlike the source in mean and scale, and `risk` what puts the metric beside, or in place of, the likelihood.
     """
     target = batch.target
     if target is None:
         raise ValueError("teach needs a batch with targets, and this one has only sources")
-    options = ({"own": own} if own else {}) | ({"weights": True} if coverage or guide else {})
+    options = ({"own": own} if own else {}) | ({"weights": True} if coverage or diagonal or guide else {})
     apart = not own and looks is None and projects(model)
     options |= {"project": False} if apart else {}
     step, memory = written(model, batch.source, shifted(target.data), bool(statistics), **options)
@@ -102,6 +104,8 @@ def teach(
         loss = plus(loss, statistics * (moved := displaced(model, step, memory, target.keep)), {"statistics": moved})
     if coverage:
         loss = plus(loss, coverage * (repeated := again(step.attended, target.keep)), {"coverage": repeated})
+    if diagonal:
+        loss = plus(loss, diagonal * (far := astray(step.attended, batch.source.keep, target.keep)), {"diagonal": far})
     if guide:
         strayed = guidance(step.attended, batch.records, target.keep, guide.head)
         loss = plus(loss, guide.weight * strayed, {"guided": strayed})
@@ -198,7 +202,7 @@ class Teacher(nn.Module):
             )
         if risk is None and settings.risk != "none":
             raise ValueError(f"train.risk={settings.risk} needs a Risk to go by, got none; give Teacher one")
-        for name in ("coverage", "statistics"):
+        for name in ("coverage", "diagonal", "statistics"):
             if getattr(settings, name):
                 found = (path for path, each in model.named_modules() if isinstance(each, Attention))
                 over_source(found, f"train.{name}")
@@ -217,6 +221,7 @@ class Teacher(nn.Module):
             confidence=settings.confidence,
             own=own_share(settings, progress.step),
             coverage=settings.coverage,
+            diagonal=settings.diagonal,
             looks=self.looks,
             guide=self.guide,
             statistics=settings.statistics,

@@ -1,0 +1,38 @@
+"""What looking far from the diagonal costs: source and target mostly say the same things in the same order."""
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.attention.normalise import widen
+from regard.attention.types import Attended
+from regard.decoding.looked import crosses
+
+WIDTH = 0.2
+"""How far a look may be from the diagonal before it costs much, as a share of the sentence: g in the paper."""
+
+
+def astray(
+    attended: Mapping[str, Attended], source: Bool[Tensor, "batch keys"], target: Bool[Tensor, "batch time"]
+) -> Float[Tensor, ""]:
+    """How far attentions over the source look from the diagonal, summed over the kept tokens, the mean of all heads.
+
+        Σ_t Σ_s a_ts (1 - exp(-(s / S - t / T)² / 2g²)),   g = 0.2
+
+    Tachibana, Uenoyama and Aihara 2017, https://arxiv.org/abs/1710.08969
+    Unlike theirs it is a sum over tokens, as all losses here are: the loop divides by their number.
+    """
+    looks = [widen(each.weights) for name, each in attended.items() if crosses(name) and each.weights is not None]
+    if not looks:
+        raise ValueError("train.diagonal needs an attention over the source, and this model has none; set it to 0")
+    apart = _along(source)[:, None, :] - _along(target)[:, :, None]  # batch time keys
+    price = 1 - torch.exp(-(apart**2) / (2 * WIDTH**2))
+    paid = (torch.cat(looks, dim=1).mean(1) * price).sum(-1)
+    return paid.masked_fill(~target, 0.0).sum()
+
+
+def _along(keep: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch time"]:
+    """Where each token stands in its sentence, from 0 towards 1."""
+    return torch.arange(keep.shape[1], device=keep.device) / keep.sum(1, keepdim=True).clamp_min(1)
