@@ -4,6 +4,7 @@
 #
 #   REGARD_DATA=folder/with/word-alignment examples/word_alignment.sh ATTENTION OUT [more settings]
 #
+# LETTERS=5 cuts every word to its first 5 letters, so that forms of a word are one; 99 leaves words whole.
 # additive+marginal looks at one word at a time, so that its posterior is an alignment in the sense of the IBM models; its
 # encoder sees each word alone (a convolution of width 1), so that what is read at a place is that word and no other.
 # Figures are in docs/results.md.
@@ -13,7 +14,13 @@ shift 2
 data=${REGARD_DATA:?name the folder that holds word-alignment}/word-alignment/es-en
 mkdir -p "$out"
 for part in corpus dev; do  # English TAB Spanish; a few lines of the corpus have nothing on one side
-  paste <(gunzip -c "$data/$part.en.gz") <(gunzip -c "$data/$part.es.gz") | awk -F'\t' '$1 != "" && $2 != ""' > "$out/$part.tsv"
+  paste <(gunzip -c "$data/$part.en.gz") <(gunzip -c "$data/$part.es.gz") | awk -F'\t' '$1 != "" && $2 != ""' |
+    python -c '
+import sys
+letters = int(sys.argv[1])
+for line in sys.stdin:
+    print(*(" ".join(word[:letters] for word in side.split(" ")) for side in line.rstrip("\n").split("\t")), sep="\t")' \
+      "${LETTERS:-99}" > "$out/$part.tsv"
 done
 gunzip -c "$data/dev.key.gz" > "$out/dev.key"
 head -n 200 "$out/corpus.tsv" > "$out/valid.tsv"  # nothing is chosen by it

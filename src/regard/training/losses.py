@@ -83,7 +83,8 @@ def teach(
 ) -> Loss:
     """The loss of a model that is shown the target, or, at a share `own` of the steps, what it wrote itself.
 
-    `coverage` is the price of looking again, `diagonal` that of looking far from the diagonal, and `looks` what teaches attentions that draw where they look.
+    `coverage` is the price of looking again, `diagonal` that of looking far from the diagonal, and `looks` what teaches
+    attentions that draw where they look.
     `guide` says which attention is to look where the links of the batch's records say. `statistics` is the price of contexts
     unlike the source in mean and scale, and `risk` what puts the metric beside, or in place of, the likelihood.
     """
