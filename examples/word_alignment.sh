@@ -4,7 +4,7 @@
 #
 #   REGARD_DATA=folder/with/word-alignment examples/word_alignment.sh ATTENTION OUT [more settings]
 #
-# LETTERS=5 cuts every word to its first 5 letters, so that forms of a word are one; 99 leaves words whole.
+# Every word is cut to its first 5 letters, so that forms of a word are one; LETTERS=99 leaves words whole.
 # additive+marginal looks at one word at a time, so that its posterior is an alignment in the sense of the IBM models; its
 # encoder sees each word alone (a convolution of width 1), so that what is read at a place is that word and no other.
 # Figures are in docs/results.md.
@@ -20,7 +20,7 @@ import sys
 letters = int(sys.argv[1])
 for line in sys.stdin:
     print(*(" ".join(word[:letters] for word in side.split(" ")) for side in line.rstrip("\n").split("\t")), sep="\t")' \
-      "${LETTERS:-99}" > "$out/$part.tsv"
+      "${LETTERS:-5}" > "$out/$part.tsv"
 done
 gunzip -c "$data/dev.key.gz" > "$out/dev.key"
 head -n 200 "$out/corpus.tsv" > "$out/valid.tsv"  # nothing is chosen by it
@@ -31,7 +31,8 @@ for pair in en-es es-en; do
     --data.target=$to --data.least=2 --data.batch_tokens=512 --data.bleu=none \
     --model.encoder=convolution --model.kernel=1 --model.decoder=recurrent --model.attention="$attention" \
     --model.size=128 --model.input_feeding=false --dropout.embedding=0.2 --dropout.residual=0.2 --train.smoothing=0 \
-    --train.rate=2e-3 --train.schedule=cosine --train.max_steps=4000 --train.evaluate_every=0 --out "$out/$pair" "$@" &
+    --train.rate=2e-3 --train.schedule=cosine --train.max_steps=2500 --train.evaluate_every=0 --train.diagonal=0.3 \
+    --train.graphs=false --out "$out/$pair" "$@" &
   both+=($!)
 done
 for each in "${both[@]}"; do wait "$each"; done
