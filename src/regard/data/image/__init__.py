@@ -1,0 +1,1 @@
+"""Pictures: read from files, put into batches, changed at random."""

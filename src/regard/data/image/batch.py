@@ -1,0 +1,39 @@
+"""Pictures of different sizes in one tensor, and which parts of it are real."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+class Pictures(NamedTuple):
+    """Pictures one behind the other, each in the top left corner; `keep` is True where there is one."""
+
+    data: Float[Tensor, "batch channels height width"]
+    """From 0 to 1, and 0 where there is no picture."""
+    keep: Bool[Tensor, "batch height width"]
+
+    def to(self, device: torch.device | str) -> "Pictures":
+        """The same on another device."""
+        return Pictures(self.data.to(device, non_blocking=True), self.keep.to(device, non_blocking=True))
+
+
+def collect(pictures: Sequence[Float[Tensor, "channels _height _width"]], multiple: int = 1) -> Pictures:
+    """Pictures as one tensor, whose height and width are rounded up to a multiple: of an encoder's stride, say."""
+    if not pictures:
+        raise ValueError("a batch needs at least one picture, got none")
+    if multiple < 1:
+        raise ValueError(f"height and width are rounded up to a multiple of 1 or more, got {multiple}")
+    kinds = sorted({picture.shape[0] for picture in pictures})
+    if len(kinds) > 1:
+        raise ValueError(f"a batch needs pictures of equally many channels, got {' and '.join(map(str, kinds))}")
+    height, width = (-(-max(each.shape[side] for each in pictures) // multiple) * multiple for side in (1, 2))
+    data = torch.zeros(len(pictures), kinds[0], height, width)
+    keep = torch.zeros(len(pictures), height, width, dtype=torch.bool)
+    for row, picture in enumerate(pictures):
+        _, high, wide = picture.shape
+        data[row, :, :high, :wide] = picture
+        keep[row, :high, :wide] = True
+    return Pictures(data, keep)

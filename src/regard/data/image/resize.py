@@ -1,0 +1,32 @@
+"""Resize a picture into a box, keeping its proportions."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+Box = tuple[int, int]
+"""The most height and width."""
+
+
+def fitted(height: int, width: int, box: Box, *, upscale: bool = False) -> tuple[int, int]:
+    """The largest height and width within the box that have the proportions of those given; never larger, unless asked."""
+    if min(height, width) < 1 or min(box) < 1:
+        raise ValueError(f"a picture and its box need a height and a width of 1 or more, got {(height, width)} and {box}")
+    ratio = min(box[0] / height, box[1] / width)
+    if ratio >= 1 and not upscale:
+        return height, width
+    return min(box[0], max(1, round(height * ratio))), min(box[1], max(1, round(width * ratio)))
+
+
+def fit(
+    picture: Float[Tensor, "*frames channels height width"], box: Box, *, upscale: bool = False
+) -> Float[Tensor, "*frames channels fitted_height fitted_width"]:
+    """The picture at that size: each pixel an average over those that it stands for (bilinear, antialiased)."""
+    *_, channels, height, width = picture.shape
+    size = fitted(height, width, box, upscale=upscale)
+    if size == (height, width):
+        return picture
+    flat = picture.reshape(-1, channels, height, width)
+    smaller = functional.interpolate(flat, size, mode="bilinear", antialias=True, align_corners=False)
+    return torch.clamp(smaller, 0, 1).view(*picture.shape[:-2], *size)

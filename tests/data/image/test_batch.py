@@ -1,0 +1,37 @@
+import pytest
+import torch
+
+from regard.data.image.batch import collect
+
+
+def test_pictures_stand_in_the_top_left_corner_and_say_where_they_are():
+    wide, high = torch.full((1, 1, 3), 0.5), torch.full((1, 2, 1), 1.0)
+    batch = collect([wide, high])
+    assert batch.data.tolist() == [[[[0.5, 0.5, 0.5], [0, 0, 0]]], [[[1, 0, 0], [1, 0, 0]]]]
+    assert batch.keep.tolist() == [[[True] * 3, [False] * 3], [[True, False, False]] * 2]
+    assert batch.data.dtype == torch.float32
+
+
+def test_height_and_width_are_rounded_up_to_a_multiple():
+    batch = collect([torch.rand(3, 5, 8)], multiple=4)
+    assert batch.data.shape == (1, 3, 8, 8)
+    assert batch.keep.sum() == 40
+    assert (batch.data[0][:, ~batch.keep[0]] == 0).all()
+
+
+def test_a_batch_goes_to_a_device_as_a_whole():
+    batch = collect([torch.rand(1, 2, 2)]).to("meta")
+    assert batch.data.device.type == batch.keep.device.type == "meta"
+
+
+@pytest.mark.parametrize(
+    ("pictures", "multiple", "message"),
+    [
+        ([], 1, "at least one picture, got none"),
+        ([torch.rand(1, 2, 2)], 0, "multiple of 1 or more, got 0"),
+        ([torch.rand(1, 2, 2), torch.rand(3, 2, 2)], 1, "equally many channels, got 1 and 3"),
+    ],
+)
+def test_what_makes_no_batch_is_refused(pictures, multiple, message):
+    with pytest.raises(ValueError, match=message):
+        collect(pictures, multiple)

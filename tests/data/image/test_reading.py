@@ -1,0 +1,220 @@
+import io
+import struct
+import zlib
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageFile
+
+from regard.data.image.reading import decode, missing, place, present, read, size
+from regard.data.lines import DataError
+from regard.data.record import Record
+
+NOISE = np.random.default_rng(0).integers(0, 256, (11, 17, 3), np.uint8)
+
+
+def saved(image: Image.Image, form: str = "PNG", **settings) -> bytes:
+    out = io.BytesIO()
+    image.save(out, form, **settings)
+    return out.getvalue()
+
+
+def chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A PNG of a hundred bytes whose header promises anything."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("form", "settings", "bound"),
+    [("PNG", {}, 0), ("WEBP", {"lossless": True}, 0), ("JPEG", {"quality": 100, "subsampling": 0}, 4 / 255)],
+)
+def test_a_picture_is_read_in_colour_and_in_grey(tmp_path, form, settings, bound):
+    path = tmp_path / "no.matter"
+    path.write_bytes(saved(Image.fromarray(NOISE), form, **settings))
+    found = read(path)
+    assert (found.shape, found.dtype) == ((3, 11, 17), torch.float32)
+    assert (found - torch.from_numpy(NOISE).permute(2, 0, 1) / 255).abs().max() <= bound
+    grey = read(path, channels=1)
+    weights = torch.tensor([0.299, 0.587, 0.114])[:, None, None]
+    assert (grey - (found * weights).sum(0, keepdim=True)).abs().max() < 1.5 / 255 + bound
+    assert size(path) == (11, 17)
+
+
+def test_one_pixel_is_a_picture():
+    assert decode(saved(Image.new("RGB", (1, 1), "red"))).flatten().tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        (Image.new("L", (1, 1), 51), [0.2, 0.2, 0.2]),
+        (Image.new("1", (1, 1), 1), [1, 1, 1]),
+        (Image.new("RGBA", (1, 1), (255, 0, 0, 0)), [1, 1, 1]),
+        (Image.new("RGBA", (1, 1), (0, 0, 0, 204)), [0.2, 0.2, 0.2]),
+        (Image.new("LA", (1, 1), (0, 204)), [0.2, 0.2, 0.2]),
+        (Image.new("RGB", (1, 1), (255, 51, 0)).quantize(4), [1, 0.2, 0]),
+    ],
+    ids=["grey", "bits", "clear", "half clear", "grey and clear", "palette"],
+)
+def test_every_kind_of_colour_is_understood(image, expected):
+    assert decode(saved(image)).flatten().tolist() == pytest.approx(expected)
+
+
+def test_a_palette_with_a_clear_colour_lies_on_white():
+    image = Image.new("P", (2, 1))
+    image.putpalette([255, 0, 0, 0, 0, 255])
+    image.putpixel((1, 0), 1)
+    assert decode(saved(image, transparency=0))[:, 0].T.tolist() == [[1, 1, 1], [0, 0, 1]]
+
+
+def test_four_inks_become_colours():
+    image = Image.new("CMYK", (8, 8), (0, 255, 255, 0))
+    found = decode(saved(image, "JPEG", quality=100))
+    assert found[:, 4, 4].tolist() == pytest.approx([1, 0, 0], abs=0.02)
+
+
+def test_sixteen_bits_of_grey_keep_their_precision():
+    image = Image.fromarray(np.array([[0, 1, 32768, 65535]], np.uint16))
+    found = decode(saved(image))
+    assert found[0, 0].tolist() == pytest.approx([0, 1 / 65535, 32768 / 65535, 1], abs=1e-7)
+    assert torch.equal(found[0], found[2])
+    assert decode(saved(image), channels=1).shape == (1, 1, 4)
+
+
+CORNERS = {1: "rgbw", 2: "grwb", 3: "wbgr", 4: "bwrg", 5: "rbgw", 6: "brwg", 7: "wgbr", 8: "gwrb"}
+"""What a picture of red, green / blue, white becomes, row after row."""
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_a_picture_lies_as_its_camera_was_held(tmp_path, form, orientation):
+    colours = {"r": (255, 0, 0), "g": (0, 255, 0), "b": (0, 0, 255), "w": (255, 255, 255)}
+    plain = np.array([colours[name] for name in "rgbw"], np.uint8).reshape(2, 2, 3).repeat(16, 0).repeat(24, 1)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / "x"
+    path.write_bytes(saved(Image.fromarray(plain), form, exif=exif))
+    found = read(path)
+    assert tuple(found.shape[1:]) == size(path) == ((48, 32) if orientation >= 5 else (32, 48))
+    corners = [found[:, row, column] for row in (4, -5) for column in (4, -5)]
+    names = "".join(
+        min(colours, key=lambda name: float((torch.tensor(colours[name]) / 255 - corner).abs().sum())) for corner in corners
+    )
+    assert names == CORNERS[orientation]
+
+
+def test_notes_that_nobody_can_read_turn_nothing():
+    content = saved(Image.fromarray(NOISE), "PNG", exif=b"Exif\0\0broken")
+    assert decode(content).shape == (3, 11, 17)
+
+
+def test_of_an_animation_the_first_frame_counts():
+    frames = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue")]
+    for form in ("WEBP", "PNG"):
+        content = saved(frames[0], form, save_all=True, append_images=frames[1:], lossless=True)
+        assert decode(content)[:, 2, 2].tolist() == pytest.approx([1, 0, 0], abs=0.01)
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_file_that_ends_early_is_refused_wherever_it_is_cut(monkeypatch, form, lenient):
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", lenient)  # whatever somebody else has set
+    content = saved(Image.fromarray(NOISE), form)
+    for end in range(1, len(content), 7 if lenient else 3):
+        with pytest.raises(DataError, match=r"cannot be decoded: .*cut off or damaged|is no PNG, JPEG or WebP"):
+            decode(content[:end])
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(["PNG", "JPEG", "WEBP"]),
+    st.lists(st.tuples(st.floats(0, 0.999), st.integers(0, 255)), min_size=1, max_size=8),
+)
+def test_damage_gives_a_picture_or_an_error_and_nothing_else(form, changes):
+    content = bytearray(saved(Image.fromarray(NOISE), form))
+    for where, value in changes:
+        content[int(where * len(content))] = value
+    with suppress(DataError):
+        found = decode(bytes(content), cap=100_000)
+        assert 0 <= found.min() <= found.max() <= 1
+
+
+@pytest.mark.parametrize("content", [bomb(10_000, 10_000), bomb(60_000, 60_000)], ids=["100 megapixels", "3.6 gigapixels"])
+def test_a_picture_that_is_too_large_is_refused_by_its_header(tmp_path, content):
+    path = tmp_path / "bomb.png"
+    path.write_bytes(content)
+    side = 10_000 if b"\x00\x00'\x10" in content else 60_000
+    for way in (read, size):
+        with pytest.raises(
+            DataError, match=rf"bomb.png has {side:,} x {side:,} = {side * side:,} pixels, and at most 40,000,000 are read"
+        ):
+            way(path)
+
+
+def test_a_webp_that_is_too_large_is_refused_before_there_is_room_for_it():
+    body = b"WEBPVP8X" + struct.pack("<I", 10) + bytes(4) + (16_000).to_bytes(3, "little") * 2
+    with pytest.raises(DataError, match=r"16,001 x 16,001 = 256,032,001 pixels"):
+        decode(b"RIFF" + struct.pack("<I", len(body)) + body)
+
+
+def test_the_cap_can_be_set():
+    content = saved(Image.new("L", (10, 10)))
+    assert decode(content, cap=100).shape == (3, 10, 10)
+    with pytest.raises(DataError, match="10 x 10 = 100 pixels, and at most 99 are read; make it smaller"):
+        decode(content, cap=99)
+
+
+def test_a_file_no_picture_could_fill_is_not_read_to_its_end(tmp_path):
+    path = tmp_path / "long"
+    with open(path, "wb") as file:
+        file.truncate((1 << 24) + 8 * 10 + 1)  # takes no room on the disk
+    with pytest.raises(DataError, match="long is longer than 16,777,296 bytes, which no picture of 10 pixels needs"):
+        read(path, cap=10)
+
+
+def test_what_is_no_picture_is_named_with_its_line(tmp_path):
+    (tmp_path / "text.png").write_text("hello, world")
+    (tmp_path / "empty.png").touch()
+    for name, message in [
+        ("text.png", r"t.tsv:3: .*text.png is no PNG, JPEG or WebP picture: it begins with b'hello, w'; convert it"),
+        ("empty.png", r"t.tsv:3: .*empty.png is empty; a picture is needed"),
+        ("", r"t.tsv:3: .* is a directory, and a file is needed"),
+        ("txt.png", r"t.tsv:3: there is no file .*txt.png; did you mean .*text.png\?"),
+        ("a\0b", r"t.tsv:3: .* cannot be read: embedded null byte"),
+    ]:
+        for way in (read, size):
+            with pytest.raises(DataError, match=message):
+                way(tmp_path / name, "t.tsv:3")
+
+
+def test_channels_are_one_or_three():
+    with pytest.raises(ValueError, match="1 channel or 3, got 2"):
+        decode(b"", channels=2)
+
+
+def test_paths_count_from_the_folder_of_their_table(tmp_path):
+    assert place(Record("a.png", None, f"{tmp_path}/t.tsv:1")) == tmp_path / "a.png"
+    assert place(Record(str(tmp_path / "a.png"), None, "elsewhere/t.tsv:1")) == tmp_path / "a.png"
+    assert str(place(Record("a.png", None, "stdin:1"))) == "a.png"
+
+
+def test_missing_pictures_are_listed_with_their_lines(tmp_path):
+    (tmp_path / "1.png").touch()
+    records = [Record(f"{number}.png", "text", f"{tmp_path}/t.tsv:{number}") for number in range(1, 15)]
+    assert [record.source for record in missing(records)] == [f"{number}.png" for number in range(2, 15)]
+    with pytest.raises(DataError) as raised:
+        present(iter(records))
+    text = str(raised.value)
+    assert text.startswith(f"13 of 14 pictures are missing: {tmp_path}/t.tsv:2 2.png, ")
+    assert f"{tmp_path}/t.tsv:11 11.png and 3 more; paths count from the folder of the table" in text
+    assert "12.png" not in text
+    present(records[:1])
