@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data.batch import Batch, Padded
+from regard.data.levels import levels
 from regard.data.text import Example
 from regard.data.vocabulary import PAD
 
@@ -50,7 +51,7 @@ class Loader:
         self._source = _Rows([example.source for example in examples])
         self._target = _Rows([example.target or [] for example in examples]) if paired else None
         shorter, longer = self._lengths()
-        self._levels = _levels(longer, 16) * (1 << 32) + _levels(shorter, 4)
+        self._levels = levels(longer, 16) * (1 << 32) + levels(shorter, 4)
         self._sorted = np.lexsort((shorter, longer))
         self._exact = _cuts(longer[self._sorted], batch_tokens)
         self._cuts = _cuts(_tops(longer, self._levels >> 32), batch_tokens) if shuffle else self._exact
@@ -121,16 +122,10 @@ class _Rows:
         return Padded(torch.from_numpy(data), torch.from_numpy(keep))
 
 
-def _levels(lengths: Numbers, steps: int) -> Numbers:
-    """Lengths rounded up by less than one in `steps`; those below 2 * `steps` stay as they are."""
-    power = np.maximum(np.floor(np.log2(np.maximum(lengths, 1))).astype(np.int64) - int(np.log2(steps)), 0)
-    return -(-lengths >> power) << power
-
-
-def _tops(lengths: Numbers, levels: Numbers) -> Numbers:
+def _tops(lengths: Numbers, level: Numbers) -> Numbers:
     """In order of level, for each example the longest that its level has."""
-    order = np.argsort(levels, kind="stable")
-    _, first, place = np.unique(levels[order], return_index=True, return_inverse=True)
+    order = np.argsort(level, kind="stable")
+    _, first, place = np.unique(level[order], return_index=True, return_inverse=True)
     return np.maximum.reduceat(lengths[order], first)[place]
 
 

@@ -1,0 +1,118 @@
+"""Pictures by number, each decoded once while there is room to keep it."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+
+import torch
+from jaxtyping import Float, Shaped, UInt8
+from torch import Tensor
+
+from regard.data.image.pictured import Picture, Pictured
+from regard.data.image.reading import CAP, read, size
+from regard.data.image.resize import Box, fit, fitted
+
+GREY = (0.299, 0.587, 0.114)
+"""How much red, green and blue count in a grey (ITU-R BT.601), as where Pillow makes one."""
+
+THREADS = 8
+
+
+class Gallery:
+    """The pictures of examples, as bytes. Whether one is kept or made again changes no bit of it.
+
+    A picture larger than `box` is made smaller; `room` is the most bytes that are kept of what was decoded or drawn.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Pictured],
+        box: Box | None = None,
+        channels: int = 3,
+        *,
+        cap: int = CAP,
+        room: int = 1 << 30,
+    ):
+        if channels not in (1, 3):
+            raise ValueError(f"a gallery has pictures of 1 channel or 3, got {channels}")
+        self.examples, self.box, self.channels, self.cap = examples, box, channels, cap
+        self._room = room
+        self._kept: dict[int, Tensor] = {}
+        self._lock = Lock()
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="regard-sizes") as pool:
+            self.sizes: list[tuple[int, int, int]] = list(pool.map(self._size, range(len(examples))))
+            """Frames, height and width of each; 0 frames for what is no clip."""
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def raw(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
+        """One picture, from 0 to 255."""
+        kept = self._kept.get(number)
+        if kept is not None:
+            return kept
+        made = self._made(number)
+        if made is not self.examples[number].picture:
+            self._keep(number, made)
+        return made
+
+    def picture(self, number: int) -> Float[Tensor, "*frames channels height width"]:
+        """One picture, from 0 to 1."""
+        return self.raw(number).float() / 255
+
+    def _keep(self, number: int, made: Tensor) -> None:
+        with self._lock:
+            if number not in self._kept and made.numel() <= self._room:
+                self._room -= made.numel()
+                self._kept[number] = made
+
+    def _made(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
+        found = self.examples[number].picture
+        if isinstance(found, (str, Path)):
+            picture: Tensor = read(found, self._where(number), channels=self.channels, cap=self.cap)
+        else:
+            picture = _checked(found if isinstance(found, Tensor) else found(), number)
+        picture = _coloured(picture, self.channels)
+        height, width = picture.shape[-2:]
+        if self.box is not None and fitted(height, width, self.box) != (height, width):
+            picture = fit(_floats(picture), self.box)
+        return picture if picture.dtype == torch.uint8 else (picture.clamp(0, 1) * 255).round().byte()
+
+    def _size(self, number: int) -> tuple[int, int, int]:
+        """A file's size is in its header; what is drawn is drawn, and kept if there is room."""
+        found = self.examples[number].picture
+        if isinstance(found, (str, Path)):
+            height, width = size(found, self._where(number), cap=self.cap)
+            return 0, *(fitted(height, width, self.box) if self.box else (height, width))
+        picture = _checked(found, number) if isinstance(found, Tensor) else self.raw(number)
+        height, width = picture.shape[-2:]
+        frames = picture.shape[0] if picture.dim() == 4 else 0
+        return frames, *(fitted(height, width, self.box) if self.box else (height, width))
+
+    def _where(self, number: int) -> str | None:
+        return getattr(self.examples[number].record, "where", None)
+
+
+def _checked(picture: Tensor, number: int) -> Picture:
+    """A picture that somebody hands over: of the right kind and shape, and not empty."""
+    right = picture.dim() in (3, 4) and picture.shape[-3] in (1, 3) and picture.numel() > 0
+    if not right or not (picture.dtype == torch.uint8 or picture.is_floating_point()):
+        raise ValueError(
+            "a picture needs to be a tensor of bytes or floats, ([frames,] 1 or 3 channels, height, width), "
+            f"got {picture.dtype} {tuple(picture.shape)} in example {number}"
+        )
+    return picture
+
+
+def _coloured(picture: Picture, channels: int) -> Shaped[Tensor, "*frames wanted height width"]:
+    if picture.shape[-3] == channels:
+        return picture
+    if channels == 3:
+        return picture.expand(*picture.shape[:-3], 3, -1, -1)
+    weights = torch.tensor(GREY)[:, None, None]
+    return (_floats(picture) * weights).sum(-3, keepdim=True)
+
+
+def _floats(picture: Picture) -> Float[Tensor, "*frames channels height width"]:
+    return picture.float() / 255 if picture.dtype == torch.uint8 else picture.float()

@@ -1,0 +1,57 @@
+"""Examples with a picture, and batches of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor
+
+from regard.data.batch import Padded
+from regard.data.image.batch import Pictures
+
+Picture = Shaped[Tensor, "*frames channels height width"]
+"""Bytes from 0 to 255, or floats from 0 to 1; of a clip, frame after frame."""
+
+
+class Pictured(NamedTuple):
+    """A picture or a clip, with what a task wants to know of it or to be told beside it."""
+
+    picture: Path | str | Tensor | Callable[[], Tensor]
+    """A file, the picture itself, or what draws it, the same each time."""
+    target: list[int] | None = None
+    """Tokens, with EOS at their end."""
+    record: Any = None
+    labels: list[int] | None = None
+    boxes: Float[Tensor, "boxes 4"] | None = None
+    """As centre x, centre y, width and height in shares of the picture; `labels` has one number for each."""
+    question: list[int] | None = None
+    """Tokens, too."""
+
+
+class PictureBatch(NamedTuple):
+    """Pictures, what belongs to each of them where the examples have it, and the records that they were made from."""
+
+    source: Pictures
+    """One row for each example; of clips, one for each frame, those of an example one after the other."""
+    target: Padded | None = None
+    records: tuple[Any, ...] = ()
+    labels: Padded | None = None
+    boxes: Float[Tensor, "batch boxes 4"] | None = None
+    """With `labels.keep` for their mask."""
+    question: Padded | None = None
+    frames: Bool[Tensor, "batch frames"] | None = None
+    """Of clips: which frames there are. A shorter clip has empty pictures at its end."""
+
+    def to(self, device: torch.device | str) -> "PictureBatch":
+        """The same on another device."""
+        moved = {name: value.to(device) for name, value in self._asdict().items() if hasattr(value, "to")}
+        return self._replace(**moved)
+
+
+class Part(NamedTuple):
+    """A batch, and which examples are in it: what puts answers back into their order."""
+
+    indices: list[int]
+    batch: PictureBatch
