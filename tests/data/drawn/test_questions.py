@@ -1,0 +1,109 @@
+import re
+from collections import Counter
+from random import Random
+
+import pytest
+import torch
+
+from regard.data.drawn.questions import KINDS, answers, ask, draw
+from regard.data.drawn.scene import COLOURS, Scene, Thing, relations
+from regard.data.drawn.shapes import SHAPES
+from regard.data.drawn.words import plural
+
+TRAIN, VALID = draw(1500)
+EVERY = TRAIN + VALID
+
+
+def answer(scene: Scene, question: str) -> str:
+    """What is right, found from the words of the question."""
+    things = scene.things
+    words = re.findall(r"\w+", question)
+    shapes = [shape for word in words for shape in SHAPES if word in (shape, plural(shape))]
+    colours = [word for word in words if word in COLOURS]
+    like = [
+        thing for thing in things if (not shapes or thing.shape == shapes[0]) and (not colours or thing.colour == colours[0])
+    ]
+    if question.startswith("what colour"):
+        return like[0].colour
+    if question.startswith("what shape"):
+        return like[0].shape
+    if question.startswith("how many"):
+        return str(len(like))
+    if question.startswith("is there"):
+        return "yes" if like else "no"
+    if question.startswith("where"):
+        return f"{'top' if like[0].y < 128 else 'bottom'} {'left' if like[0].x < 128 else 'right'}"
+    [other] = [thing for thing in things if thing.shape == shapes[1] and thing.colour == colours[1]]
+    [way] = [word for word in words if word in ("left", "right", "above", "below")]
+    return "yes" if way in relations(like, [other]) else "no"
+
+
+def test_every_answer_is_right():
+    for example in EVERY:
+        assert answer(example.scene, example.english.text) == example.english.answer, example.english
+
+
+def test_a_question_of_each_kind():
+    scene = Scene((Thing("star", "red", 60, 60, 24), Thing("circle", "blue", 60, 190, 24)))
+    found = {}
+    for kind in KINDS:
+        for seed in range(60):
+            asked = ask(scene, kind, Random(seed))
+            found[asked.english] = (*asked.chinese, asked.things)
+    assert found["what colour is the star?", "red"] == ("五角星是什么颜色？", "红色", (0,))
+    assert found["what shape is the blue thing?", "circle"] == ("蓝色的是什么形状？", "圆", (1,))
+    assert found["how many red things are there?", "1"] == ("有几个红色的图形？", "1", (0,))
+    assert found["how many circles are there?", "1"] == ("有几个圆？", "1", (1,))
+    assert found["is there a red star?", "yes"] == ("有红色的五角星吗？", "有", (0,))
+    assert found["is there a blue star?", "no"] == ("有蓝色的五角星吗？", "没有", ())
+    assert found["where is the red star?", "top left"] == ("红色的五角星在哪里？", "左上", (0,))
+    assert found["is the red star above the blue circle?", "yes"] == ("红色的五角星在蓝色的圆上面吗？", "是", (0, 1))
+    assert found["is the red star below the blue circle?", "no"] == ("红色的五角星在蓝色的圆下面吗？", "不是", (0, 1))
+
+
+@pytest.mark.parametrize("kind", ["colour", "shape", "where", "relation"])
+def test_nothing_is_asked_of_a_thing_that_is_there_twice(kind):
+    assert ask(Scene((Thing("star", "red", 60, 60, 24), Thing("star", "red", 190, 60, 24))), kind, Random(0)) is None
+
+
+@pytest.mark.parametrize("kind", ["where", "relation"])
+def test_nothing_is_asked_of_a_place_that_is_not_clear(kind):
+    assert ask(Scene((Thing("star", "red", 128, 60, 24), Thing("ring", "red", 128, 60, 24))), kind, Random(0)) is None
+
+
+def test_answers_are_known_in_both_languages():
+    assert {example.english.answer for example in EVERY} <= set(answers())
+    assert {example.chinese.answer for example in EVERY} <= set(answers("chinese"))
+    assert len(answers()) == len(set(answers())) == 28
+
+
+def test_kinds_are_mixed_and_yes_is_as_likely_as_no():
+    kinds = Counter(example.kind for example in EVERY)
+    assert set(kinds) == set(KINDS)
+    assert min(kinds.values()) > 100
+    for kind in ("exists", "relation"):
+        told = Counter(example.english.answer for example in EVERY if example.kind == kind)
+        assert 0.4 < told["yes"] / kinds[kind] < 0.6
+
+
+def test_no_scene_is_in_both_parts():
+    assert len(EVERY) == 1500
+    assert 100 < len(VALID) < 200
+    assert not {example.scene for example in TRAIN} & {example.scene for example in VALID}
+
+
+def test_a_seed_gives_the_same_questions_and_another_gives_others():
+    assert draw(20, seed=1) == draw(20, seed=1)
+    assert draw(20, seed=1) != draw(20, seed=2)
+
+
+def test_an_example_gives_its_picture_and_its_record():
+    example = TRAIN[0]
+    assert torch.equal(example.picture(32), example.scene.picture(32))
+    assert example.record() == (*example.english, example.where, ())
+    assert example.record("chinese")[:2] == example.chinese
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match="of the kinds colour, shape, count, exists, where, relation, got 'why'"):
+        ask(TRAIN[0].scene, "why", Random(0))
