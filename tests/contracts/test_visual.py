@@ -16,9 +16,9 @@ CHANNELS = 16
 each = pytest.mark.parametrize("name", NAMES)
 
 
-def made(name):
+def made(name, **options):
     """One that has learned something: none of its parameters is where it began."""
-    module = lookup.find(name, "visual")(CHANNELS)
+    module = lookup.find(name, "visual")(CHANNELS, **options)
     for parameter in module.parameters():
         nn.init.normal_(parameter, std=0.3)
     return module
@@ -53,6 +53,60 @@ def test_pictures_of_a_batch_do_not_influence_each_other(name):
     other = image.clone()
     other[1] = torch.nan
     assert_close(module(other)[[0, 2]], whole[[0, 2]])
+
+
+SIZES = ((4, 5), (2, 6), (1, 1))
+KEEP = torch.zeros(3, 6, 7, dtype=torch.bool)
+for row, (height, width) in enumerate(SIZES):
+    KEEP[row, :height, :width] = True
+VARIANTS = [(name, {}) for name in NAMES] + [
+    ("non_local", {"subsample": 2}),
+    ("non_local", {"version": "dot", "subsample": 3}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=str)
+def test_padding_might_as_well_not_exist(name, options):
+    module = made(name, **options).double()
+    image = torch.randn(3, CHANNELS, 6, 7, dtype=torch.float64)
+    spoiled = image.masked_fill(~KEEP[:, None], torch.nan).requires_grad_()
+    padded = module.attend(spoiled, keep=KEEP)
+    assert_close(module(spoiled, KEEP), padded.context)
+    assert not padded.context.masked_select(~KEEP[:, None]).any()
+    for row, (height, width) in enumerate(SIZES):
+        only = slice(row, row + 1)
+        alone = module.attend(image[only, :, :height, :width])
+        assert_close(padded.context[only, :, :height, :width], alone.context)
+        if options.get("subsample", 1) == 1:
+            assert_close(of_places(module, padded.weights[only], KEEP[row].flatten()), alone.weights)
+    (padded.context * torch.randn_like(image)).sum().backward()
+    assert spoiled.grad.isfinite().all()
+    assert not spoiled.grad.masked_select(~KEEP[:, None]).any()
+
+
+def of_places(module, weights, kept):
+    """The weights of the kept places; there may be none on others."""
+    if module.axes[2] != "place":
+        return weights
+    assert not weights[..., ~kept].any()
+    return (weights[:, :, kept] if module.axes[1] == "place" else weights)[..., kept]
+
+
+@each
+def test_a_map_of_padding_alone_becomes_zeros(name):
+    module, image = made(name), torch.randn(2, CHANNELS, 3, 4, requires_grad=True)
+    found = module(image, torch.zeros(2, 3, 4, dtype=torch.bool))
+    found.sum().backward()
+    assert not found.any()
+    assert not image.grad.any()
+
+
+@each
+@pytest.mark.unhooked
+def test_a_mask_of_another_shape_is_refused(name):
+    text = "needs a keep of (batch, height, width) = (2, 3, 4), got (2, 4, 3)"
+    with pytest.raises(ValueError, match=re.escape(text)):
+        made(name)(torch.randn(2, CHANNELS, 3, 4), torch.ones(2, 4, 3, dtype=torch.bool))
 
 
 @each

@@ -28,6 +28,17 @@ def test_every_attention_inside_a_cnn_is_recorded_and_gives_what_it_gives(name):
     np.testing.assert_allclose(look.weights, weights[1], atol=1e-3)
 
 
+@pytest.mark.parametrize("name", regard.lookup.names("visual"))
+def test_padding_is_heeded_while_somebody_listens(name):
+    module, image, keep = regard.find(name, "visual")(16).eval(), torch.randn(1, 16, 4, 5), torch.ones(1, 4, 5).bool()
+    keep[:, 2:] = False
+    with regard.record(module) as rec:
+        recorded = module(image, keep)
+    assert torch.equal(recorded, module(image, keep))
+    weights = module.attend(image, keep=keep).weights.detach()
+    np.testing.assert_allclose(rec.trace().look("attention").weights, weights[0], atol=1e-3)
+
+
 def test_the_places_of_a_feature_map_are_a_picture_and_channels_are_numbers():
     module = visual.NonLocal(4)
     with regard.record(module) as rec:

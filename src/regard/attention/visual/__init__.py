@@ -1,18 +1,20 @@
 """Attention inside a CNN: which channels, which places and which receptive fields of a feature map count.
 
-Each is a module from (batch, channels, height, width) to the same, to be set between the layers of any network.
+Each is a module from (batch, channels, height, width) to the same, to be set between the layers of any network. Where maps
+of several sizes stand in one batch, `keep` is True at the places of each, and what is outside might as well not exist.
 """
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard import lookup
+from regard.attention.kept import Image as Image
+from regard.attention.kept import Keep, hide
 from regard.attention.types import Attended
 
-Image = Float[Tensor, "batch channels height width"]
 Values = Float[Tensor, "batch channels *places"]
 Scores = Float[Tensor, "batch heads queries keys"]
 
@@ -20,7 +22,7 @@ Scores = Float[Tensor, "batch heads queries keys"]
 class Visual(nn.Module, ABC):
     """A feature map in, the same with what counts brought out: every attention inside a CNN has this face.
 
-        context = module(image)                    the context alone
+        context = module(image, keep)              the context alone
         attended = module.attend(image)            and where it looked
 
     `axes` are what the heads, queries and keys of the weights stand for; "" where there is only one.
@@ -35,19 +37,24 @@ class Visual(nn.Module, ABC):
         self.channels = channels
 
     @abstractmethod
-    def attend(self, image: Image, weights: bool = True) -> Attended:
-        """The context, and the weights that made it where they are wanted."""
+    def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
+        """The context, zeros outside `keep`, and the weights that made it where they are wanted."""
 
-    def forward(self, image: Image) -> Image:
-        return self.attend(image, weights=False).context
+    def forward(self, image: Image, keep: Keep = None) -> Image:
+        return self.attend(image, weights=False, keep=keep).context
 
-    def check(self, image: Tensor) -> None:
-        """Raise for what is no feature map of this many channels."""
+    def check(self, image: Tensor, keep: Keep = None) -> None:
+        """Raise for what is no feature map of this many channels, or kept in another shape."""
         shape = tuple(image.shape)
         if len(shape) != 4 or shape[1] != self.channels or 0 in shape[2:]:
             raise ValueError(
                 f"{type(self).__name__} was made for feature maps of (batch, {self.channels}, height, width) with at least "
                 f"one place, got {shape}"
+            )
+        if keep is not None and tuple(keep.shape) != (shape[0], *shape[2:]):
+            raise ValueError(
+                f"{type(self).__name__} needs a keep of (batch, height, width) = {(shape[0], *shape[2:])}, "
+                f"got {tuple(keep.shape)}"
             )
 
 
@@ -64,23 +71,28 @@ class Gating(Visual):
         super().__init__(channels)
         self.normalise = lookup.build(normalise, "normalise")
 
-    def split(self, image: Image) -> Values:
+    def split(self, image: Image, keep: Keep = None) -> Values:
         """What is weighed: the map as it is."""
         return image
 
     @abstractmethod
-    def score(self, values: Values) -> Scores:
+    def score(self, values: Values, keep: Keep = None) -> Scores:
         """How much each part counts."""
+
+    def allowed(self, keep: Bool[Tensor, "batch height width"]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
+        """Which parts may count; None: all."""
+        return None
 
     @abstractmethod
     def combine(self, values: Values, weights: Scores) -> Image:
         """Each part as much as its share says."""
 
-    def attend(self, image: Image, weights: bool = True) -> Attended:
+    def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
         """The stages one after the other."""
-        self.check(image)
-        values = self.split(image)
-        normalised = self.normalise(self.score(values), None)
+        self.check(image, keep)
+        told = {} if keep is None else {"keep": keep}
+        values = self.split(hide(image, keep), **told)
+        normalised = self.normalise(self.score(values, **told), None if keep is None else self.allowed(keep))
         shares, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
         return Attended(self.combine(values, shares), shares if weights else None, sampled=sampled)
 

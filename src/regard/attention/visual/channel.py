@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.attention.kept import Keep, largest, mean
 from regard.attention.visual import Gating, Image, reduced
 
 
@@ -28,10 +29,10 @@ class Channel(Gating):
         self.peak = peak
         self.excite = nn.Sequential(nn.Linear(channels, inner, False), nn.ReLU(), nn.Linear(inner, channels, False))
 
-    def score(self, values: Image) -> Float[Tensor, "batch 1 1 channels"]:
-        scores = self.excite(values.mean((2, 3)))
+    def score(self, values: Image, keep: Keep = None) -> Float[Tensor, "batch 1 1 channels"]:
+        scores = self.excite(mean(values, keep))
         if self.peak:
-            scores = scores + self.excite(values.amax((2, 3)))
+            scores = scores + self.excite(largest(values, keep))
         return scores[:, None, None]
 
     def combine(self, values: Image, weights: Float[Tensor, "batch 1 1 channels"]) -> Image:

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from regard.attention.kept import Keep
 from regard.attention.types import Attended
 from regard.attention.visual import Image, Visual
 from regard.attention.visual.channel import Channel
@@ -27,10 +28,10 @@ class ChannelSpatial(Visual):
         self.channel = Channel(channels, reduction, peak=True)
         self.spatial = Spatial(channels, kernel)
 
-    def attend(self, image: Image, weights: bool = True) -> Attended:
+    def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
         """The stages of the channels, then those of the places."""
-        first = self.channel.attend(image, weights)
-        second = self.spatial.attend(first.context, weights)
+        first = self.channel.attend(image, weights, keep)
+        second = self.spatial.attend(first.context, weights, keep)
         if first.weights is None or second.weights is None:
             return second
         return second._replace(weights=first.weights.mT @ second.weights)

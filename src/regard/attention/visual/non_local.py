@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention.attend import attend
+from regard.attention.kept import Keep, hide, lowest
 from regard.attention.normalise import Allowed, Scores, silence
 from regard.attention.normalise.softmax import Softmax
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.padding import Padding
 from regard.attention.score.concat import Concat
 from regard.attention.score.dot import Dot
 from regard.attention.types import Attended, Normaliser
@@ -93,15 +96,26 @@ class NonLocal(Visual):
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
 
-    def sides(self, image: Image) -> Sides:
+    def sides(self, image: Image, keep: Keep = None) -> Sides:
         """Who asks, what answers, and what is read from it."""
-        read = image if self.subsample == 1 else F.max_pool2d(image, self.subsample, ceil_mode=True)
-        all_, some = image.flatten(2).mT[:, None], read.flatten(2).mT[:, None]
+        read = image if self.subsample == 1 else self.shrink(lowest(image, keep))
+        all_, some = image.flatten(2).mT[:, None], hide(read, self.kept(keep)).flatten(2).mT[:, None]
         return Sides(self.theta(all_), self.phi(some), self.g(some))
 
-    def attend(self, image: Image, weights: bool = True) -> Attended:
+    def kept(self, keep: Keep) -> Bool[Tensor, "batch rows columns"] | None:
+        """Which places are read from: those with something kept in their square."""
+        return keep if keep is None or self.subsample == 1 else self.shrink(keep[:, None].float())[:, 0] > 0
+
+    def shrink(self, image: Image) -> Float[Tensor, "batch channels rows columns"]:
+        """The largest of each square."""
+        return F.max_pool2d(image, self.subsample, ceil_mode=True)
+
+    def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
         """The three stages as attend() composes them, and the way around them."""
-        self.check(image)
-        found = attend(*self.sides(image), score=self.score, normalise=self.normalise, weights=weights)
+        self.check(image, keep)
+        image, kept = hide(image, keep), self.kept(keep)
+        scope = Everywhere() if kept is None else Padding(kept.flatten(1))
+        sides = self.sides(image, keep)
+        found = attend(*sides, score=self.score, normalise=self.normalise, scope=scope, weights=weights)
         more = self.output(found.context[:, 0]).mT.unflatten(-1, image.shape[2:])
-        return found._replace(context=image + more)
+        return found._replace(context=hide(image + more, keep))

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.attention.kept import Keep, hide, mean
+from regard.attention.kept_norm import GroupNorm
 from regard.attention.visual import Gating, Image, reduced
 
 Branches = Float[Tensor, "batch channels branches height width"]
@@ -20,7 +22,7 @@ class SelectiveKernel(Gating):
     Li et al. 2019, section 3.1, https://arxiv.org/abs/1903.06586
     The windows are convolutions of 3 x 3 places, `branches` of them, dilated by 1, 2, ... z has channels / `reduction`
     numbers, but at least `least`; `groups` are those of the convolutions. Unlike the paper, a map is normalised by itself
-    (nn.GroupNorm with one group, nn.LayerNorm) and not with the others of its batch, which therefore do not influence it.
+    (GroupNorm with one group, nn.LayerNorm) and not with the others of its batch, which therefore do not influence it.
     Weights are (batch, channels, 1, branches): one head for each channel.
     Cost: time O(M C² H W / groups + C z), memory O(M C H W).
     """
@@ -40,23 +42,30 @@ class SelectiveKernel(Gating):
         if branches < 1:
             raise ValueError(f"SelectiveKernel needs 1 branch or more, got {branches}")
         inner = max(reduced("SelectiveKernel", channels, reduction), least)
-        self.branches = nn.ModuleList(window(channels, number + 1, groups) for number in range(branches))
+        self.branches = nn.ModuleList(Window(channels, number + 1, groups) for number in range(branches))
         self.fuse = nn.Sequential(nn.Linear(channels, inner, False), nn.LayerNorm(inner), nn.ReLU())
         self.A = nn.Linear(inner, channels * branches, False)
 
-    def split(self, image: Image) -> Branches:
+    def split(self, image: Image, keep: Keep = None) -> Branches:
         """What each window sees."""
-        return torch.stack([branch(image) for branch in self.branches], dim=2)
+        told = () if keep is None else (keep,)
+        return torch.stack([branch(image, *told) for branch in self.branches], dim=2)
 
-    def score(self, values: Branches) -> Float[Tensor, "batch channels 1 branches"]:
-        z = self.fuse(values.sum(2).mean((2, 3)))
+    def score(self, values: Branches, keep: Keep = None) -> Float[Tensor, "batch channels 1 branches"]:
+        z = self.fuse(mean(values.sum(2), keep))
         return torch.unflatten(self.A(z), -1, (self.channels, 1, len(self.branches)))
 
     def combine(self, values: Branches, weights: Float[Tensor, "batch channels 1 branches"]) -> Image:
         return torch.unflatten((weights @ values.flatten(3))[:, :, 0], -1, values.shape[3:])
 
 
-def window(channels: int, dilation: int, groups: int) -> nn.Sequential:
+class Window(nn.Sequential):
     """A convolution that sees 2 dilation + 1 places in each direction, by 3 x 3 of them."""
-    convolution = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation, groups=groups, bias=False)
-    return nn.Sequential(convolution, nn.GroupNorm(1, channels), nn.ReLU())
+
+    def __init__(self, channels: int, dilation: int, groups: int):
+        convolution = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation, groups=groups, bias=False)
+        super().__init__(convolution, GroupNorm(channels, 1), nn.ReLU())
+
+    def forward(self, image: Image, keep: Keep = None) -> Image:
+        convolution, norm, bend = self
+        return hide(bend(norm(convolution(image), keep)), keep)

@@ -3,9 +3,10 @@
 from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from regard.attention.kept import Keep
 from regard.attention.visual import Gating, Image
 
 
@@ -28,7 +29,11 @@ class Spatial(Gating):
             raise ValueError(f"Spatial needs an odd kernel, as many places to each side, got {kernel}")
         self.f = nn.Conv2d(2, 1, kernel, padding=kernel // 2)
 
-    def score(self, values: Image) -> Float[Tensor, "batch 1 1 places"]:
+    def allowed(self, keep: Bool[Tensor, "batch height width"]) -> Bool[Tensor, "batch 1 1 places"]:
+        """The places that are kept."""
+        return keep.flatten(1)[:, None, None]
+
+    def score(self, values: Image, keep: Keep = None) -> Float[Tensor, "batch 1 1 places"]:
         pooled = torch.stack((values.mean(1), values.amax(1)), dim=1)
         return self.f(pooled).flatten(2)[:, :, None]
 

@@ -24,21 +24,23 @@ def look_at(
     original: Callable[..., Attended],
     image: Tensor,
     weights: bool = True,
+    keep: Tensor | None = None,
 ) -> Attended:
     """Let an attention inside a CNN look as it was asked to, and keep where it looked.
 
     What weighs parts forms its weights anyway; any other, such as a non-local block, would take another way to the same
     result if it were asked for them, so it is asked twice.
     """
+    told = {} if keep is None else {"keep": keep}
     if recorder.silent:
-        return original(image, weights=weights)
+        return original(image, weights=weights, **told)
     forms = weights or isinstance(module, Gating) or hasattr(module, "channel")
-    attended, begun = original(image, weights=forms), time.perf_counter()
+    attended, begun = original(image, weights=forms, **told), time.perf_counter()
     source, found = ITSELF, attended.weights
     if found is None:
         source = AGAIN
         with torch.no_grad(), torch.random.fork_rng(), recorder.pause():
-            found = original(image, weights=True).weights
+            found = original(image, weights=True, **told).weights
     assert found is not None, "they were asked for"
     found = found.detach()
     batch, _, queries, keys = found.shape
