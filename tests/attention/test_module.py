@@ -41,6 +41,11 @@ def test_the_memory_holds_keys_that_were_prepared_once():
     assert memory.keep is None
 
 
+def test_the_memory_of_a_map_knows_its_rows_and_columns():
+    assert Attention(3).remember(Encoded(torch.randn(1, 6, 3), grid=(2, 3))).grid == (2, 3)
+    assert Attention(3).remember(torch.randn(1, 6, 3)).grid is None
+
+
 def test_one_query_after_another_equals_all_at_once():
     attention = Attention(query=3, key=4, score="additive", size=None)
     memory = attention.remember(torch.randn(2, 5, 4))

@@ -57,3 +57,9 @@ def test_a_source_is_kept_everywhere_unless_told():
     assert Memory(data, data).keep is None
     assert Encoded(data[0]).keep is None
     assert Encoded(data[0]).final == ()
+
+
+def test_a_source_is_no_map_unless_told():
+    data = torch.zeros(1, 1, 6, 3)
+    assert Memory(data, data).grid is None
+    assert Encoded(data[0]).grid is None

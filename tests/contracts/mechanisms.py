@@ -27,6 +27,7 @@ KEEP = torch.arange(KEYS) < torch.tensor(LENGTHS)[:, None]
 OFFSETS = (2, 0, 1)
 
 SMALL: dict[str, dict[str, Any]] = {
+    "grid_coverage": {"filters": 2, "kernel": 3},
     "local_m": {"width": 1},
     "local_p": {"width": 2},
     "location_sensitive": {"filters": 2, "kernel": 3},
@@ -62,6 +63,7 @@ SCOPED = (
     "coverage+sparsemax+causal",
     "fertility+entmax+causal",
     "gated_coverage+top_k+local",
+    "grid_coverage+entmax+causal",
     "linear+causal",
     "local_p+dilated",
     "location_sensitive+hard+local",

@@ -29,7 +29,7 @@ def test_heads_find_what_they_find_unfolded_and_leave_with_their_sources(bias, w
     with torch.no_grad():
         memory = heads.remember(Encoded(torch.randn(2, 5, 6), KEEP))
         expected = heads(queries, memory).context
-        folded = Folded(Sides(parts(heads.query), parts(heads.output), 0.5), *memory)
+        folded = Folded(Sides(parts(heads.query), parts(heads.output), 0.5), *memory[:3])
         torch.testing.assert_close(folded(queries.flatten(0, 1)), expected.flatten(0, 1))
         folded.leave(torch.tensor([1]))
         torch.testing.assert_close(folded(queries[1]), expected[1])
@@ -41,7 +41,7 @@ def test_an_attention_without_a_projection_of_its_query_has_one_behind_it_folded
     with torch.no_grad():
         memory = bilinear.remember(Encoded(torch.randn(2, 5, 6), KEEP))
         expected = behind(bilinear(query[:, None], memory).context)[:, 0]
-        torch.testing.assert_close(Folded(Sides(None, parts(behind)), *memory)(query), expected)
+        torch.testing.assert_close(Folded(Sides(None, parts(behind)), *memory[:3])(query), expected)
 
 
 def test_a_layer_without_a_bias_adds_nothing():

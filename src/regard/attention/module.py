@@ -88,7 +88,8 @@ class Attention(nn.Module):
             values = data
         elif keep is not None:
             values = values.masked_fill(~keep[..., None], 0.0)
-        return Memory(prepare(self.score, self.split(self.key(data)), first), self.split(self.value(values)), keep)
+        keys = prepare(self.score, self.split(self.key(data)), first)
+        return Memory(keys, self.split(self.value(values)), keep, encoded.grid)
 
     @property
     def positional(self) -> bool:

@@ -74,6 +74,8 @@ class Encoded(NamedTuple):
     """What is read, where that is not what is compared."""
     tokens: Int[Tensor, "batch time"] | None = None
     """What the source was made from, for a decoder that copies."""
+    grid: tuple[int, int] | None = None
+    """Rows and columns of a map, whose places `data` holds row after row."""
 
 
 class Memory(NamedTuple):
@@ -82,6 +84,8 @@ class Memory(NamedTuple):
     keys: Float[Tensor, "batch key_heads keys dim"]
     values: Float[Tensor, "batch value_heads keys value"]
     keep: Bool[Tensor, "batch keys"] | None = None
+    grid: tuple[int, int] | None = None
+    """Rows and columns of a map, whose places are the keys row after row."""
 
 
 class Attended(NamedTuple):

@@ -92,10 +92,10 @@ class Cached:
         self.mask = torch.full((sentences, width, room, width), -math.inf, **like)
         own = torch.full((width, width), -math.inf, **like).fill_diagonal_(0.0)
         self.own = own[:, None].expand(sentences, width, 1, width).contiguous()
-        self.sources = [
-            Memory(*(each.new_empty(sentences, *each.shape[1:], **like) for each in kept[:2]))
-            for kept in memory.memories.values()
-        ]
+        self.sources = list[Memory]()
+        for kept in memory.memories.values():
+            keys, values = (each.new_empty(sentences, *each.shape[1:], **like) for each in kept[:2])
+            self.sources.append(Memory(keys, values))
         self.hidden = torch.zeros(sentences, 1, self.sources[0].keys.shape[2], **like)
         self.places = engine.positions(room)
 
