@@ -4,7 +4,7 @@ import math
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from regard.attention.positions import Positions
@@ -28,7 +28,7 @@ class Sinusoidal(Positions):
         return sinusoids(positions, self.size, self.base).to(torch.get_default_dtype())
 
 
-def sinusoids(positions: Int[Tensor, "*places"], size: int, base: float = 10_000.0) -> Float[Tensor, "*places size"]:
+def sinusoids(positions: Real[Tensor, "*places"], size: int, base: float = 10_000.0) -> Float[Tensor, "*places size"]:
     """The vectors of these positions in double precision, in which a far position still has an exact angle."""
     even = torch.arange((size + 1) // 2, device=positions.device, dtype=torch.float64) * (2 / size)
     angles = positions[..., None] * torch.exp(-math.log(base) * even)

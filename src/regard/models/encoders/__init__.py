@@ -2,7 +2,7 @@
 
 Each gives Encoded(data, keep, final, tokens). `final` is a tuple of (batch, layers, size): the states that a recurrent
 decoder may start from, of which `summary` takes one vector for a decoder that wants the whole source in one. `tokens` are
-what was read, for a decoder that copies.
+what was read, for a decoder that copies. Encoders of pictures (`pictures.py`) give the `grid` of a map in place of tokens.
 """
 
 from jaxtyping import Float

@@ -1,0 +1,31 @@
+"""One word for the attention inside a CNN: "channel", "spatial", "none"."""
+
+import inspect
+from math import gcd
+
+from regard import lookup
+from regard.attention.visual import Visual
+
+REDUCTION, LEAST = 16, 8
+"""By how much an attention narrows its channels, as in the papers, and how many it leaves at least where it can."""
+
+
+def inside(name: str, channels: int) -> Visual | None:
+    """The attention called `name` for maps of so many channels; "none" is none.
+
+    Where the papers divide the channels by 16, fewer channels are divided by less, so that 8 remain.
+    """
+    if name == "none":
+        return None
+    made = lookup.find(name, "visual")
+    narrows = "reduction" in inspect.signature(made).parameters
+    built: Visual = made(channels, **({"reduction": gcd(channels, _reduction(channels))} if narrows else {}))
+    return built
+
+
+def _reduction(channels: int) -> int:
+    """16, or the largest power of two below that leaves 8 channels."""
+    found = REDUCTION
+    while found > 1 and channels < found * LEAST:
+        found //= 2
+    return found

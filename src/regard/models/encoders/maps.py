@@ -1,0 +1,65 @@
+"""Feature maps with what is kept of them: how pictures enter an encoder, shrink on their way, and leave it.
+
+Padding changes nothing: every convolution finds zeros outside a picture, as it does at the border of a batch, and every
+mean is one over the kept places. A place is kept where its window of stride x stride has any pixel of the picture.
+"""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention.kept import Image, hide, mean
+from regard.attention.types import Encoded
+from regard.data.image.batch import Pictures
+
+Kept = Bool[Tensor, "batch height width"]
+Found = Float[Tensor, "batch found rows columns"]
+"""A map of other channels, and of as many or fewer places."""
+Left = Bool[Tensor, "batch rows columns"]
+"""What is kept of it."""
+
+
+def enter(pictures: Pictures, channels: int) -> tuple[Image, Kept]:
+    """The pictures as a first map, with zeros around each; an error where they are not of so many channels."""
+    data, keep = pictures
+    if data.shape[1] != channels or 0 in data.shape[2:]:
+        raise ValueError(
+            f"this encoder was made for pictures of (batch, {channels}, height, width) with at least one pixel, got "
+            f"{tuple(data.shape)}; read them with {channels} channel{'s' * (channels > 1)}, or build it for others"
+        )
+    return hide(data, keep), keep
+
+
+def shrink(keep: Kept, stride: int = 2) -> Left:
+    """What is kept of a map of which `stride` x `stride` places have become one."""
+    return F.max_pool2d(keep[:, None].float(), stride, ceil_mode=True)[:, 0] > 0
+
+
+def halve(image: Image, keep: Kept) -> Found:
+    """The mean of each 2 x 2 places, of those that are kept."""
+    height, width = image.shape[2:]
+    sides = (0, width % 2, 0, height % 2)
+    total = F.avg_pool2d(F.pad(hide(image, keep), sides), 2)
+    return total / F.avg_pool2d(F.pad(keep[:, None].to(image.dtype), sides), 2).clamp_min(0.25)
+
+
+def double(image: Image, height: int, width: int) -> Float[Tensor, "batch channels tall wide"]:
+    """Each place four times over, cut to a size: what `halve` made one is told the same."""
+    return image.repeat_interleave(2, 2).repeat_interleave(2, 3)[:, :, :height, :width]
+
+
+def leave(image: Image, keep: Kept, final: Float[Tensor, "batch size"] | None = None) -> Encoded:
+    """The map as a source: its places row after row, and the mean of those that are kept unless something else is final."""
+    final = mean(image, keep) if final is None else final
+    data = hide(image, keep).flatten(2).mT
+    return Encoded(data, keep.flatten(1), (final[:, None],), grid=(image.shape[2], image.shape[3]))
+
+
+def convolution(before: int, after: int, kernel: int, stride: int = 1) -> nn.Conv2d:
+    """A convolution that keeps the size, or divides it by its stride and rounds up, for layers of max(0, x).
+
+    It begins as in He et al. 2015, https://arxiv.org/abs/1502.01852: as wide as keeps the size of what passes.
+    """
+    made = nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False)
+    nn.init.kaiming_normal_(made.weight, nonlinearity="relu")
+    return made

@@ -1,0 +1,123 @@
+"""The Transformer over patches of a picture."""
+
+from itertools import pairwise
+from typing import cast
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from regard.attention.kept import Image, hide
+from regard.attention.kept_norm import GroupNorm
+from regard.attention.types import Encoded
+from regard.data.image.batch import Pictures
+from regard.models.encoders.grid import grid
+from regard.models.encoders.maps import Found, Kept, Left, convolution, enter, leave, shrink
+from regard.models.encoders.transformer import Layer
+from regard.models.sublayers import Sublayers
+
+
+class Patches(nn.Module):
+    """Cut a picture into squares, and let each look at all others.
+
+        x = layer_N(... layer_1(E patch + PE))
+
+    Dosovitskiy et al. 2021, ViT, https://arxiv.org/abs/2010.11929, with layers as in the Transformer's encoder. E is a
+    convolution of `patch` x `patch` pixels, or with `convolutions` several of 3 x 3, each of which halves the map: Xiao et
+    al. 2021, https://arxiv.org/abs/2106.14881, who find that it learns sooner and minds its settings less.
+    `positions` are those of regard.models.encoders.grid. With `query`, the paper's class token, one more vector looks at the
+    patches in every layer; it is no place of the map, and what it found is the final state in place of their mean.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        size: int,
+        *,
+        patch: int = 8,
+        layers: int = 6,
+        heads: int = 4,
+        inner: int | None = None,
+        activation: str = "gelu",
+        self_attention: str = "scaled_dot",
+        norm: str = "pre",
+        positions: str = "sinusoidal",
+        convolutions: bool = False,
+        query: bool = False,
+        dropout: float = 0.0,
+        drop_attention: float = 0.0,
+    ):
+        super().__init__()
+        if patch < 1:
+            raise ValueError(f"patches need a side of 1 pixel or more, got {patch}")
+        self.channels, self.size, self.stride = channels, size, patch
+        self.cut = Stem(channels, size, patch) if convolutions else Cut(channels, size, patch)
+        self.positions = grid(positions, size)
+        self.query = nn.Parameter(torch.randn(size) * 0.02) if query else None
+        self.drop = nn.Dropout(dropout)
+        looks = {"looks": self_attention, "norm": norm, "drop_residual": dropout, "drop_attention": drop_attention}
+        made = Sublayers(size, heads, inner, activation, **looks)  # type: ignore[arg-type]
+        self.names = [str(number) for number in range(layers)]
+        for name in self.names:
+            self.add_module(name, started(Layer(made)))
+        self.norm = made.last()
+
+    def forward(self, pictures: Pictures) -> Encoded:
+        image, keep = enter(pictures, self.channels)
+        image, keep = self.cut(image, keep)
+        image = image if self.positions is None else self.positions(image, keep)
+        data, kept = hide(image, keep).flatten(2).mT, keep.flatten(1)
+        if self.query is not None:
+            data = torch.cat((self.query.expand(len(data), 1, -1).to(data.dtype), data), dim=1)
+            kept = F.pad(kept, (1, 0), value=True)
+        data = self.drop(data)
+        for name in self.names:
+            data = cast(Layer, self.get_submodule(name))(data, kept)
+        data = self.norm(data)
+        final, places = (None, data) if self.query is None else (data[:, 0], data[:, 1:])
+        return leave(places.mT.unflatten(2, keep.shape[1:]), keep, final)
+
+
+class Cut(nn.Module):
+    """E patch: the pixels of a square, all at once, as one vector."""
+
+    def __init__(self, channels: int, size: int, patch: int):
+        super().__init__()
+        self.convolution, self.patch = nn.Conv2d(channels, size, patch, patch), patch
+
+    def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
+        height, width = image.shape[2:]
+        return self.convolution(F.pad(image, (0, -width % self.patch, 0, -height % self.patch))), shrink(keep, self.patch)
+
+
+class Stem(nn.Module):
+    """Convolutions that halve the map until a place is a patch, and one of a single place."""
+
+    def __init__(self, channels: int, size: int, patch: int):
+        super().__init__()
+        halvings = patch.bit_length() - 1
+        if patch != 2**halvings or patch == 1 or size % patch:
+            raise ValueError(
+                f"convolutions need a patch that is a power of 2 from 2 on and divides the size, got patch {patch} and size "
+                f"{size}; choose others, or convolutions=False"
+            )
+        widths = [channels, *(size * 2 // 2**number for number in range(halvings, 0, -1))]
+        self.halving = nn.ModuleList(convolution(*each, 3, 2) for each in pairwise(widths))
+        self.norms = nn.ModuleList(GroupNorm(width) for width in widths[1:])
+        self.last = nn.Conv2d(size, size, 1)
+
+    def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
+        for halving, norm in zip(self.halving, self.norms, strict=True):
+            image, keep = halving(image), shrink(keep)
+            image = hide(torch.relu(norm(image, keep)), keep)
+        return self.last(image), keep
+
+
+def started(layer: Layer) -> Layer:
+    """Xavier's start for its matrices, as those of a Transformer over tokens have."""
+    for module in layer.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    return layer
