@@ -1,0 +1,98 @@
+"""Things in pictures: what is there, what was found, and what is there with noise, for a detector to see through."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+SMALLEST = 1e-3
+"""The least width and height that noise leaves a box."""
+
+
+class Objects(NamedTuple):
+    """What is in a picture: the number of each thing's class, and its box (centre x, centre y, width, height in shares)."""
+
+    labels: Int[Tensor, " objects"]
+    boxes: Float[Tensor, "objects 4"]
+
+
+class Detections(NamedTuple):
+    """What was found in a picture, how sure that is, and which query found it: its row in the weights is where it looked."""
+
+    labels: Int[Tensor, " found"]
+    boxes: Float[Tensor, "found 4"]
+    scores: Float[Tensor, " found"]
+    queries: Int[Tensor, " found"] | None = None
+
+
+class Together(NamedTuple):
+    """The things of several pictures, filled up to the most; `keep` is True where there is one."""
+
+    labels: Int[Tensor, "batch objects"]
+    boxes: Float[Tensor, "batch objects 4"]
+    keep: Bool[Tensor, "batch objects"]
+
+    def to(self, device: torch.device | str) -> "Together":
+        """The same on another device."""
+        return Together(*(each.to(device, non_blocking=True) for each in self))
+
+
+class Noised(NamedTuple):
+    """Several copies of all things, each with other mistakes in its labels and boxes."""
+
+    labels: Int[Tensor, "batch groups objects"]
+    boxes: Float[Tensor, "batch groups objects 4"]
+    keep: Bool[Tensor, "batch objects"]
+
+
+def together(pictures: Sequence[Objects]) -> Together:
+    """The things of several pictures as one record. What fills up is a box in the middle, which is never read."""
+    most = max((len(each.labels) for each in pictures), default=0)
+    labels = torch.zeros(len(pictures), most, dtype=torch.long)
+    boxes = torch.full((len(pictures), most, 4), 0.5)
+    keep = torch.zeros(len(pictures), most, dtype=torch.bool)
+    for row, each in enumerate(pictures):
+        count = len(each.labels)
+        if each.boxes.shape != (count, 4):
+            raise ValueError(f"{count} labels need as many boxes, (objects, 4), got shape {tuple(each.boxes.shape)}")
+        labels[row, :count], boxes[row, :count], keep[row, :count] = each.labels, each.boxes, True
+    return Together(labels, boxes, keep)
+
+
+def noised(
+    objects: Together,
+    classes: int,
+    groups: int = 4,
+    *,
+    shift: float = 0.4,
+    scale: float = 0.4,
+    flip: float = 0.2,
+    generator: torch.Generator | None = None,
+) -> Noised:
+    """Boxes moved by up to `shift` of half their size and stretched by up to `scale`, and a share `flip` of wrong labels.
+
+        |Δx| < shift · w / 2,    w' = w (1 ± scale)
+
+    Li et al. 2022, https://arxiv.org/abs/2203.01305
+    A centre stays in its box where `shift` is at most 1. Labels are drawn from all `classes`, so that some come out right.
+    """
+    if groups < 1 or not 0 <= shift <= 1 or not 0 <= scale < 1 or not 0 <= flip <= 1:
+        raise ValueError(
+            f"noise needs 1 group or more, shift from 0 to 1, scale from 0 to below 1 and flip from 0 to 1, "
+            f"got {groups}, {shift}, {scale}, {flip}"
+        )
+    batch, count, _ = objects.boxes.shape
+    device = objects.boxes.device
+
+    def uniform(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=generator, device=device if generator is None else generator.device).to(device)
+
+    boxes = objects.boxes[:, None].expand(batch, groups, count, 4)
+    size = boxes[..., 2:]
+    centre = boxes[..., :2] + (2 * uniform(batch, groups, count, 2) - 1) * shift * size / 2
+    stretched = size * (1 + (2 * uniform(batch, groups, count, 2) - 1) * scale)
+    others = (uniform(batch, groups, count) * classes).long().clamp_max(classes - 1)
+    labels = torch.where(uniform(batch, groups, count) < flip, others, objects.labels[:, None])
+    return Noised(labels, torch.cat((centre.clamp(0, 1), stretched.clamp(SMALLEST, 1)), dim=-1), objects.keep)
