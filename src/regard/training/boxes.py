@@ -1,0 +1,100 @@
+"""Boxes around things, as centre x, centre y, width and height in shares of the picture, and how much they overlap."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Boxes = Float[Tensor, "... 4"]
+TINY = 1e-9
+"""What keeps a quotient of two areas that are both 0 from being NaN."""
+SLACK = 1e-4
+"""How far a box may reach over the edge of a picture: what rounding makes of one that ends there."""
+
+
+def corners(boxes: Boxes) -> Boxes:
+    """The same boxes as left, top, right, bottom."""
+    centre, half = boxes[..., :2], boxes[..., 2:] / 2
+    return torch.cat((centre - half, centre + half), dim=-1)
+
+
+def from_corners(edges: Boxes) -> Boxes:
+    """Boxes from left, top, right, bottom."""
+    near, far = edges[..., :2], edges[..., 2:]
+    return torch.cat(((near + far) / 2, far - near), dim=-1)
+
+
+def from_pixels(edges: Boxes, width: int, height: int) -> Boxes:
+    """Boxes from left, top, right, bottom in pixels, as most annotations have them."""
+    return from_corners(edges / edges.new_tensor([width, height, width, height]))
+
+
+def area(edges: Boxes) -> Float[Tensor, "..."]:
+    """Of boxes by their corners; 0 where the right is left of the left."""
+    return (edges[..., 2:] - edges[..., :2]).clamp_min(0.0).prod(-1)
+
+
+def iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
+    """What two boxes share, of what they cover together: box by box, with the usual rules of broadcasting.
+
+        IoU = |A ∩ B| / |A ∪ B|
+
+    All pairs of two lists are iou(first[:, None], second[None]).
+    """
+    return shared(first, second)[0]
+
+
+def generalised_iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
+    """IoU that also tells boxes which do not touch how far they are apart; from -1 to 1.
+
+        GIoU = IoU - |C \\ (A ∪ B)| / |C|,    C the smallest box around both
+
+    Rezatofighi et al. 2019, https://arxiv.org/abs/1902.09630
+    """
+    overlap, union = shared(first, second)
+    a, b = corners(first), corners(second)
+    around = torch.cat((torch.minimum(a[..., :2], b[..., :2]), torch.maximum(a[..., 2:], b[..., 2:])), dim=-1)
+    whole = area(around)
+    return overlap - (whole - union) / whole.clamp_min(TINY)
+
+
+def shared(first: Boxes, second: Boxes) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
+    """IoU, and the area that two boxes cover together."""
+    for boxes in (first, second):
+        if boxes.shape[-1:] != (4,):
+            raise ValueError(f"boxes need four numbers each, (..., 4), got shape {tuple(boxes.shape)}")
+    a, b = corners(first), corners(second)
+    inside = torch.cat((torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:])), dim=-1)
+    both = area(inside)
+    union = area(a) + area(b) - both
+    return both / union.clamp_min(TINY), union
+
+
+def check(boxes: Float[Tensor, "objects 4"], name: str, names: Sequence[str] = ()) -> None:
+    """Raise unless every box of the picture called `name` has a width and a height and lies in the picture.
+
+    `names` say what is in each box.
+    """
+    if boxes.shape[-1:] != (4,) or boxes.ndim != 2:
+        raise ValueError(f"{name} needs boxes of (objects, 4), got shape {tuple(boxes.shape)}")
+    edges = corners(boxes)
+    for number, (box, edge) in enumerate(zip(boxes.tolist(), edges.tolist(), strict=True)):
+        what = f"{name}: box {number + 1}" + (f" ({names[number]})" if names else "")
+        if not all(torch.isfinite(boxes[number]).tolist()):
+            raise ValueError(f"{what} has numbers that are not finite, {told(box)}; correct it or leave it out")
+        if box[2] <= 0 or box[3] <= 0:
+            raise ValueError(
+                f"{what} needs a width and a height above 0, got {told(box)} (centre x, centre y, width, height); "
+                "leave it out, or correct it"
+            )
+        if min(edge) < -SLACK or max(edge) > 1 + SLACK:
+            raise ValueError(
+                f"{what} reaches outside its picture: left, top, right, bottom are {told(edge)}, and the picture goes from "
+                "0 to 1; give boxes in shares of the picture, and cut what sticks out"
+            )
+
+
+def told(numbers: Sequence[float]) -> str:
+    """Numbers as an error shows them."""
+    return ", ".join(f"{each:.4g}" for each in numbers)
