@@ -1,0 +1,69 @@
+"""Ranks: how far up a search finds what belongs to its question."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+AT = (1, 5, 10)
+
+
+class Ranks(NamedTuple):
+    """The share of questions with a right answer among the first 1, 5 and 10, in per cent, and its median rank."""
+
+    recall: dict[int, float]
+    median: float
+
+
+class Ways(NamedTuple):
+    """Both ways."""
+
+    to_text: Ranks
+    to_picture: Ranks
+
+
+def ranks(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "questions answers"]) -> Ranks:
+    """How a search that puts the highest scores first does; `right` is True where an answer belongs to a question.
+
+    Answers with equal scores are in no order: what counts is the mean over all orders of them. With g wrong answers above
+    the best right one and a run of e wrong and c right ones level with it, the first right one has the mean rank
+    g + (e + c + 1) / (c + 1), and is among the first k unless the first k - g of the run are all wrong:
+
+        P = 1 - Π_{i < k - g} (e - i) / (e + c - i)
+    """
+    if scores.shape != right.shape or scores.ndim != 2:
+        raise ValueError(f"ranks need scores and answers of one shape, got {tuple(scores.shape)} and {tuple(right.shape)}")
+    if len(scores) == 0 or not bool(right.any(1).all()):
+        raise ValueError("ranks need one question or more, and a right answer for each")
+    if not bool(scores.isfinite().all()):
+        raise ValueError("ranks need scores that are finite numbers")
+    values = scores.double()
+    best = values.masked_fill(~right, -torch.inf).max(1, keepdim=True).values
+    above, level = values > best, values == best
+    counts = [each.sum(1).cpu().numpy() for each in (above, level & ~right, level & right)]
+    above_, wrong, good = counts
+    first = above_ + (wrong + good + 1) / (good + 1)
+    return Ranks({k: float(100 * chance(above_, wrong, good, k).mean()) for k in AT}, float(np.median(first)))
+
+
+def chance(above: NDArray[np.int64], wrong: NDArray[np.int64], good: NDArray[np.int64], most: int) -> NDArray[np.float64]:
+    """How likely a right answer is among the first `most`, when answers that are level come in any order."""
+    missed = np.ones(len(above))
+    for place in range(most):
+        drawn = above + place < most
+        missed *= np.where(drawn, np.maximum(wrong - place, 0) / np.maximum(wrong + good - place, 1), 1.0)
+    return 1 - missed
+
+
+def both_ways(scores: Float[Tensor, "pictures texts"], right: Bool[Tensor, "pictures texts"] | None = None) -> Ways:
+    """Ranks of texts for pictures and of pictures for texts; without `right`, picture n belongs to text n."""
+    if right is None:
+        if scores.shape[0] != scores.shape[1]:
+            raise ValueError(
+                f"{scores.shape[0]} pictures and {scores.shape[1]} texts do not pair off; say which belong together"
+            )
+        right = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    return Ways(ranks(scores, right), ranks(scores.mT, right.mT))

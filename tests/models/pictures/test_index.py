@@ -1,0 +1,64 @@
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch.testing import assert_close
+
+from regard.models.pictures.index import Index
+from regard.training.errors import DamagedError
+
+VECTORS = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
+NAMES = ["猫.png", "b.png", "c.png"]
+
+
+def test_the_nearest_come_first_by_cosine():
+    index = Index(VECTORS, NAMES)
+    hits = index.search(torch.tensor([[2.0, 1.9], [0.0, 1.0]]), most=2)
+    assert hits.rows.tolist() == [[2, 0], [1, 2]]
+    assert_close(hits.scores[1], torch.tensor([1.0, 0.5**0.5]))
+    assert [name for name, _ in index.found(hits)[0]] == ["c.png", "猫.png"]
+    assert index.search(torch.zeros(1, 2)).rows.tolist() == [[0, 1, 2]]  # equally near: in their order
+    assert len(index) == 3
+
+
+def test_an_index_comes_back_from_its_file(tmp_path):
+    Index(VECTORS, NAMES).save(tmp_path / "index.safetensors")
+    index = Index.load(tmp_path / "index.safetensors")
+    assert index.names == NAMES
+    assert_close(index.vectors, Index(VECTORS, NAMES).vectors)
+    assert [each.name for each in tmp_path.iterdir()] == ["index.safetensors"]
+
+
+def test_an_empty_index_finds_nothing(tmp_path):
+    Index(torch.zeros(0, 4), []).save(tmp_path / "i")
+    assert Index.load(tmp_path / "i").search(torch.ones(2, 4)).rows.shape == (2, 0)
+
+
+@pytest.mark.unhooked
+def test_vectors_without_names_and_questions_of_another_size_are_refused():
+    with pytest.raises(ValueError, match=r"one name for each vector, .* got shape \(3, 2\) and 2 names"):
+        Index(VECTORS, NAMES[:2])
+    with pytest.raises(ValueError, match="an index needs vectors of finite numbers"):
+        Index(VECTORS / 0, NAMES)
+    with pytest.raises(ValueError, match=r"holds vectors of 2 numbers, got questions of shape \(1, 3\); ask with the model"):
+        Index(VECTORS, NAMES).search(torch.ones(1, 3))
+    with pytest.raises(ValueError, match="a search gives 1 hit or more, got 0"):
+        Index(VECTORS, NAMES).search(torch.ones(1, 2), most=0)
+
+
+def test_a_file_that_is_no_index_is_refused(tmp_path):
+    path = tmp_path / "i"
+    with pytest.raises(DamagedError, match="i is missing"):
+        Index.load(path)
+    path.write_bytes(b"nothing")
+    with pytest.raises(DamagedError, match="i is damaged: "):
+        Index.load(path)
+    save_file({"vectors": VECTORS}, path)
+    with pytest.raises(DamagedError, match="is no index of this version of regard; make it anew"):
+        Index.load(path)
+    told = {"kind": "regard.index", "version": "1"}
+    save_file({"vectors": VECTORS}, path, told | {"names": '["a"]'})
+    with pytest.raises(DamagedError, match="its names and vectors do not belong together"):
+        Index.load(path)
+    save_file({"other": VECTORS}, path, told | {"names": "[]"})
+    with pytest.raises(DamagedError, match="i is damaged: "):
+        Index.load(path)

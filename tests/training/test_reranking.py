@@ -1,0 +1,37 @@
+import math
+
+import torch
+from torch.testing import assert_close
+
+from regard.attention.types import Encoded
+from regard.models.pictures.reranking import Scored
+from regard.training.reranking import reranking
+
+
+def score(picture, text):
+    """The product of the first numbers of both."""
+    return Scored(picture.data[:, 0, 0] * text.data[:, 0, 0])
+
+
+def source(*numbers):
+    return Encoded(torch.tensor(numbers)[:, None, None])
+
+
+def test_each_pair_stands_beside_the_two_hardest_wrong_ones():
+    logits = torch.tensor([[9.0, 1.0, 2.0], [5.0, 9.0, 4.0], [6.0, 3.0, 9.0]])
+    # the hardest texts of pictures 0, 1, 2 are 2, 0, 0; the hardest pictures of texts 0, 1, 2 are 2, 2, 1
+    picture, text = (1.0, 2.0, 3.0), (0.1, 0.2, 0.3)
+    loss = reranking(score, source(*picture), source(*text), logits)
+    expected = 0.0
+    for own, other_text, other_picture in ((0, 2, 2), (1, 0, 2), (2, 0, 1)):
+        right = picture[own] * text[own]
+        wrong = picture[own] * text[other_text], picture[other_picture] * text[own]
+        expected += math.log(sum(map(math.exp, (right, *wrong)))) - right
+    assert_close(loss.total, torch.tensor(expected))
+    assert loss.tokens == 3
+
+
+def test_a_batch_without_wrong_pairs_costs_nothing():
+    loss = reranking(score, source(1.0, 2.0), source(3.0, 4.0), torch.zeros(2, 2), torch.ones(2, 2, dtype=torch.bool))
+    assert loss.total == 0
+    assert loss.parts["right"] == 2
