@@ -6,28 +6,18 @@ places row after row as the encoder's map has them.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.module import Attention
-from regard.attention.types import Attended, Encoded, Memory
-from regard.data.image.batch import Pictures
+from regard.attention.types import Attended, Memory
+from regard.models.encoders.pictures import PictureEncoder as PictureEncoder
 
 Weights = Mapping[str, Float[Tensor, "batch heads queries places"]]
 """Where each attention looked, by the path of its module."""
 NOTHING: Weights = MappingProxyType({})
-
-
-@runtime_checkable
-class PictureEncoder(Protocol):
-    """Pictures in, a map of vectors of `size` out, one for each `stride` x `stride` pixels."""
-
-    size: int
-    stride: int
-
-    def __call__(self, pictures: Pictures) -> Encoded: ...
 
 
 class Answer(NamedTuple):
