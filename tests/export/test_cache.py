@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +7,7 @@ import pytest
 
 from regard.export.cache import FOLDER, kept, whole
 from regard.training import manifest
-from regard.training.errors import RefusedError
+from regard.training.errors import FailedError, RefusedError
 
 
 @pytest.fixture
@@ -65,6 +66,42 @@ def test_of_two_that_make_it_at_once_the_second_takes_the_first_ones(run):
     home = kept(run, "kind", make)
     assert whole(home)
     assert [each.name for each in (run / FOLDER).iterdir()] == [home.name]
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_half_written_and_what_was_there(run, monkeypatch):
+    before = kept(run, "kind", lambda: {"model.bin": b"weights"})
+    (run / manifest.NAME).write_bytes(b"second")
+
+    def full(path, data):
+        if path.name == "late.bin":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return len(data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(FailedError, match=r"no room to write .*kind-.*: it needs [\d,]+ bytes and [\d,]+ are free"):
+            kept(run, "kind", lambda: {"model.bin": b"weights", "late.bin": b"more"})
+    assert list((run / FOLDER).iterdir()) == [before]
+    assert whole(kept(run, "kind", lambda: {"model.bin": b"weights"}))
+
+
+def test_many_processes_at_once_find_it_whole(run):
+    """Each damages what it finds now and then, so that all of them replace it all the time."""
+    program = """
+import sys
+from pathlib import Path
+from regard.export import cache
+for number in range(20):
+    home = cache.kept(Path(sys.argv[1]), "kind", lambda: {"model.bin": b"weights", "other.bin": b"x" * 100_000})
+    if number % 3 == int(sys.argv[2]):
+        (home / "model.bin").unlink(missing_ok=True)
+"""
+    command = [sys.executable, "-c", program, str(run)]
+    some = [subprocess.Popen([*command, str(each)], stderr=subprocess.PIPE, text=True) for each in range(3)]
+    assert [process.communicate()[1] for process in some] == ["", "", ""]
+    home = kept(run, "kind", lambda: {"model.bin": b"weights"})
+    assert whole(home)
+    assert list((run / FOLDER).iterdir()) == [home]
 
 
 def test_an_exported_model_in_one_file_has_no_room_for_another_engine(tmp_path):

@@ -1,10 +1,12 @@
 """What an engine made of a model, kept in the run directory until the model changes."""
 
 import atexit
+import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from regard.training import atomic, manifest
@@ -18,8 +20,9 @@ KEPT = 16
 def kept(run: Path, kind: str, make: Callable[[], Mapping[str, bytes]]) -> Path:
     """The directory of this kind for the model of a run, made where it is missing, damaged or of another model.
 
-    Its name holds the digest of the run's manifest. Those of earlier models go. Where the run cannot be written to, it lies
-    among the temporary files until the program ends.
+    Its name holds the digest of the run's manifest. It appears whole or not at all, whoever else makes it at the same time;
+    then those of earlier models go. Where the run cannot be written to, it lies among the temporary files until the program
+    ends.
     """
     if run.is_file():
         raise RefusedError(f"{run} is an exported model, which one engine alone runs: leave --engine out, or take its run")
@@ -33,18 +36,19 @@ def kept(run: Path, kind: str, make: Callable[[], Mapping[str, bytes]]) -> Path:
         home.parent.mkdir(exist_ok=True)
         room = Path(tempfile.mkdtemp(dir=home.parent, prefix=atomic.TEMPORARY))
     except OSError:
-        elsewhere = tempfile.mkdtemp(prefix="regard-")
-        atexit.register(shutil.rmtree, elsewhere, ignore_errors=True)
-        return _put(Path(elsewhere) / name, files)
-    for old in home.parent.glob(f"{kind}-*"):
-        atomic.remove(old)
-    _put(room / name, files)
+        room = Path(tempfile.mkdtemp(prefix="regard-"))
+        atexit.register(shutil.rmtree, room, ignore_errors=True)
+        return _put(room, name, files, room)
     try:
-        os.rename(room / name, home)
-    except OSError:  # somebody else has made it meanwhile
-        if not whole(home):
-            raise
-    shutil.rmtree(room)
+        made = _put(room, name, files, home)
+        with _one_at_a_time(home.parent):
+            if not whole(home):
+                _replace(made, home)
+            for old in home.parent.glob(f"{kind}-*"):
+                if old != home:
+                    atomic.remove(old)
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
     return home
 
 
@@ -58,8 +62,27 @@ def whole(home: Path) -> bool:
     return True
 
 
-def _put(home: Path, files: Mapping[str, bytes]) -> Path:
-    home.mkdir()
-    for name, data in files.items():
-        (home / name).write_bytes(data)
-    return home
+def _put(room: Path, name: str, files: Mapping[str, bytes], home: Path) -> Path:
+    """Write the files on their way home; where the disk is full, the room goes with what it holds of them."""
+    with atomic.room(home, sum(map(len, files.values())), room):
+        (room / name).mkdir()
+        for each, data in files.items():
+            (room / name / each).write_bytes(data)
+    return room / name
+
+
+def _replace(made: Path, home: Path) -> None:
+    """Give it its name, which something damaged may have."""
+    atomic.remove(home)
+    os.rename(made, home)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait for whoever is changing what lies in a folder; a process that dies waits for nobody and holds nobody up."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
