@@ -4,7 +4,7 @@ import threading
 import pytest
 import torch
 
-from regard.config import AttentionPart, Dropout, Model
+from regard.config import AttentionPart, ConfigError, Dropout, Model
 from regard.data.batch import pad
 from regard.decoding.leaves import leaves
 from regard.models.seq2seq import build
@@ -95,6 +95,16 @@ def test_who_trains_or_is_listened_to_encodes_itself():
     assert encoding(built, "float32") is None
     hook.remove()
     assert encoding(built.train(), "float32") is None
+
+
+def test_half_precision_is_refused_where_the_model_itself_would_encode():
+    built = model()
+    hook = built.encoder.norm.register_forward_hook(lambda *_: None)
+    with pytest.raises(ConfigError, match="bf16 does not cover this model: somebody listens to its modules; use precision"):
+        encoding(built, "bf16")
+    hook.remove()
+    with pytest.raises(ConfigError, match="bf16 does not cover this model: it is in training; use precision=float32"):
+        encoding(built.train(), "bf16")
 
 
 def test_rows_that_are_left_over_repeat_the_first():

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.config import ConfigError
 from regard.data.batch import Padded
 from regard.data.vocabulary import PAD
 from regard.models.seq2seq import Seq2Seq
@@ -45,11 +46,18 @@ def encode(model: Any, source: Padded, precision: str = "float32") -> Tree:
 
 
 def encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
-    """The encoding of a model, kept for as long as its weights stay what they are; None where somebody listens."""
+    """The encoding of a model, kept for as long as its weights stay what they are.
+
+    None where somebody listens or it trains, unless bf16 is asked for, of which the model itself knows nothing: that is
+    refused.
+    """
     made = MADE.get(model)
     if made is not None and made.precision == precision and made.watched.unchanged and not model.training:
         return made.encoding
     if model.training or any(map(listened, model.modules())):
+        if precision == "bf16":
+            why = "it is in training" if model.training else "somebody listens to its modules"
+            raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
         return None
     half = precision == "bf16" and next(model.parameters()).dtype != torch.bfloat16
     taken = deepcopy(model).to(torch.bfloat16) if half else proxy(model)  # what holds the model itself would keep it alive
