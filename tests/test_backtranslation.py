@@ -52,6 +52,10 @@ def test_sources_are_what_the_model_answers(model, way, beam):
     assert [pair.target for pair in pairs(model, way)] == TEXTS
 
 
+def test_what_is_longer_than_the_model_reads_has_no_source(model):
+    assert [bool(pair.source) for pair in pairs(model, texts=["a b c d", "a b c d e"])] == [True, False]
+
+
 def test_drawn_sources_follow_from_the_seed(model):
     texts = ["a b c d"] * 12
     first = pairs(model, Way("sample", seed=1), texts)

@@ -9,6 +9,7 @@ from regard.config import Data, Model, Train
 from regard.data.table import Record
 from regard.decoding.wishes import Wish
 from regard.tasks.translate import Config
+from regard.trained import Prediction
 from regard.training.loop import train
 
 
@@ -119,6 +120,15 @@ def test_the_least_risk_scores_by_what_an_answer_is_worth(trained, draw, risk):
     [answers] = loaded.predict(["Tom chases Jerry"], best=2)
     assert len({answer.text for answer in answers}) == 2
     assert all(0 <= answer.score <= 1 for answer in answers)
+
+
+def test_a_source_that_is_too_long_is_measured_by_an_empty_answer(trained, monkeypatch):
+    model, seen = regard.load(trained[2]), []
+    most = model.codec.longest_source - 1
+    monkeypatch.setattr(model, "_told", lambda example, *_, **__: Prediction(example.record.where, 0.0, [], []))
+    monkeypatch.setattr(model.task, "measure", lambda outputs, *_: seen.extend(outputs) or {})
+    model.evaluate([Record("Tom " * (most + 1), "x", "1"), Record("Tom", "x", "2"), Record("Tom " * most, "x", "3")])
+    assert seen == ["", "2", "3"]
 
 
 def test_what_is_too_long_is_not_read(trained):

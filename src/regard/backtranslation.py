@@ -56,7 +56,9 @@ class Way:
 
 
 def backtranslate(model: Trained, targets: Iterable[Line], way: Way = Way()) -> Iterator[list[Pair]]:
-    """A pair for each line, so many lines at a time; a line that is empty or that the model knows nothing of has no source.
+    """A pair for each line, so many lines at a time.
+
+    A line that is empty, that the model knows nothing of or that is longer than what it reads has no source.
 
     What is drawn follows from the seed and the number of the line alone, for the same lines around it.
     """
@@ -66,7 +68,7 @@ def backtranslate(model: Trained, targets: Iterable[Line], way: Way = Way()) -> 
         for line in window:
             if "\t" in line.text:
                 raise DataError(f"{line.where} has a tab in it, which would part the target in a table; take it out")
-        known = [bool(line.text.strip()) and model.knows(line.text) for line in window]
+        known = [bool(line.text.strip()) and model.reads(line.text) for line in window]
         found = iter(sources(model, [line.text for line, fine in zip(window, known, strict=True) if fine], way, number))
         pairs = [Pair(next(found) if fine else "", line.text) for line, fine in zip(window, known, strict=True)]
         yield [_dressed(pair, way, Random(mixed(way.seed, number + place))) for place, pair in enumerate(pairs)]

@@ -198,13 +198,14 @@ class Trained:
         return self.measure([self.task.prepare(record) for record in records], beam=beam)
 
     def measure(self, prepared: Sequence[Record], *, beam: int | None = None) -> Figures:
-        """The same for records that the task has prepared already."""
+        """The same for records that the task has prepared already; a source that is too long is answered by nothing."""
         examples = self.codec.encode_all(prepared, over_long="cut").examples
-        outputs = [""] * len(examples)
+        outputs, read = [""] * len(examples), self.short(prepared)
         likely, translations = self._perplexity(examples), dictionary(self.config.search.unknown)
         looking = translations is not None
-        for index, found in self._search(examples, beam or self.config.search.beam, best=1, weights=looking):
-            outputs[index] = self._told(examples[index], found[0], translations=translations).text
+        asked = [examples[index] for index in read]
+        for place, found in self._search(asked, beam or self.config.search.beam, best=1, weights=looking):
+            outputs[read[place]] = self._told(asked[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
         return figures if likely is None else figures | {"perplexity": likely}
@@ -219,6 +220,11 @@ class Trained:
         source = self.codec.prepare(self.task.prepare(Record(text, None, "input:1")).source)
         tokens = self.codec.source.encode(source)
         return len(tokens) < self.codec.longest_source and any(token not in (UNK, EOS) for token in tokens)
+
+    def short(self, prepared: Sequence[Record]) -> list[int]:
+        """The places of the records whose source is not longer than what the model reads."""
+        tokens = self.codec.source.encode_all([self.codec.prepare(record.source) for record in prepared])
+        return [place for place, each in enumerate(tokens) if len(each) < self.codec.longest_source]
 
     def _perplexity(self, examples: list[Example]) -> Measured | None:
         """How surprising the targets are to the model, sentence by sentence."""

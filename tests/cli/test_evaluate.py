@@ -16,6 +16,14 @@ def test_figures_come_with_intervals_and_signatures(run_directory, tmp_path):
     assert {"bleu", "chrf", "exact", "bleu_by_length", "perplexity"} == set(json.loads(done.stdout))
 
 
+def test_sources_that_are_too_long_are_answered_by_nothing_and_told(run_directory, tmp_path):
+    path = tmp_path / "test.tsv"
+    path.write_text(f"Tom chases Jerry\t汤姆追逐杰瑞\n{'Tom ' * 300}\t汤姆\n", encoding="utf-8")
+    done = regard("evaluate", run_directory, f"--data.test={path}")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 sources have more than the 255 tokens that the model reads: their answers are empty" in done.stderr
+
+
 def test_a_test_set_is_needed(run_directory):
     done = regard("evaluate", run_directory)
     assert done.returncode == 2

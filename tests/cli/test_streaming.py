@@ -85,7 +85,13 @@ def test_what_is_left_of_a_line_is_not_the_next_one(monkeypatch):
     long = "Tom chases Jerry " * 400
     model.codec = replace(model.codec, longest_source=4)
     found = listening(monkeypatch, model, f"{long}\nTom\n".encode())
-    assert found == (Strange(), f"{answer(model, long)}\n{answer(model, 'Tom')}\n")
+    assert found == (Strange(1, 1), f"{answer(model, long)}\n{answer(model, 'Tom')}\n")
+
+
+def test_a_line_that_just_fits_is_not_told_and_one_more_token_is(monkeypatch):
+    model = stopping(search=Search(length=3))
+    model.codec = replace(model.codec, longest_source=4)
+    assert listening(monkeypatch, model, b"Tom chases Jerry\nTom chases Jerry Tom\n")[0] == Strange(1, 2)
 
 
 def test_standard_input_that_is_closed_is_told(monkeypatch):

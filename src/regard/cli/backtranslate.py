@@ -34,8 +34,8 @@ def backtranslate(
 ) -> None:
     """Let a model that goes the other way write a source for each target, and write the pairs as a table to train on.
 
-    The table has SOURCE TAB TARGET on each line and appears when it is whole. Targets whose source comes out empty are left
-    out and counted.
+    The table has SOURCE TAB TARGET on each line and appears when it is whole. Targets whose source comes out empty, and
+    those that are longer than the model reads, are left out and counted.
 
     \b
     Example:
@@ -110,6 +110,6 @@ def _append(stream: IO[str], path: str) -> int:
 
 def _summary(out: Path, made: int, empty: int, added: int) -> str:
     parts = [f"{made:,} pairs"]
-    parts += [f"{empty:,} targets left out, whose source is empty"] * (empty > 0)
+    parts += [f"{empty:,} targets left out: no source, or longer than the model reads"] * (empty > 0)
     parts += [f"{added:,} real pairs behind them"] * (added > 0)
     return f"{out}: {', '.join(parts)}"

@@ -49,8 +49,15 @@ def evaluate(
     if test is None:
         raise ConfigError(f"evaluate takes {NEEDED}")
     columns = given.get("data.source", data.source), given.get("data.target", data.target)
-    figures = model.evaluate(list(read(test, *columns)), beam=beam)
+    records = [model.task.prepare(record) for record in read(test, *columns)]
+    figures = model.measure(records, beam=beam)
     typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
+    if cut := len(records) - len(model.short(records)):
+        typer.echo(
+            f"{cut:,} of {len(records):,} sources have more than the {model.codec.longest_source - 1} tokens that the model "
+            "reads: their answers are empty, as those of predict, and count as such",
+            err=True,
+        )
 
 
 def told(figures: "Figures") -> str:

@@ -112,10 +112,12 @@ def predict(
     if trace is not None:
         _trace(model, noted, beam, trace)
     if strange.many:
+        began = "of what is too long the beginning was answered, and what is unknown was left empty"
+        done = began if piecewise == LISTEN else "an answer would be a guess, so it was left empty"
         raise DataError(
             f"{file or 'input'}:{strange.first} has nothing in it that the model knows, or more than the "
-            f"{model.codec.longest_source - 1} tokens that it reads ({strange.many} such in all): an answer would be a "
-            "guess, so it was left empty; cut what is too long. Everything else is answered"
+            f"{model.codec.longest_source - 1} tokens that it reads ({strange.many} such in all): {done}; cut what is too "
+            "long. Everything else is answered"
         )
 
 

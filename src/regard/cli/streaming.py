@@ -73,19 +73,30 @@ def streamed(model: "Trained", asked: "Iterable[tuple[str, Wish]]", stream: Any)
 
 
 def listened(model: "Trained", stream: Any) -> Strange:
-    """Answer standard input, each line while it still arrives."""
+    """Answer standard input, each line while it still arrives.
+
+    Of a line that is too long the beginning is answered before anybody knows; it is counted when its end has come.
+    """
     from regard.data.spoken import spoken
 
     model.listen(())  # refused, if so, before anything is read
     strange = list[int]()
     for number, line in enumerate(spoken(_standard()), 1):
         text, known = _recognised(model, line)
+        heard = [text]
         if known:
-            _write(stream, model.listen(chain([text], line)))
-        elif text.strip():
+            _write(stream, model.listen(chain(heard[:], _noted(line, heard))))
+        if text.strip() and not (known and model.reads("".join([*heard, *line]))):
             strange.append(number)
         _write(stream, ["\n"])
     return Strange(len(strange), strange[0] if strange else 0)
+
+
+def _noted(line: Iterator[str], heard: list[str]) -> Iterator[str]:
+    """The pieces of a line, which are noted as they come."""
+    for piece in line:
+        heard.append(piece)
+        yield piece
 
 
 def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
