@@ -17,6 +17,7 @@ from regard.data.vocabulary import BOS, EOS, PAD
 from regard.decoding import beam as reference
 from regard.models.seq2seq import Seq2Seq
 from regard.native.beam import beam as native
+from regard.native.encoder import encode
 from regard.native.ready import ready
 from regard.trained import Trained
 from regard.training.errors import RefusedError
@@ -30,7 +31,7 @@ def ours(model: Seq2Seq, precision: str) -> Side:
 
     def run(source: Padded, beams: int, length: int) -> Answers:
         with torch.inference_mode():
-            memory = model.encode(source)
+            memory = encode(model, source)
         found = native(ready(model.decoder, memory, precision), memory, beams=beams, length=length)
         return [each[0].tokens for each in found]
 
