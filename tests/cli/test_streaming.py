@@ -21,7 +21,7 @@ from regard.training.loop import train
 from ..streaming.models import answer, stopping, trained
 
 USUAL = dict.fromkeys(["unknown", "out", "trace", "file", "prefix", "constraints"])
-USUAL |= {"nbest": 1, "align": False, "as_json": False, "include": (), "exclude": ()}
+USUAL |= {"nbest": 1, "align": False, "as_json": False, "compile": False, "include": (), "exclude": ()}
 
 
 class Flushed(io.StringIO):

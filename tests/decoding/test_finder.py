@@ -120,15 +120,23 @@ def test_int8_is_for_plain_search(options):
 def test_what_is_ready_on_a_gpu_searches_there(monkeypatch):
     asked = []
 
-    def ready(decoder, memory, precision):
-        asked.append(precision)
+    def ready(decoder, memory, precision, compiled):
+        asked.append((precision, compiled))
         return lambda memory, **options: beam(decoder, memory, **options)
 
     monkeypatch.setattr(finders, "on_gpu", ready)
     decoder = Recurrent().eval()
     memory = decoder.remember(sources(2))
-    finder = Finder(replace(PLAIN, beam=3, precision="bf16"), spelt)
+    finder = Finder(replace(PLAIN, beam=3, precision="bf16", compile=True), spelt)
     assert finder(decoder, memory, [9] * 2, best=2) == beam(decoder, memory, beams=3, best=2, length=9)
-    assert asked == ["bf16"]
+    assert asked == [("bf16", True)]
     with pytest.raises(ConfigError, match=r"search\.precision=bf16 is for plain search"):
-        finder(decoder, memory, [9] * 2, weights=True)
+        Finder(replace(PLAIN, precision="bf16"), spelt)(decoder, memory, [9] * 2, weights=True)
+
+
+def test_compiling_is_refused_where_nothing_would_be_compiled():
+    decoder = Recurrent().eval()
+    memory, finder = decoder.remember(sources(2)), Finder(replace(PLAIN, compile=True), spelt)
+    for weights in (False, True):
+        with pytest.raises(ConfigError, match=r"search\.compile is for plain search of a Transformer on a GPU, and nothing"):
+            finder(decoder, memory, [9] * 2, weights=weights)

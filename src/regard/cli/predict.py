@@ -63,6 +63,9 @@ def predict(
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
     engine: Annotated[str, typer.Option(help="What computes: native, onnx, ctranslate2.")] = "native",
     precision: Annotated[str, typer.Option(help="In which numbers it computes: float32, int8; on a GPU bf16.")] = "float32",
+    compile: Annotated[
+        bool, typer.Option("--compile", help="On a GPU, compile a Transformer's steps once, and keep that in DIR.")
+    ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Write each answer as it is decided, piece by piece.")] = False,
     listen: Annotated[
         bool, typer.Option("--listen", help="Answer standard input while it still arrives (monotonic models).")
@@ -90,7 +93,7 @@ def predict(
         _writable(trace)
         traceable(engine)
     asked = wished(_inputs(text, file), prefix, include or [], exclude or [], constraints)
-    model = opened(directory, device, engine, precision)
+    model = opened(directory, device, engine, precision, compile)
     search_by(model, settings, beam)
     noted: list[tuple[str, Wish]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()

@@ -22,6 +22,7 @@ WHOLE: dict[str, tuple[Any, ...]] = {
     "--json": ("as_json", False),
     "--out": ("out", None),
     "--trace": ("trace", None),
+    "--compile": ("compile", False),
 }
 """Options that are about whole answers: the name of each parameter, and the values of it that ask for nothing."""
 INPUTS: dict[str, tuple[Any, ...]] = {

@@ -233,3 +233,5 @@ class Search:
     precision: Literal["float32", "int8", "bf16"] = "float32"
     """On a CPU, int8 rounds the decoder's matrices to 8 bits; on a GPU, bf16 computes in half precision. Neither is
     quite the same."""
+    compile: bool = False
+    """On a GPU, let torch.compile join the small kernels of a Transformer's steps; the first batch of a shape waits."""

@@ -86,8 +86,14 @@ class Finder:
 
     def fast(self, decoder: Decoder, memory: Tree, plain: bool) -> Callable[..., list[list[Found]]] | None:
         """What searches faster on this device; None: the search that knows all options."""
-        if self.plain(plain) and (found := on_gpu(decoder, memory, self.settings.precision)) is not None:
+        settings = self.settings
+        if self.plain(plain) and (found := on_gpu(decoder, memory, settings.precision, settings.compile)) is not None:
             return found
+        if settings.compile:
+            raise ConfigError(
+                "search.compile is for plain search of a Transformer on a GPU, and nothing would be compiled here: use "
+                "search.compile=false"
+            )
         engine = self.engine(decoder, memory, plain)
         return None if engine is None else partial(native, engine)
 

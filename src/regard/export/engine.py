@@ -26,15 +26,20 @@ def traceable(engine: str) -> None:
         raise ConfigError(f"{UNTRACED[engine]}: leave --engine or --trace out (--align shows that one)")
 
 
-def opened(directory: Path, device: str = "auto", engine: str = NATIVE, precision: str = "float32") -> "Trained":
+def opened(
+    directory: Path, device: str = "auto", engine: str = NATIVE, precision: str = "float32", compiled: bool = False
+) -> "Trained":
     """A run directory, ready to be asked. Another engine than PyTorch is `opened` of regard.export.ENGINE.engine."""
     if engine not in ENGINES:
         raise ConfigError(f"--engine needs to be one of {', '.join(ENGINES)}, got {engine!r}")
     if engine != NATIVE:
+        if compiled:
+            raise ConfigError(f"--compile is for the engine native, got --engine {engine}: leave one of the two out")
         found: Trained = import_module(f"regard.export.{engine}.engine").opened(directory, device, precision)
         return found
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    from regard.export.compiled import compile_in
     from regard.export.onnx.engine import allow
     from regard.loading import load
 
@@ -43,4 +48,6 @@ def opened(directory: Path, device: str = "auto", engine: str = NATIVE, precisio
     if precision != "float32":
         chosen = PRECISIONS[PRECISIONS.index(precision)]
         model.config = replace(model.config, search=replace(model.config.search, precision=chosen))
+    if compiled:
+        compile_in(model, directory)
     return model

@@ -29,11 +29,11 @@ MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
 """What each decoder was made into; it goes when the decoder goes."""
 
 
-def on_gpu(decoder: Any, memory: Tree, precision: str = "float32") -> Searching | None:
+def on_gpu(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> Searching | None:
     """The search for a model in use on a GPU; None elsewhere, and where only the reference will do."""
     if first_tensor(memory).device.type != "cuda" or torch.is_autocast_enabled("cuda") or precision == "int8":
         return None
-    return ready(decoder, memory, precision)
+    return ready(decoder, memory, precision, compiled)
 
 
 def ready(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> Searching | None:
