@@ -152,7 +152,9 @@ def tell(
     versions = f"python {platform.python_version()} torch {torch.__version__}"
     for name, (wall, used) in figures.items():
         row = {**about, "who": name, "threads": threads, "wall_ms": f"{wall:.3f}", "cpu_ms": f"{used:.3f}"}
-        row |= {"float32_over_it": f"{wall / figures['float32'][0]:.3f}", **(told or {}).get(name, {})}
+        ours = figures["float32"]
+        ratio = used / ours[1] if threads == 1 else wall / ours[0]  # of CPU time where that is all: others may be at work
+        row |= {"float32_over_it": f"{ratio:.3f}", **(told or {}).get(name, {})}
         print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
         row |= {"hardware": hardware(), "versions": versions, "commit": commit()}
         fresh = not path.exists()
