@@ -31,6 +31,16 @@ def works(monkeypatch):
     monkeypatch.setattr(chip, "broken", lambda number: None)
 
 
+def test_a_constant_is_marked_as_torch_marks_it():
+    def plain():
+        return None
+
+    before = set(vars(plain))
+    assert torch.compiler.assume_constant_result(plain) is plain
+    assert {name: vars(plain)[name] for name in set(vars(plain)) - before} == {chip.CONSTANT: True}
+    assert vars(chip.lacking)[chip.CONSTANT] is vars(chip.room)[chip.CONSTANT] is True
+
+
 def test_the_interpreter_on_a_cpu_lacks_nothing_and_has_all_the_room():
     assert chip.lacking(torch.device("cpu"), torch.bfloat16) is None
     assert chip.room(torch.device("cpu")) == chip.ENDLESS

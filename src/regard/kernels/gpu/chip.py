@@ -1,18 +1,30 @@
 """What a GPU must have for a kernel in Triton to run on it, and how much shared memory it has."""
 
 import importlib.util
+from collections.abc import Callable
 from functools import cache
+from typing import TypeVar
 
 import torch
+
+Answer = TypeVar("Answer", bound=Callable[..., object])
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 OLDEST, OLDEST_FOR_BFLOAT16 = (7, 0), (8, 0)
 """Compute capabilities from which on Triton compiles at all, and for bfloat16."""
 ENDLESS = 1 << 40
 """The shared memory of Triton's interpreter, which has none."""
+CONSTANT = "_dynamo_marked_constant"
+"""What torch.compiler.assume_constant_result writes on a function."""
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def constant(function: Answer) -> Answer:
+    """torch.compiler.assume_constant_result, which imports all of the compiler: longer than the rest of an answer takes."""
+    setattr(function, CONSTANT, True)
+    return function
+
+
+@constant
 def lacking(device: torch.device, dtype: torch.dtype = torch.float32) -> str | None:
     """None where Triton runs on this GPU in this precision, else the reason it does not."""
     if device.type != "cuda":
@@ -49,7 +61,7 @@ def broken(number: int) -> str | None:
     return None
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def room(device: torch.device) -> int:
     """Bytes of shared memory that one program may take."""
     if device.type != "cuda":
