@@ -8,6 +8,8 @@ HOOK := --jaxtyping-packages=regard,beartype.beartype
 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Images of containers forbid it; without it every process of every test compiles the package and the tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check viewer bench gpu soak clean
 
@@ -42,11 +44,13 @@ soak: $(READY)  ## the long counts
 clean:  ## remove the environment and the caches
 	rm -rf .venv viewer/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# torch goes first: with its version pinned, nothing that comes later asks for another build of it.
+# torch goes first: with its version pinned, nothing that comes later asks for another build of it. pip compiles on one core, and
+# compileall on all; what it cannot compile (a template, a test of Python 2) is nobody's import.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet torch
-	$(BIN)/python -m pip install --quiet --editable ".[test,dev]"
+	$(BIN)/python -m pip install --quiet --no-compile torch
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[test,dev]"
+	-$(BIN)/python -m compileall -qq -j 0 .venv/lib
 	touch $@
 
 # npm ci refuses a lock file without the binaries of systems that the registry at hand does not carry; install takes the rest.
