@@ -1,7 +1,9 @@
 """Every test starts from the same seed, on one thread, and draws the same examples each time."""
 
+import fcntl
 import os
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker of pytest-xdist has one core, and what it starts has no other
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # some virtual machines announce AMX and die of it
 
 import pytest
@@ -12,7 +14,7 @@ from .chromium import browser, watched  # noqa: F401  # here, so that all tests 
 
 if not torch.cuda.is_available():  # before anything imports triton, which looks once
     os.environ.setdefault("TRITON_INTERPRET", "1")
-torch.set_num_threads(1)  # each worker of pytest-xdist has one core
+torch.set_num_threads(1)
 settings.register_profile("regard", derandomize=True, deadline=None, database=None)
 settings.load_profile("regard")
 
@@ -20,3 +22,20 @@ settings.load_profile("regard")
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory, request):
+    """Fills a folder once for all workers: whoever asks first does, and the others wait. Nobody may change what is in it."""
+    folder = tmp_path_factory.getbasetemp()
+    home = folder.parent if hasattr(request.config, "workerinput") else folder
+
+    def filled(name, fill):
+        with open(home / f"{name}.lock", "a+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not lock.seek(0, os.SEEK_END):  # nobody has written that it is filled
+                fill(home / name)
+                lock.write("filled")
+        return home / name
+
+    return filled

@@ -1,15 +1,23 @@
-"""One small model, trained once for each worker, that the commands are tried on."""
+"""One small model, trained once for all workers, that the commands are tried on."""
 
 import subprocess
-import sys
 
 import pytest
 
+from .ready import Ready
+
+ready = Ready()
+
 
 def regard(*arguments: object, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, as a user runs it."""
-    command = [sys.executable, "-m", "regard", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=110, env=None, encoding="utf-8")
+    """The command in a process of its own, as a user runs it, which has everything imported."""
+    return ready.run(list(map(str, arguments)), given)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _closed():
+    yield
+    ready.close()
 
 
 SMALL = [
@@ -22,9 +30,10 @@ SMALL = [
 
 
 @pytest.fixture(scope="session")
-def run_directory(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("运行 😀") / "run"
-    done = regard("train", "translate", *SMALL, "--out", directory)
-    assert done.returncode == 0, done.stderr
-    assert "all 40 steps are done; best at step" in done.stdout
-    return directory
+def run_directory(once):
+    def trained(folder):
+        done = regard("train", "translate", *SMALL, "--out", folder / "run")
+        assert done.returncode == 0, done.stderr
+        assert "all 40 steps are done; best at step" in done.stdout
+
+    return once("运行 😀", trained) / "run"

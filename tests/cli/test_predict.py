@@ -1,7 +1,11 @@
 import json
 import shutil
 
-from .conftest import regard
+from .conftest import ready, regard
+
+
+def test_what_answers_do_without_is_not_imported_for_them():
+    assert ready.heavy == []
 
 
 def test_a_line_comes_in_and_its_answer_goes_out(run_directory):

@@ -21,14 +21,15 @@ def trained(directory, **parts):
     return directory
 
 
-@pytest.fixture(scope="session")
-def runs(tmp_path_factory):
-    """Two seeds, a Transformer, and one that spells its words otherwise."""
-    root = tmp_path_factory.mktemp("runs")
+def _make(root):
     transformer = {"encoder": "transformer", "decoder": "transformer", "heads": 2}
-    return {
-        "first": trained(root / "first"),
-        "second": trained(root / "second", train={"seed": 1, "max_steps": 4}),
-        "transformer": trained(root / "transformer", model=transformer),
-        "letters": trained(root / "letters", data={"tokens": "characters"}),
-    }
+    trained(root / "first")
+    trained(root / "second", train={"seed": 1, "max_steps": 4})
+    trained(root / "transformer", model=transformer)
+    trained(root / "letters", data={"tokens": "characters"})
+
+
+@pytest.fixture(scope="session")
+def runs(once):
+    """Two seeds, a Transformer, and one that spells its words otherwise."""
+    return {path.name: path for path in once("members", _make).iterdir()}

@@ -1,6 +1,5 @@
 """One small recurrent model, trained for a moment and exported once for all tests and all workers: exporting takes long."""
 
-import fcntl
 import shutil
 
 import pytest
@@ -19,19 +18,13 @@ from regard.training.loop import train
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory, request):
-    """Where the run and its exports lie; whoever comes first makes them, and the others wait."""
-    folder = tmp_path_factory.getbasetemp()
-    folder = (folder.parent if hasattr(request.config, "workerinput") else folder) / "onnx"
-    folder.mkdir(exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "said").exists():
-            _make(folder)
-    return folder
+def home(once):
+    """Where the run and its exports lie."""
+    return once("onnx", _make)
 
 
 def _make(folder):
+    folder.mkdir()
     config = Config(
         data=Data(batch_tokens=512, samples=200),
         model=Model(size=32, embedding=16),
