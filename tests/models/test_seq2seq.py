@@ -11,15 +11,24 @@ from regard.decoding.beam import beam
 from regard.models.seq2seq import build
 from regard.models.types import Decoder, Encoder, repeat, select
 
-from .small import ATTENTIONS, KINDS, batch, made
+from .small import ATTENTIONS, KINDS, ORDERS, batch, made
 
-every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-every_attention = pytest.mark.parametrize("attention", ATTENTIONS)
+
+def pairs():
+    """Every kind with every attention. Of the recurrent decoders a third is for every run, in which each attention meets each
+    encoder with each cell and each order; the rest is for the soak."""
+    for number, (name, kind) in enumerate(KINDS.items()):
+        cell, order = divmod(number, len(ORDERS))
+        for turn, attention in enumerate(ATTENTIONS):
+            soaked = "order" in kind and (cell + order + turn) % len(ORDERS)
+            yield pytest.param(kind, attention, id=f"{name}-{attention}", marks=[pytest.mark.soak] if soaked else [])
+
+
+every_pair = pytest.mark.parametrize(("kind", "attention"), list(pairs()))
 close = {"atol": 1e-5, "rtol": 1e-5}
 
 
-@every_attention
-@every_kind
+@every_pair
 def test_everything_learns_together_and_neither_padding_nor_neighbours_change_anything(kind, attention):
     model = made(attention, **kind)
     source, target = batch()
@@ -35,8 +44,7 @@ def test_everything_learns_together_and_neither_padding_nor_neighbours_change_an
     assert_close(step.output[1:2, :3], model(alone, target[1:2]).output, **close)
 
 
-@every_attention
-@every_kind
+@every_pair
 def test_all_at_once_equals_step_by_step_with_one_memory_for_all_beams(kind, attention):
     model = made(attention, **kind).eval()
     source, target = batch()

@@ -27,6 +27,7 @@ from regard.training.losses import teach
 
 from .small import Network, Part, Plain, experiment, fingerprint
 
+pytestmark = pytest.mark.unhooked  # hundreds of trainings, whose shapes those of test_loop.py have too
 SCRIPT = Path(__file__).with_name("faults.py")
 
 

@@ -193,6 +193,7 @@ def settings(kind: str, **more):
     )
 
 
+@pytest.mark.unhooked  # many steps, whose shapes the tests above check
 @pytest.mark.parametrize(("kind", "metric"), [("minimum_risk", "chrf"), ("self_critical", "bleu")])
 def test_a_run_stopped_anywhere_goes_on_without_changing_a_bit(tmp_path, kind, metric):
     train(experiment("reverse", settings(kind, risk_metric=metric))[0], tmp_path / "whole", quiet=True)
@@ -201,6 +202,7 @@ def test_a_run_stopped_anywhere_goes_on_without_changing_a_bit(tmp_path, kind, m
     assert fingerprint(tmp_path / "whole")["4"] == fingerprint(tmp_path / "cut")["4"]
 
 
+@pytest.mark.unhooked
 @pytest.mark.parametrize("kind", ["minimum_risk", "self_critical"])
 def test_the_expected_metric_rises(kind):
     """After a little teaching, by the model's own outputs alone: the likelihood has no share in the loss."""
