@@ -43,7 +43,7 @@ def answer(run: Path, given: Path, out: Path, beam: int, until: int | None = Non
     start = time.perf_counter()
     process = subprocess.Popen([*command, "--beam", str(beam), "--device", "cpu"], stderr=subprocess.DEVNULL)
     partial = out.with_name(f"{out.name}.partial")
-    while until is not None and process.poll() is None:
+    while until is not None and os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if partial.exists() and partial.stat().st_size >= until:
             process.send_signal(signal.SIGKILL)
             break

@@ -51,6 +51,7 @@ def test_a_place_that_was_chosen_stays_and_one_that_cannot_be_written_is_none(tm
     assert os.environ[PLACE] == "elsewhere"
     monkeypatch.setenv(PLACE, "/tmp/torchinductor_somebody")  # PyTorch's own choice
     assert beside(tmp_path) == tmp_path / "engines" / "compiled"
+    assert beside(tmp_path / "other") == tmp_path / "other" / "engines" / "compiled"  # that of another run was no choice
 
 
 @pytest.mark.soak

@@ -90,3 +90,14 @@ def test_other_numbers_and_other_heads_are_refused_with_the_reason():
     model = built()
     model.encoder.get_submodule("0").self.how = "mean"
     assert covers(model.encoder).startswith("needs as many heads of keys as of queries, joined by concat")
+
+
+@torch.no_grad()
+def test_where_numbers_are_double_by_default_the_encoder_reads_by_itself():
+    model = built()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert ready(model, SOURCE) is None
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert ready(model, SOURCE) is not None

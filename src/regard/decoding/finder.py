@@ -89,11 +89,6 @@ class Finder:
         settings = self.settings
         if self.plain(plain) and (found := on_gpu(decoder, memory, settings.precision, settings.compile)) is not None:
             return found
-        if settings.compile:
-            raise ConfigError(
-                "search.compile is for plain search of a Transformer on a GPU, and nothing would be compiled here: use "
-                "search.compile=false"
-            )
         engine = self.engine(decoder, memory, plain)
         return None if engine is None else partial(native, engine)
 

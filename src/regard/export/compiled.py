@@ -41,7 +41,8 @@ def beside(run: Path) -> Path | None:
     PyTorch names each piece by the digest of what it was made from and of its own version, so that nothing stale is ever
     taken, and writes it in one move. A place that the user has chosen stays.
     """
-    if not Path(os.environ.get(PLACE, USUAL)).name.startswith(USUAL):
+    now = Path(os.environ.get(PLACE, USUAL))
+    if not now.name.startswith(USUAL) and now.parts[-2:] != (FOLDER, NAME):  # that of another run was our own choice
         return None
     home = (run / FOLDER / NAME).absolute()
     try:

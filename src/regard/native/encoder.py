@@ -44,6 +44,8 @@ def ready(model: Seq2Seq, source: Padded) -> "Engine | None":
     encoder, where = model.encoder, source.data.device.type
     if where != "cpu" or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or model.training:
         return None
+    if torch.get_default_dtype() != torch.float32:  # its rooms and masks take that
+        return None
     if not source.data.numel() or not bool(source.keep.any(1).all()):
         return None
     made = MADE.get(encoder) if isinstance(encoder, nn.Module) else None

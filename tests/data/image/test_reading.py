@@ -88,6 +88,7 @@ def test_sixteen_bits_of_grey_keep_their_precision():
     assert found[0, 0].tolist() == pytest.approx([0, 1 / 65535, 32768 / 65535, 1], abs=1e-7)
     assert torch.equal(found[0], found[2])
     assert decode(saved(image), channels=1).shape == (1, 1, 4)
+    assert decode(saved(image, "PNG", transparency=1))[0, 0].tolist() == pytest.approx([0, 1, 32768 / 65535, 1], abs=1e-7)
 
 
 CORNERS = {1: "rgbw", 2: "grwb", 3: "wbgr", 4: "bwrg", 5: "rbgw", 6: "brwg", 7: "wgbr", 8: "gwrb"}
@@ -205,6 +206,11 @@ def test_paths_count_from_the_folder_of_their_table(tmp_path):
     assert place(Record("a.png", None, f"{tmp_path}/t.tsv:1")) == tmp_path / "a.png"
     assert place(Record(str(tmp_path / "a.png"), None, "elsewhere/t.tsv:1")) == tmp_path / "a.png"
     assert str(place(Record("a.png", None, "stdin:1"))) == "a.png"
+
+
+def test_a_text_in_the_place_of_a_path_is_a_missing_picture():
+    with pytest.raises(DataError, match=r"1 of 1 pictures are missing: table.tsv:1 a long caption"):
+        present([Record("a long caption " * 40, "x", "table.tsv:1")])
 
 
 def test_missing_pictures_are_listed_with_their_lines(tmp_path):

@@ -5,6 +5,7 @@ anything is decoded, so that a small file cannot fill the memory. A file that en
 with grey. A picture lies as its EXIF says; of an animation the first frame counts; what is transparent lies on white.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO
@@ -72,7 +73,7 @@ def place(record: Record) -> Path:
 
 def missing(records: Iterable[Record]) -> list[Record]:
     """Those of the records whose picture is not there."""
-    return [record for record in records if not place(record).is_file()]
+    return [record for record in records if not os.path.isfile(place(record))]  # False, too, where a name is too long
 
 
 def present(records: Iterable[Record]) -> None:
@@ -168,7 +169,9 @@ def _turned(image: "ImageFile") -> "Image":
 def _tensor(image: "Image", channels: int) -> Float[Tensor, "channels height width"]:
     """Any mode as numbers from 0 to 1: 16 bits keep their precision, everything else has 8."""
     if image.mode.startswith("I"):
-        grey = torch.from_numpy(np.asarray(image).astype(np.float32) / 65535).clamp(0, 1)
+        levels = np.asarray(image).astype(np.float32)
+        levels[levels == image.info.get("transparency")] = 65535
+        grey = torch.from_numpy(levels / 65535).clamp(0, 1)
         return grey.expand(channels, -1, -1).contiguous()
     image = _opaque(image).convert("L" if channels == 1 else "RGB")
     bytes_ = torch.from_numpy(np.array(image))
