@@ -33,7 +33,31 @@ def test_only_the_hardest_wrong_answers_count():
 
 
 def test_one_pair_alone_costs_nothing():
-    assert contrastive(torch.randn(1, 1)).total == 0
+    loss = contrastive(torch.randn(1, 1))
+    assert loss.total == 0
+    assert loss.parts["right"] == 1
+
+
+@pytest.mark.parametrize("hardest", [None, 1])
+def test_answers_that_are_equally_high_share_the_credit(hardest):
+    assert contrastive(torch.ones(8, 8), hardest=hardest).parts["right"] == 1
+    same = torch.eye(4, dtype=torch.bool)
+    same[0, 1] = same[1, 0] = True  # the first two have three answers that count, the others four
+    assert_close(contrastive(torch.ones(4, 4), same, hardest).parts["right"], torch.tensor(2 / 3 + 2 / 4))
+
+
+@pytest.mark.parametrize("hardest", [0, -1])
+def test_no_wrong_answer_at_all_is_refused(hardest):
+    with pytest.raises(
+        ValueError, match=f"hardest needs 1 wrong answer or more, got {hardest}; None lets all of them count"
+    ):
+        contrastive(torch.zeros(2, 2), hardest=hardest)
+
+
+@pytest.mark.parametrize("of", [contrastive, hard])
+def test_an_empty_batch_is_refused(of):
+    with pytest.raises(ValueError, match="in batches of one pair or more, got none; leave empty batches out"):
+        of(torch.zeros(0, 0))
 
 
 def test_the_hardest_of_each_row_and_column():

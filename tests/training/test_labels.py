@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.training.labels import accuracy, any_labels, f_measure, one_label
+from regard.training.labels import accuracy, any_labels, credit, f_measure, one_label
 
 
 def test_one_label_by_hand():
     loss = one_label(torch.tensor([[0.0, 0.0], [math.log(3), 0.0]]), torch.tensor([0, 1]))
     assert_close(loss.total, torch.tensor(math.log(2) + math.log(4)))
-    assert (loss.tokens, loss.parts["right"]) == (2, 1)
+    assert (loss.tokens, loss.parts["right"]) == (2, 0.5)  # the first by half: two labels are equally high
 
 
 def test_any_labels_by_hand():
@@ -37,3 +37,10 @@ def test_measures_by_hand():
     assert f_measure(-torch.ones(1, 2), torch.zeros(1, 2, dtype=torch.bool)) == 1.0
     assert accuracy(torch.tensor([[1.0, 0], [0, 1], [1, 1]]), torch.tensor([0, 0, 1])) == pytest.approx(0.5)
     assert math.isnan(accuracy(torch.zeros(0, 2), torch.zeros(0, dtype=torch.long)))
+
+
+def test_labels_that_are_equally_high_share_the_credit():
+    logits = torch.tensor([[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 0.0, 0.0], [2.0, 2.0, 3.0, 0.0]])
+    assert credit(logits, torch.tensor([3, 0, 2])).tolist() == [0.25, 0.5, 1.0]
+    assert credit(logits, torch.tensor([0, 2, 0])).tolist() == [0.25, 0.0, 0.0]
+    assert one_label(torch.zeros(8, 4), torch.zeros(8, dtype=torch.long)).parts["right"] == 2

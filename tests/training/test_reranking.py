@@ -35,3 +35,9 @@ def test_a_batch_without_wrong_pairs_costs_nothing():
     loss = reranking(score, source(1.0, 2.0), source(3.0, 4.0), torch.zeros(2, 2), torch.ones(2, 2, dtype=torch.bool))
     assert loss.total == 0
     assert loss.parts["right"] == 2
+
+
+def test_pairs_that_score_equally_share_the_credit():
+    loss = reranking(score, source(1.0, 1.0, 1.0), source(2.0, 2.0, 2.0), torch.zeros(3, 3))
+    assert_close(loss.parts["right"], torch.tensor(1.0))  # three pairs, each one of three that are level
+    assert reranking(score, source(1.0), source(2.0), torch.zeros(1, 1)).parts["right"] == 1

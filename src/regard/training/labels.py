@@ -12,8 +12,7 @@ Logits = Float[Tensor, "batch labels"]
 def one_label(logits: Logits, wanted: Int[Tensor, " batch"], smoothing: float = 0.0) -> Loss:
     """Where exactly one label holds: -log softmax(logits)_y, summed over pictures."""
     total = F.cross_entropy(logits.float(), wanted, reduction="sum", label_smoothing=smoothing)
-    right = (logits.argmax(-1) == wanted).sum()
-    return Loss(total, len(wanted), {"nll": total.detach(), "right": right})
+    return Loss(total, len(wanted), {"nll": total.detach(), "right": credit(logits.detach(), wanted).sum()})
 
 
 def any_labels(logits: Logits, wanted: Bool[Tensor, "batch labels"], smoothing: float = 0.0) -> Loss:
@@ -41,6 +40,10 @@ def f_measure(logits: Logits, wanted: Bool[Tensor, "batch labels"]) -> float:
 
 def accuracy(logits: Logits, wanted: Int[Tensor, " batch"]) -> float:
     """The share of pictures whose highest label is the right one; labels that are equally high share the credit."""
+    return float(credit(logits, wanted).mean()) if len(wanted) else float("nan")
+
+
+def credit(logits: Logits, wanted: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """1 where the highest label is the right one, else 0; 1/n where it is one of n that are equally high."""
     highest = logits == logits.max(-1, keepdim=True).values
-    right = highest.gather(1, wanted[:, None])[:, 0]
-    return float((right / highest.sum(-1)).mean()) if len(wanted) else float("nan")
+    return highest.gather(1, wanted[:, None])[:, 0] / highest.sum(-1)

@@ -12,6 +12,7 @@ from regard.models.pictures.reranking import Scored
 from regard.models.types import select
 from regard.training.contrastive import hard
 from regard.training.experiment import Loss
+from regard.training.labels import credit
 
 
 @runtime_checkable
@@ -43,5 +44,4 @@ def reranking(
     scores = scores.masked_fill(alone, -torch.inf)  # where a batch has no wrong one
     wanted: Int[Tensor, " batch"] = torch.zeros_like(own)
     total = F.cross_entropy(scores.mT, wanted, reduction="sum")
-    right = (scores.detach().argmax(0) == 0).sum()
-    return Loss(total, len(logits), {"nll": total.detach(), "right": right})
+    return Loss(total, len(logits), {"nll": total.detach(), "right": credit(scores.detach().mT, wanted).sum()})
