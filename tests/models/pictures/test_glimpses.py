@@ -32,6 +32,23 @@ def test_beyond_the_picture_there_is_nothing():
     assert_close(found[2:, 2:], torch.ones(2, 2))
 
 
+def test_a_glimpse_is_where_it_should_be_in_bfloat16():
+    picture = (torch.arange(1001) % 256 / 256).expand(1, 9, 1001)  # bfloat16 has each of these numbers
+    exact = collect([picture])
+    half = exact._replace(data=exact.data.bfloat16())
+    points = torch.tensor([[0.8203125, 0.0]])
+    found = sense(half, points.bfloat16(), 4, 2)
+    assert found.dtype == torch.bfloat16
+    assert torch.equal(found, sense(exact, points, 4, 2).bfloat16())
+
+
+def test_boxes_and_cover_are_where_they_should_be_in_bfloat16():
+    model, exact = Glimpses(3, side=4, size=16), collect([torch.zeros(1, 9, 1001)])
+    half, points = exact._replace(data=exact.data.bfloat16()), torch.tensor([[[0.8203125, 0.0]]])
+    assert torch.equal(model.boxes(half, points.bfloat16()), model.boxes(exact, points))
+    assert torch.equal(model.cover(half, points.bfloat16()) > 0, model.cover(exact, points) > 0)
+
+
 def test_points_are_of_each_picture_itself():
     picture = torch.rand(1, 8, 8)
     alone = sense(collect([picture]), torch.tensor([[0.3, -0.2]]), 4, 1)
@@ -109,3 +126,10 @@ def test_what_has_to_be_above_zero_is(name):
 def test_a_core_that_is_not_known_is_refused():
     with pytest.raises(ValueError, match="core needs to be 'relu' or 'lstm', got 'gru'"):
         Glimpses(3, core="gru")
+
+
+def test_pictures_of_other_channels_are_refused():
+    with pytest.raises(
+        ValueError, match=r"made for pictures of \(batch, 1, height, width\), got \(2, 3, 16, 24\); .* channels=3"
+    ):
+        Glimpses(3, side=4, size=16)(blank(2, 16, 24))

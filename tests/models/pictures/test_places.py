@@ -43,3 +43,10 @@ def test_a_size_without_room_for_the_waves_is_refused():
 def test_a_source_that_is_no_map_is_refused():
     with pytest.raises(ValueError, match="this encoder gives no grid"):
         centres(collect([torch.zeros(1, 4, 4)]), Encoded(torch.zeros(1, 4, 3)), 2)
+
+
+def test_places_are_exact_whatever_the_pictures_are_in():
+    pictures, encoded = collect([torch.zeros(1, 8, 1001)]), Encoded(torch.zeros(1, 1000, 3), grid=(2, 500))
+    half = pictures._replace(data=pictures.data.bfloat16())
+    assert sizes(half).tolist() == [[1001, 8]]
+    assert torch.equal(centres(half, encoded, 2), centres(pictures, encoded, 2))

@@ -35,19 +35,20 @@ def sense(pictures: Pictures, points: Points, side: int, scales: int) -> Float[T
 
     A point is (-1, -1) at the top left corner of its own picture and (1, 1) at the bottom right. Beyond the picture is 0.
     Between pixels it is linear in both directions. Mnih et al. 2014, https://arxiv.org/abs/1406.6247
+    All of it is computed in float32: in bfloat16 a point would be off by pixels.
     """
-    height, width = pictures.data.shape[2:]
-    whole = points.new_tensor([width, height])
-    middle = (points + 1) / 2 * sizes(pictures)  # in pixels, from the left and the top
+    data, (height, width) = pictures.data.float(), pictures.data.shape[2:]
+    whole = data.new_tensor([width, height])
+    middle = (points.float() + 1) / 2 * sizes(pictures)  # in pixels, from the left and the top
     found = []
     for scale in range(scales):
         wide = side * 2**scale
-        steps = torch.arange(wide, device=points.device, dtype=points.dtype) + 0.5 - wide / 2
+        steps = torch.arange(wide, device=points.device, dtype=torch.float32) + 0.5 - wide / 2
         grid = torch.stack((steps[None].expand(wide, wide), steps[:, None].expand(wide, wide)), dim=-1)
         at = 2 * (middle[:, None, None] + grid) / whole - 1
-        square = F.grid_sample(pictures.data, at.to(pictures.data.dtype), align_corners=False)
+        square = F.grid_sample(data, at, align_corners=False)
         found.append(F.avg_pool2d(square, 2**scale))
-    return torch.cat(found, dim=1)
+    return torch.cat(found, dim=1).to(pictures.data.dtype)
 
 
 class Glimpses(nn.Module):
@@ -82,7 +83,8 @@ class Glimpses(nn.Module):
                 raise ValueError(f"glimpses need a {name} above 0, got {value}")
         if core not in ("relu", "lstm"):
             raise ValueError(f"core needs to be 'relu' or 'lstm', got {core!r}")
-        self.side, self.scales, self.steps, self.size, self.deviation = side, scales, steps, size, deviation
+        self.channels, self.side, self.scales, self.steps = channels, side, scales, steps
+        self.size, self.deviation = size, deviation
         half = size // 2
         self.what = nn.Sequential(nn.Linear(channels * scales * side * side, half), nn.ReLU(), nn.Linear(half, size))
         self.where = nn.Sequential(nn.Linear(2, half), nn.ReLU(), nn.Linear(half, size))
@@ -93,7 +95,12 @@ class Glimpses(nn.Module):
         self.output = nn.Linear(size, labels)
 
     def forward(self, pictures: Pictures, *, weights: bool = False) -> Glimpsed:
-        batch = pictures.data.shape[0]
+        batch, channels = pictures.data.shape[:2]
+        if channels != self.channels:
+            raise ValueError(
+                f"these glimpses were made for pictures of (batch, {self.channels}, height, width), got "
+                f"{tuple(pictures.data.shape)}; make them with channels={channels}, or bring the pictures to {self.channels}"
+            )
         hidden = pictures.data.new_zeros(batch, self.size)
         state = (hidden, hidden)
         points, logs, baselines = list[Tensor](), list[Tensor](), list[Tensor]()
@@ -139,14 +146,15 @@ class Glimpses(nn.Module):
         """The squares around points as centre x, centre y, width, height."""
         batch, steps, _ = points.shape
         wide: Sequence[int] = [self.side * 2**scale for scale in range(self.scales)]
-        extent = points.new_tensor(wide)[:, None] / sizes(pictures)[:, None]  # batch scales 2
-        centre = ((points + 1) / 2)[:, :, None].expand(-1, -1, self.scales, -1)
+        squares = torch.tensor(wide, device=points.device, dtype=torch.float32)
+        extent = squares[:, None] / sizes(pictures)[:, None]  # batch scales 2
+        centre = ((points.float() + 1) / 2)[:, :, None].expand(-1, -1, self.scales, -1)
         return torch.cat((centre, extent[:, None].expand(batch, steps, -1, -1)), dim=-1)
 
     def cover(self, pictures: Pictures, points: Float[Tensor, "batch steps 2"]) -> Float[Tensor, "batch 1 steps places"]:
         """The pixels of the smallest square of each step, in equal shares."""
         height, width = pictures.keep.shape[1:]
-        middle = (points + 1) / 2 * sizes(pictures)[:, None]
+        middle = (points.float() + 1) / 2 * sizes(pictures)[:, None]
         across, down = (
             (torch.arange(count, device=points.device)[None, None] + 0.5 - middle[..., axis, None]).abs() <= self.side / 2
             for axis, count in ((0, width), (1, height))

@@ -14,19 +14,21 @@ SLOWEST, FASTEST = 0.25, 16.0
 
 
 def sizes(pictures: Pictures) -> Float[Tensor, "batch 2"]:
-    """Width and height of each picture in pixels."""
+    """Width and height of each picture in pixels, in float32 whatever the pictures are in: bfloat16 has no 257."""
     across, down = pictures.keep.any(1).sum(-1), pictures.keep.any(2).sum(-1)
-    return torch.stack((across, down), dim=-1).clamp_min(1).to(pictures.data.dtype)
+    return torch.stack((across, down), dim=-1).clamp_min(1).float()
 
 
 def centres(pictures: Pictures, encoded: Encoded, stride: int) -> Float[Tensor, "batch places 2"]:
-    """The middle of each place's window, x and y in shares of the place's own picture: padding changes nothing."""
+    """The middle of each place's window, x and y in shares of the place's own picture: padding changes nothing.
+
+    In float32 whatever the pictures are in, as a half has too few digits to tell pixels apart.
+    """
     if encoded.grid is None:
         raise ValueError("a picture's places need a map with rows and columns, and this encoder gives no grid")
     rows, columns = encoded.grid
     down, across = (
-        (torch.arange(count, device=encoded.data.device, dtype=pictures.data.dtype) + 0.5) * stride
-        for count in (rows, columns)
+        (torch.arange(count, device=encoded.data.device, dtype=torch.float32) + 0.5) * stride for count in (rows, columns)
     )
     pixels = torch.stack((across[None].expand(rows, columns), down[:, None].expand(rows, columns)), dim=-1).flatten(0, 1)
     return (pixels[None] / sizes(pictures)[:, None]).clamp(0.0, 1.0)
