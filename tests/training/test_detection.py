@@ -3,10 +3,13 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from regard.models.pictures.detector import Detected, Proposals
+from regard.data.image.batch import collect
+from regard.models.pictures.detector import Detected, Detector, Proposals
 from regard.models.pictures.objects import Objects, together
 from regard.training.boxes import generalised_iou
 from regard.training.detection import SetLoss, focal
+
+from ..models.pictures.small import Tiny
 
 LEFT, RIGHT, SMALL = [0.25, 0.5, 0.3, 0.3], [0.75, 0.5, 0.3, 0.3], [0.5, 0.9, 0.1, 0.1]
 NOTHING = Objects(torch.zeros(0, dtype=torch.long), torch.zeros(0, 4))
@@ -112,3 +115,33 @@ def test_more_things_than_queries_are_refused():
     there = together([objects((0, LEFT), (1, RIGHT))])
     with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries, and each thing needs one"):
         SetLoss()(detected([[[0.0, 0.0]]], [[LEFT]]), there)
+
+
+def test_a_small_picture_beside_a_large_one_has_its_own_queries_alone():
+    logits, boxes, there = torch.zeros(2, 3, 1), torch.tensor([[LEFT, RIGHT, SMALL]] * 2), [NOTHING, objects((0, SMALL))]
+    real = torch.tensor([[True, True, True], [True, False, False]])
+    assert SetLoss().match(logits, boxes, together(there)).tolist() == [[0], [2]]
+    assert SetLoss().match(logits, boxes, together(there), real)[1].tolist() == [0]
+    found, crowded = detected(logits.tolist(), boxes.tolist(), layers=2)._replace(real=real), objects((0, LEFT), (0, RIGHT))
+    SetLoss()(found, together([crowded, objects((0, SMALL))]))
+    with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries, and each thing needs one"):
+        SetLoss()(found, together([NOTHING, crowded]))
+
+
+def test_a_detector_says_which_queries_are_real_and_what_is_too_much_is_refused():
+    model = Detector(Tiny(), 3, 32, heads=4, queries=9, layers=1)
+    small, large = torch.rand(3, 4, 4), torch.rand(3, 16, 16)
+    there = objects((0, LEFT), (1, RIGHT))
+    alone, beside = model(collect([small])), model(collect([small, large]))
+    assert beside.real.sum(1).tolist() == [alone.logits.shape[2], 4] == [1, 4]  # a place is 8 pixels wide and high
+    for found, things in ((alone, [there]), (beside, [there, NOTHING])):
+        with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries"):
+            SetLoss()(found, together(things))
+
+
+@pytest.mark.parametrize("near", [0, -1])
+def test_things_that_teach_no_place_are_refused(near):
+    with pytest.raises(
+        ValueError, match=f"near needs 1 place or more for each thing, got {near}; proposals=0 teaches no place"
+    ):
+        SetLoss(near=near)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -18,6 +19,8 @@ Logits = Float[Tensor, "rows queries classes"]
 Boxes = Float[Tensor, "rows queries 4"]
 ALPHA, GAMMA = 0.25, 2.0
 """The numbers of the focal loss."""
+NEVER = 1e9
+"""The cost of a query that no place stands behind: more than all things of a picture together cost otherwise."""
 
 
 class Cost(NamedTuple):
@@ -49,11 +52,16 @@ class SetLoss:
     proposals: float = 1.0
     denoising: float = 1.0
 
+    def __post_init__(self) -> None:
+        if self.near < 1:
+            raise ValueError(f"near needs 1 place or more for each thing, got {self.near}; proposals=0 teaches no place")
+
     def __call__(self, detected: Detected, objects: Together) -> Loss:
         layers, batch = detected.logits.shape[:2]
         logits, boxes = detected.logits.flatten(0, 1).float(), detected.boxes.flatten(0, 1).float()
         repeated = Together(*(each.repeat(layers, *[1] * (each.ndim - 1)) for each in objects))
-        chosen = self.match(logits, boxes, repeated)
+        real = None if detected.real is None else detected.real.repeat(layers, 1)
+        chosen = self.match(logits, boxes, repeated, real)
         parts = taught(logits, boxes, repeated, chosen)
         total = self.weigh(parts)
         last = Cost(*(each.view(layers, batch)[-1].sum().detach() for each in parts))
@@ -73,16 +81,21 @@ class SetLoss:
         return self.label * parts.label.sum() + self.distance * parts.distance.sum() + self.overlap * parts.overlap.sum()
 
     @torch.no_grad()
-    def match(self, logits: Logits, boxes: Boxes, objects: Together) -> Int[Tensor, "rows objects"]:
-        """The query of each thing; whatever for what is not there. All rows cross to the CPU at once."""
-        most = int(objects.keep.sum(1).max()) if objects.keep.numel() else 0
-        if most > logits.shape[1]:
+    def match(
+        self, logits: Logits, boxes: Boxes, objects: Together, real: Bool[Tensor, "rows queries"] | None = None
+    ) -> Int[Tensor, "rows objects"]:
+        """The query of each thing, a `real` one; whatever for what is not there. All rows cross to the CPU at once."""
+        costs, things = self.costs(logits, boxes, objects).double(), objects.keep.sum(1)
+        queries = things.new_full(things.shape, logits.shape[1]) if real is None else real.sum(1)
+        if real is not None:
+            costs = costs.masked_fill(~real[:, None], NEVER)
+        counts, most = things.cpu().numpy(), queries.cpu().numpy()
+        for row in np.flatnonzero(counts > most):
             raise ValueError(
-                f"a picture has {most} things and the detector {logits.shape[1]} queries, and each thing needs one; "
+                f"a picture has {counts[row]} things and the detector {most[row]} queries, and each thing needs one; "
                 "give the detector more queries, or its map more places"
             )
-        costs = self.costs(logits, boxes, objects).double().cpu().numpy()
-        columns = assign_all(costs, objects.keep.sum(1).cpu().numpy())
+        columns = assign_all(costs.cpu().numpy(), counts)
         return torch.from_numpy(columns).to(logits.device).clamp_min(0)
 
     def costs(self, logits: Logits, boxes: Boxes, objects: Together) -> Float[Tensor, "rows objects queries"]:

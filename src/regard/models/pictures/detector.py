@@ -45,6 +45,8 @@ class Detected(NamedTuple):
     noised: tuple[Float[Tensor, "layers batch noised classes"], Float[Tensor, "layers batch noised 4"]] | None = None
     """The same for what was given with noise."""
     weights: Weights = NOTHING
+    real: Bool[Tensor, "batch queries"] | None = None
+    """Which queries a place of the map stands behind: a small picture beside a large one has fewer. None: all of them."""
 
 
 class Head(nn.Module):
@@ -140,7 +142,7 @@ class Detector(nn.Module):
         logits, found, looks = self.decode(content, boxes, source, sets, weights)
         mine = logits[:, :, :count].masked_fill(~real[None, :, :, None], NEVER)
         rest = None if sets.objects is None else (logits[:, :, count:], found[:, :, count:])
-        return Detected(mine, found[:, :, :count], proposals, rest, seen(looks) if weights else NOTHING)
+        return Detected(mine, found[:, :, :count], proposals, rest, seen(looks) if weights else NOTHING, real)
 
     def choose(
         self, data: Float[Tensor, "batch places size"], proposals: Proposals
