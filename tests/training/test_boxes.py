@@ -63,6 +63,14 @@ def test_cells_counted_one_by_one_give_the_same_overlap(first, second):
     assert_close(iou(a, b), (both / either).float(), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("side", [1e-3, 2e-5, 1e-6, 1e-7])
+def test_a_box_is_one_with_itself_however_small(side):
+    box = torch.tensor([0.3, 0.7, side, side])
+    moved = torch.tensor([0.0, 0.0, side, side])
+    assert iou(box, box) == generalised_iou(box, box) == 1
+    assert_close(iou(moved, moved + torch.tensor([side / 2, 0.0, 0.0, 0.0])), torch.tensor(1 / 3))
+
+
 def test_boxes_of_no_size_give_numbers_and_gradients():
     boxes = torch.tensor([[0.5, 0.5, 0.0, 0.0]], requires_grad=True)
     found = generalised_iou(boxes, boxes.detach())

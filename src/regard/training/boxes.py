@@ -7,8 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 Boxes = Float[Tensor, "... 4"]
-TINY = 1e-9
-"""What keeps a quotient of two areas that are both 0 from being NaN."""
+TINY = torch.finfo(torch.float32).tiny
+"""Areas up to this are 0: the least that float32 has all its digits for, and can divide by. Any larger bound is the area of
+some box: 1e-9 is that of 3e-5 by 3e-5."""
 SLACK = 1e-4
 """How far a box may reach over the edge of a picture: what rounding makes of one that ends there."""
 
@@ -56,7 +57,7 @@ def generalised_iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
     a, b = corners(first), corners(second)
     around = torch.cat((torch.minimum(a[..., :2], b[..., :2]), torch.maximum(a[..., 2:], b[..., 2:])), dim=-1)
     whole = area(around)
-    return overlap - (whole - union) / whole.clamp_min(TINY)
+    return overlap - quotient(whole - union, whole)
 
 
 def shared(first: Boxes, second: Boxes) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
@@ -68,7 +69,12 @@ def shared(first: Boxes, second: Boxes) -> tuple[Float[Tensor, "..."], Float[Ten
     inside = torch.cat((torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:])), dim=-1)
     both = area(inside)
     union = area(a) + area(b) - both
-    return both / union.clamp_min(TINY), union
+    return quotient(both, union), union
+
+
+def quotient(part: Float[Tensor, "..."], whole: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """The share that an area is of another one around it; of nothing the part itself, which is nothing too."""
+    return part / whole.masked_fill(whole <= TINY, 1.0)
 
 
 def check(boxes: Float[Tensor, "objects 4"], name: str, names: Sequence[str] = ()) -> None:
