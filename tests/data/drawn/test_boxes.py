@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from regard.data.drawn.boxes import draw
@@ -33,3 +34,8 @@ def test_a_seed_gives_the_same_scenes_and_another_gives_others():
 
 def test_an_example_gives_its_picture():
     assert torch.equal(TRAIN[0].picture(32), TRAIN[0].scene.picture(32))
+
+
+def test_scenes_of_nothing_are_refused():
+    with pytest.raises(ValueError, match="a scene needs 1 thing or more, got most=0"):
+        draw(20, most=0)

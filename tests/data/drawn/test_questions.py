@@ -71,6 +71,23 @@ def test_nothing_is_asked_of_a_place_that_is_not_clear(kind):
     assert ask(Scene((Thing("star", "red", 128, 60, 24), Thing("ring", "red", 128, 60, 24))), kind, Random(0)) is None
 
 
+def test_nothing_is_asked_about_a_shape_that_is_there_in_all_colours():
+    everywhere = Scene(tuple(Thing("star", colour, 60, 60, 24) for colour in COLOURS))
+    assert {ask(everywhere, "exists", Random(seed)) for seed in range(20)} == {None}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_asked_about_nothing(kind):
+    assert ask(Scene(()), kind, Random(0)) is None
+
+
+@pytest.mark.parametrize("samples", [0, 2])
+def test_too_few_questions_to_hold_a_scene_out_are_refused(samples):
+    assert sum(map(len, draw(3))) == 3
+    with pytest.raises(ValueError, match=f"at least 3 questions are needed, got {samples}: two are about one scene"):
+        draw(samples)
+
+
 def test_answers_are_known_in_both_languages():
     assert {example.english.answer for example in EVERY} <= set(answers())
     assert {example.chinese.answer for example in EVERY} <= set(answers("chinese"))

@@ -29,6 +29,8 @@ class Boxed(NamedTuple):
 
 def draw(samples: int, seed: int = 0, most: int = 6) -> tuple[list[Boxed], list[Boxed]]:
     """Scenes of one to `most` things, to train on and to validate with; no scene is there twice."""
+    if most < 1:
+        raise ValueError(f"a scene needs 1 thing or more, got most={most}")
     chance = Random(seed)
     scenes: dict[Scene, None] = {}
     while len(scenes) < samples:

@@ -17,6 +17,9 @@ from regard.data.drawn.splitting import split
 MOTIONS = ("left", "right", "up", "down", "grows", "turns")
 MOTION_WORDS = {"left": "向左", "right": "向右", "up": "向上", "down": "向下", "grows": "变大", "turns": "转动"}
 
+TURNING = tuple(shape for shape in SHAPES if shape not in ROUND)
+"""The shapes of all clips: those that can be seen to turn, whatever they do, so that a shape tells nothing of the motion."""
+
 STEPS = 4
 """How many frames show a thing further than the frame before."""
 
@@ -72,9 +75,8 @@ def draw(samples: int, seed: int = 0, frames: int = 8) -> tuple[list[Clip], list
 
 
 def _clip(chance: Random, frames: int) -> Clip:
-    """A thing far enough from every edge for any of the motions; a round one does not turn."""
-    motion = chance.choice(MOTIONS)
-    shape = chance.choice([shape for shape in SHAPES if motion != "turns" or shape not in ROUND])
+    """A thing that could do any of the motions: far enough from every edge, and not round."""
+    motion, shape = chance.choice(MOTIONS), chance.choice(TURNING)
     radius = chance.randint(20, 36)
     room = radius + MARGIN + STEPS * STRIDE
     x, y = chance.randint(room, SIDE - room), chance.randint(room, SIDE - room)

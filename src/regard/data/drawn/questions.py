@@ -26,6 +26,9 @@ from regard.data.record import Record
 MOST = 5
 """The most things of a scene."""
 
+LEAST = 3
+"""The fewest questions that are about more than one scene."""
+
 CORNERS = {"top left": "左上", "top right": "右上", "bottom left": "左下", "bottom right": "右下"}
 
 
@@ -58,6 +61,10 @@ class Asked(NamedTuple):
 
 def draw(samples: int, seed: int = 0) -> tuple[list[Asked], list[Asked]]:
     """Questions, two about each scene, to train on and to validate with; no scene is in both."""
+    if samples < LEAST:
+        raise ValueError(
+            f"at least {LEAST} questions are needed, got {samples}: two are about one scene, and a scene is held out whole"
+        )
     chance = Random(seed)
     kinds = tuple(KINDS)
     found: list[Asked] = []
@@ -76,7 +83,7 @@ def ask(scene: Scene, kind: str, chance: Random) -> Asked | None:
     """A question of some kind; None where the scene allows for none, such as the place of a thing that is there twice."""
     if kind not in KINDS:
         raise ValueError(f"questions are of the kinds {', '.join(KINDS)}, got {kind!r}")
-    return KINDS[kind](scene, chance)
+    return KINDS[kind](scene, chance) if scene.things else None
 
 
 def answers(language: Language = "english") -> list[str]:
@@ -145,11 +152,13 @@ def _count(scene: Scene, chance: Random) -> Asked:
     )
 
 
-def _exists(scene: Scene, chance: Random) -> Asked:
-    """A thing that is there, or one whose shape or colour is there at most."""
+def _exists(scene: Scene, chance: Random) -> Asked | None:
+    """A thing that is there, or one whose shape or colour is there at most; None of a shape in all colours, always a yes."""
     there = {(thing.shape, thing.colour) for thing in scene.things}
     wanted = chance.random() < 0.5
     like, other = chance.choice(scene.things), chance.choice(scene.things)
+    if all((like.shape, colour) in there for colour in COLOURS):
+        return None
     kind = (like.shape, like.colour) if wanted else (like.shape, other.colour)
     while not wanted and kind in there:
         kind = (like.shape, chance.choice(tuple(COLOURS)))
