@@ -16,7 +16,7 @@ def test_the_nearest_come_first_by_cosine():
     assert hits.rows.tolist() == [[2, 0], [1, 2]]
     assert_close(hits.scores[1], torch.tensor([1.0, 0.5**0.5]))
     assert [name for name, _ in index.found(hits)[0]] == ["c.png", "猫.png"]
-    assert index.search(torch.zeros(1, 2)).rows.tolist() == [[0, 1, 2]]  # equally near: in their order
+    assert index.search(torch.tensor([[-1.0, -1.0]])).rows.tolist() == [[0, 1, 2]]  # two are equally near: in their order
     assert len(index) == 3
 
 
@@ -37,8 +37,6 @@ def test_an_empty_index_finds_nothing(tmp_path):
 def test_vectors_without_names_and_questions_of_another_size_are_refused():
     with pytest.raises(ValueError, match=r"one name for each vector, .* got shape \(3, 2\) and 2 names"):
         Index(VECTORS, NAMES[:2])
-    with pytest.raises(ValueError, match="an index needs vectors of finite numbers"):
-        Index(VECTORS / 0, NAMES)
     with pytest.raises(ValueError, match=r"holds vectors of 2 numbers, got questions of shape \(1, 3\); ask with the model"):
         Index(VECTORS, NAMES).search(torch.ones(1, 3))
     with pytest.raises(ValueError, match="a search gives 1 hit or more, got 0"):
@@ -62,3 +60,31 @@ def test_a_file_that_is_no_index_is_refused(tmp_path):
     save_file({"other": VECTORS}, path, told | {"names": "[]"})
     with pytest.raises(DamagedError, match="i is damaged: "):
         Index.load(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "fault"), [(float("nan"), "has numbers that are not finite"), (float("inf"), "not finite"), (0.0, "is 0")]
+)
+def test_vectors_that_point_nowhere_are_refused(tmp_path, number, fault):
+    bad = VECTORS.clone()
+    bad[1] = number
+    with pytest.raises(
+        ValueError, match=f"an index needs vectors of finite numbers that are not all 0, and vector 1 .*{fault}"
+    ):
+        Index(bad, NAMES)
+    with pytest.raises(
+        ValueError, match=f"a search needs questions of finite numbers that are not all 0, and vector 1 .*{fault}"
+    ):
+        Index(VECTORS, NAMES).search(bad)
+    told = {"kind": "regard.index", "version": "1", "names": '["a", "b", "c"]'}
+    save_file({"vectors": bad}, tmp_path / "i", told)
+    with pytest.raises(DamagedError, match=f"i is damaged: vector 1 .*{fault}, and points nowhere; make it anew"):
+        Index.load(tmp_path / "i")
+
+
+def test_a_directory_in_the_place_of_a_file_is_refused(tmp_path):
+    with pytest.raises(DamagedError, match="is a directory, and an index is one file; name the file"):
+        Index.load(tmp_path)
+    with pytest.raises(ValueError, match="is a directory, and an index is one file; name a file in it"):
+        Index(VECTORS, NAMES).save(tmp_path)
+    assert not list(tmp_path.iterdir())

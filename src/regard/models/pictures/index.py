@@ -29,8 +29,8 @@ class Index:
                 f"an index needs one name for each vector, (entries, space), got shape {tuple(vectors.shape)} "
                 f"and {len(names)} names"
             )
-        if not bool(vectors.isfinite().all()):
-            raise ValueError("an index needs vectors of finite numbers")
+        if fault := pointless(vectors):
+            raise ValueError(f"an index needs vectors of finite numbers that are not all 0, and {fault}")
         self.vectors = F.normalize(vectors.detach().float(), dim=-1)
         self.names = list(names)
 
@@ -46,6 +46,8 @@ class Index:
                 f"this index holds vectors of {self.vectors.shape[-1]} numbers, got questions of shape "
                 f"{tuple(questions.shape)}; ask with the model that made it"
             )
+        if fault := pointless(questions):
+            raise ValueError(f"a search needs questions of finite numbers that are not all 0, and {fault}")
         scores = F.normalize(questions.detach().float(), dim=-1) @ self.vectors.to(questions.device).mT
         order = scores.sort(dim=-1, descending=True, stable=True)
         return Hits(order.indices[:, :most], order.values[:, :most])
@@ -61,6 +63,8 @@ class Index:
 
         from regard.training import atomic
 
+        if Path(path).is_dir():
+            raise ValueError(f"{path} is a directory, and an index is one file; name a file in it")
         told = {"kind": KIND, "version": VERSION, "names": json.dumps(self.names, ensure_ascii=False)}
         atomic.write(Path(path), save({"vectors": self.vectors.cpu().contiguous()}, told))
 
@@ -71,12 +75,23 @@ class Index:
         return cls(vectors, names)
 
 
+def pointless(vectors: Float[Tensor, "rows space"]) -> str:
+    """What keeps vectors from pointing anywhere, of the first that does not; empty where all do."""
+    numbers = vectors.detach().float()  # what is kept of them
+    for fault, rows in (("has numbers that are not finite", ~numbers.isfinite().all(-1)), ("is 0", ~numbers.any(-1))):
+        if bool(rows.any()):
+            return f"vector {int(rows.int().argmax())} {fault}"
+    return ""
+
+
 def opened(path: Path) -> tuple[Tensor, list[str]]:
     """The vectors and names in a file; one that is no index is refused."""
     from safetensors import SafetensorError, safe_open
 
     from regard.training.errors import DamagedError
 
+    if path.is_dir():
+        raise DamagedError(f"{path} is a directory, and an index is one file; name the file")
     try:
         with safe_open(path, framework="pt") as file:
             told: dict[str, Any] = file.metadata() or {}
@@ -90,4 +105,6 @@ def opened(path: Path) -> tuple[Tensor, list[str]]:
         raise DamagedError(f"{path} is damaged: {error}") from error
     if not isinstance(names, list) or vectors.ndim != 2 or len(vectors) != len(names):
         raise DamagedError(f"{path} is damaged: its names and vectors do not belong together")
+    if fault := pointless(vectors):
+        raise DamagedError(f"{path} is damaged: {fault}, and points nowhere; make it anew")
     return vectors, [str(name) for name in names]
