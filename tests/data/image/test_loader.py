@@ -150,6 +150,25 @@ def test_evaluation_goes_by_size_unchanged_and_can_be_put_back(ahead):
     assert [answers[index] for index in range(60)] == [f"x:{index}" for index in range(60)]
 
 
+def test_a_loader_that_nobody_holds_takes_its_threads_along():
+    import gc
+    import threading
+
+    before = set(threading.enumerate())
+    gc.disable()  # a collection would hide that it holds itself
+    try:
+        made = loader([(9, 9)] * 20, 81, ahead=2)
+        made.batch(0)
+        begun = set(threading.enumerate()) - before
+        assert begun
+        del made
+        for thread in begun:
+            thread.join(10)
+        assert not any(thread.is_alive() for thread in begun)
+    finally:
+        gc.enable()
+
+
 def test_an_evaluation_that_is_left_early_leaves_no_thread_behind():
     import threading
 

@@ -21,6 +21,7 @@ from regard.data.image.batch import Pictures, collect
 from regard.data.image.gallery import Gallery
 from regard.data.image.order import order
 from regard.data.image.pictured import Part, PictureBatch
+from regard.data.image.weakly import weakly
 from regard.data.image.window import Window
 from regard.data.vocabulary import PAD
 
@@ -32,7 +33,7 @@ class Loader:
 
     Heights and widths are rounded up to a `multiple`. `change` is what happens at random to the pictures of `batch`, and not
     to those of `in_order`; where it makes pictures larger, so are the batches. `ahead` batches are made before they are
-    asked for, in as many threads.
+    asked for, in as many threads, which end with the loader.
     """
 
     def __init__(
@@ -55,8 +56,8 @@ class Loader:
         self.gallery, self.seed, self.shuffle, self.multiple, self.change = gallery, seed, shuffle, multiple, change
         self.ahead = ahead
         self._level, self._cuts = order(np.array(gallery.sizes, np.int64), batch_pixels, multiple)
-        self._epoch = lru_cache(maxsize=4)(self._draw)
-        self._window = Window(self._make, ahead)
+        self._epoch = lru_cache(maxsize=4)(weakly(self._draw))
+        self._window = Window(weakly(self._make), ahead)
 
     def epoch(self, number: int) -> list[list[int]]:
         """The batches of one pass, as indices into the examples: each example once."""
