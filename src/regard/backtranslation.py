@@ -62,6 +62,7 @@ def backtranslate(model: Trained, targets: Iterable[Line], way: Way = Way()) -> 
 
     What is drawn follows from the seed and the number of the line alone, for the same lines around it.
     """
+    model.text_codec("back-translation")
     lines = iter(targets)
     number = 0
     while window := list(islice(lines, WINDOW)):

@@ -5,7 +5,7 @@ from pathlib import Path
 from regard import config as configuration
 from regard import tasks
 from regard.alignment.chosen import noted
-from regard.data.text import TextCodec
+from regard.families import family
 from regard.trained import Trained
 from regard.training.device import choose
 from regard.training.directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP, verify
@@ -41,7 +41,7 @@ def load(directory: Path | str, device: str = "auto") -> Trained:
     strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
     if unlisted := sorted(set(strange) - contents.keys()):
         raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
-    codec = TextCodec.load(path)
+    codec = family(config).codec(path)
     if STEP in contents:
         from regard.export.onnx.engine import Onnx
 

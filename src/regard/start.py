@@ -4,28 +4,23 @@ A training that goes on has all it needs in its own directory, so that the other
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from regard.config import Data
-from regard.data.text import TextCodec
+from regard.families import TaskConfig, family
 from regard.loading import load
-from regard.tasks import TextConfig
+from regard.trained import Trained
 from regard.training import checkpoint
 from regard.training.errors import DamagedError, RefusedError
 from regard.training.weights import restore, weights
-
-TOKENS = ("tokens", "target_tokens", "vocabulary", "joint", "least", "lowercase")
-"""The settings that make a codec, which is taken over and not made anew."""
 
 
 class Start(NamedTuple):
     """What to begin with; no weights where the training goes on from a checkpoint of its own."""
 
-    codec: TextCodec
+    codec: Any
     tensors: Mapping[str, Tensor]
     origin: str
 
@@ -35,18 +30,20 @@ class Start(NamedTuple):
             restore(model, self.tensors, self.origin)
 
 
-def start(config: TextConfig, out: Path | None = None) -> Start | None:
+def start(config: TaskConfig, out: Path | None = None) -> Start | None:
     """What train.start says to begin with; None where it says nothing. `out` is the directory that is trained into."""
     if config.train.start is None:
         return None
     if out is not None and begun(out):
         try:
-            return Start(fitted(TextCodec.load(out), config.data), {}, str(out))
+            return Start(family(config).codec(out).fitted(config.data), {}, str(out))
         except (OSError, ValueError):  # lost or damaged; the run that it came from has it too
             pass
     found = load(config.train.start, "cpu")
-    same_tokens(found.config.data, config.data, config.train.start)
-    return Start(fitted(found.codec, config.data), weights(found.model), f"train.start={config.train.start}")
+    if found.config.FAMILY != config.FAMILY:
+        raise RefusedError(f"train.start={config.train.start} is a run of {found.name}, which reads {found.codec.kind}")
+    same_tokens(found, config.data, config.train.start)
+    return Start(found.codec.fitted(config.data), weights(found.model), f"train.start={config.train.start}")
 
 
 def begun(out: Path) -> bool:
@@ -60,15 +57,10 @@ def begun(out: Path) -> bool:
     return False
 
 
-def fitted(codec: TextCodec, data: Data) -> TextCodec:
-    """The same tokens, with the limits of this config."""
-    return replace(codec, longest_source=data.longest_source, longest_target=data.longest_target, over_long=data.over_long)
-
-
-def same_tokens(before: Data, now: Data, origin: str) -> None:
-    """Refuse settings of tokens that the vocabularies taken over do not heed."""
-    for name in TOKENS:
-        old, new = getattr(before, name), getattr(now, name)
+def same_tokens(found: Trained, now: Any, origin: str) -> None:
+    """Refuse settings that make a codec, and that the one taken over does not heed."""
+    for name in found.codec.settings:
+        old, new = getattr(found.config.data, name), getattr(now, name)
         if old != new:
             raise RefusedError(
                 f"train.start={origin} was trained with data.{name}={old}, and now it is {new}: its tokens are taken over, "

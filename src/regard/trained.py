@@ -13,14 +13,16 @@ from torch import Tensor
 from regard import tasks
 from regard.alignment.head import Head
 from regard.alignment.unknown import dictionary, replaced
-from regard.data.loader import Loader
+from regard.data.image.codec import PictureCodec
+from regard.data.image.pictured import Pictured
 from regard.data.table import Record
 from regard.data.text import Example, TextCodec
-from regard.data.vocabulary import EOS, UNK
+from regard.data.vocabulary import UNK
 from regard.decoding.align import align as links
 from regard.decoding.finder import Finder
 from regard.decoding.found import Found
 from regard.decoding.guard import Guard
+from regard.decoding.limits import lengths as most
 from regard.decoding.limits import longest
 from regard.decoding.looked import crosses
 from regard.decoding.opening import Opening
@@ -30,10 +32,12 @@ from regard.decoding.tree import Tree as Branches
 from regard.decoding.wishes import Phrases, Wish, wishes
 from regard.decoding.wishes import guard as guarded
 from regard.ensembles.model import Ensemble
+from regard.families import family
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Decoder, Tree
+from regard.models.types import Decoder, Source, Tree
 from regard.native.gpu.encoded import alone, encode
-from regard.tasks import Figures, Task, TextConfig
+from regard.tasks import Figures, Task, TaskConfig
+from regard.training.errors import RefusedError
 from regard.training.metrics import Measured, perplexity
 from regard.training.reward import Reward
 
@@ -47,7 +51,8 @@ class Prediction(NamedTuple):
     """One answer: its text, what the model thinks of it, and, where asked for, what each piece of it looked at.
 
     `weights` are those of the head that was chosen for the model (`Trained.head`): unless one was, the last attention over
-    the source, averaged over its heads. `links` are (source piece, target piece) pairs.
+    the source, averaged over its heads. `links` are (source piece, target piece) pairs. The pieces of a picture are the
+    places of a map, row after row, and `grid` says how many rows and columns it has.
     """
 
     text: str
@@ -56,6 +61,7 @@ class Prediction(NamedTuple):
     target: list[str]
     weights: Float[Tensor, "target source"] | None = None
     links: list[tuple[int, int]] | None = None
+    grid: tuple[int, int] | None = None
 
 
 class Plan(NamedTuple):
@@ -73,12 +79,13 @@ class Trained:
     def __init__(
         self,
         name: str,
-        config: TextConfig,
-        codec: TextCodec,
+        config: TaskConfig,
+        codec: TextCodec | PictureCodec,
         model: "Seq2Seq | Ensemble | Sessions",
         head: Head = Head(),
     ):
-        self.name, self.config, self.codec = name, config, codec
+        self.name, self.config = name, config
+        self.codec: Any = codec
         self.task: Task = tasks.find(name)
         self.model = model.eval()
         self.recorder: Recorder | None = None
@@ -98,7 +105,7 @@ class Trained:
         include: Phrases | None = None,
         exclude: Phrases | None = None,
     ) -> list[list[Prediction]]:
-        """The `best` answers to each text, best first.
+        """The `best` answers to each text, or to each picture by its path, best first.
 
         `unknown` says what becomes of words that the model cannot write: "keep" them as they are, "copy" the source word
         that they look at, or a file of WORD TAB TRANSLATION to translate it by; None is what the config says. Every answer
@@ -124,7 +131,7 @@ class Trained:
         exclude: Phrases | None = None,
     ) -> Iterator[tuple[int, list[Prediction]]]:
         """What `predict` gives, as it is found, batch after batch: the place of a text, and its answers."""
-        translations = dictionary(unknown or self.config.search.unknown)
+        translations = self._dictionary(unknown)
         asked = wishes(len(texts), prefix, include, exclude)
         if self.recorder is not None and texts:
             self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best), asked=asked))
@@ -199,38 +206,49 @@ class Trained:
 
     def measure(self, prepared: Sequence[Record], *, beam: int | None = None) -> Figures:
         """The same for records that the task has prepared already; a source that is too long is answered by nothing."""
-        examples = self.codec.encode_all(prepared, over_long="cut").examples
-        outputs, read = [""] * len(examples), self.short(prepared)
-        likely, translations = self._perplexity(examples), dictionary(self.config.search.unknown)
+        return self.judge(self.codec.encode_all(prepared, over_long="cut").examples, beam=beam)
+
+    def judge(self, examples: Sequence[Any], *, beam: int | None = None) -> Figures:
+        """The same for what the codec has made of them."""
+        prepared = [example.record for example in examples]
+        outputs, read = [""] * len(examples), self.codec.short(prepared)
+        likely, translations = self._perplexity(examples), self._dictionary()
         looking = translations is not None
         asked = [examples[index] for index in read]
         for place, found in self._search(asked, beam or self.config.search.beam, best=1, weights=looking):
             outputs[read[place]] = self._told(asked[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
+        figures |= family(self.config).more(self, examples)
         return figures if likely is None else figures | {"perplexity": likely}
 
     def knows(self, text: str) -> bool:
-        """Whether any token of a source is one that the model has seen; without one, its answer would be a guess."""
-        example = self.codec.encode(self.task.prepare(Record(text, None, "input:1")))
-        return any(token not in (UNK, EOS) for token in example.source)
+        """Whether there is anything in a source that the model has seen; without it, its answer would be a guess."""
+        found: bool = self.codec.knows(self.task.prepare(Record(text, None, "input:1")))
+        return found
 
     def reads(self, text: str) -> bool:
         """Whether a source is not longer than what the model reads, and it knows something in it."""
-        source = self.codec.prepare(self.task.prepare(Record(text, None, "input:1")).source)
-        tokens = self.codec.source.encode(source)
-        return len(tokens) < self.codec.longest_source and any(token not in (UNK, EOS) for token in tokens)
+        found: bool = self.codec.reads(self.task.prepare(Record(text, None, "input:1")))
+        return found
 
-    def short(self, prepared: Sequence[Record]) -> list[int]:
-        """The places of the records whose source is not longer than what the model reads."""
-        tokens = self.codec.source.encode_all([self.codec.prepare(record.source) for record in prepared])
-        return [place for place, each in enumerate(tokens) if len(each) < self.codec.longest_source]
+    def text_codec(self, wanted: str) -> TextCodec:
+        """The codec of a model that reads text; for one that reads pictures, an error that says what is not for it."""
+        if not isinstance(self.codec, TextCodec):
+            raise RefusedError(f"{wanted} is for models that read text, and this one ({self.name}) reads {self.codec.kind}")
+        return self.codec
 
-    def _perplexity(self, examples: list[Example]) -> Measured | None:
+    def _dictionary(self, unknown: str | None = None) -> Mapping[str, str] | None:
+        unknown = unknown or self.config.search.unknown
+        if unknown != "keep":
+            self.text_codec(f"unknown={unknown}, which takes words of the source,")
+        return dictionary(unknown)
+
+    def _perplexity(self, examples: Sequence[Any]) -> Measured | None:
         """How surprising the targets are to the model, sentence by sentence."""
         device = next(self.model.parameters()).device
         nll, tokens = list[float](), list[int]()
-        for _, batch in Loader(examples, self._budget(examples), shuffle=False).in_order() if examples else ():
+        for _, batch in self._batches(examples):
             if batch.target is None:
                 return None
             with torch.no_grad():
@@ -240,7 +258,7 @@ class Trained:
         return perplexity(nll, tokens) if nll else None
 
     def _search(
-        self, examples: list[Example], beams: int, best: int, weights: bool, asked: Sequence[Wish] | None = None
+        self, examples: Any, beams: int, best: int, weights: bool, asked: Sequence[Wish] | None = None
     ) -> Iterator[tuple[int, list[Found]]]:
         holding = [bool(wish.include) for wish in asked or ()]
         if asked is not None and any(holding) and not all(holding):  # phrases widen the beam, of nobody else
@@ -250,8 +268,8 @@ class Trained:
                 yield from ((places[index], found) for index, found in self._search(some, beams, best, weights, wanted))
             return
         device = next(self.model.parameters()).device
-        for indices, batch in Loader(examples, self._budget(examples), shuffle=False).in_order() if examples else ():
-            lengths = [self.longest(int(length)) for length in batch.source.keep.sum(1)]
+        for indices, batch in self._batches(examples):
+            lengths = self.limits(batch.source)
             its = None if asked is None else [asked[index] for index in indices]
             with alone(device):
                 with torch.no_grad():
@@ -259,6 +277,10 @@ class Trained:
                     memory = self.model.encode(source) if weights else encode(self.model, source, precision)
                 found = self.search(memory, lengths, beams, best=best, weights=weights, asked=its)
             yield from zip(indices, found, strict=True)
+
+    def limits(self, source: Source) -> list[int]:
+        """The most tokens that the answers to sources may have."""
+        return most(source, self.config.search.length)
 
     def longest(self, source: int) -> int:
         """The most tokens that the answer to a source of so many may have."""
@@ -309,22 +331,22 @@ class Trained:
         """What the model writes for a text in an answer."""
         return self.codec.prepare(self.task.prepare(Record("", text, "constraint")).target or "")
 
-    def _budget(self, examples: list[Example]) -> int:
-        """Tokens a batch: as many sentences of middling length as the config says."""
-        lengths = sorted(len(example.source) for example in examples)
-        return self.config.search.batch * max(1, lengths[len(lengths) // 2])
+    def _batches(self, examples: Sequence[Any]) -> Iterator[Any]:
+        """Every example once, about as many at a time as the config says, with their places."""
+        if examples:
+            yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch)).in_order()
 
     def _told(
-        self, example: Example, found: Found, align: bool = False, translations: Mapping[str, str] | None = None
+        self, example: Example | Pictured, found: Found, align: bool = False, translations: Mapping[str, str] | None = None
     ) -> Prediction:
         text = self.codec.decode(found.tokens)
         if translations is not None and UNK in found.tokens:
             looked = self.head.read(found.weights or {})
             text = replaced(self.codec, example.record, found.tokens, looked, translations)
         text = self.task.finish(text)
-        source = [piece.text for piece in self.codec.source_pieces(example.record)]
-        target = self.codec.target_pieces(found.tokens)
+        source, target = self.codec.pieces(example), self.codec.target_pieces(found.tokens)
         if not align or not any(map(crosses, found.weights or {})):
             return Prediction(text, found.normalised, source, target)
         weights = self.head.read(found.weights or {}).cpu()
-        return Prediction(text, found.normalised, source, target, weights, links(weights[None]))
+        grid = self.codec.grid(example) if isinstance(example, Pictured) else None
+        return Prediction(text, found.normalised, source, target, weights, links(weights[None]), grid)

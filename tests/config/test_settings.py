@@ -30,6 +30,7 @@ def test_every_part_is_here():
         "Data",
         "Dropout",
         "Model",
+        "Network",
         "OutputPart",
         "Search",
         "Train",

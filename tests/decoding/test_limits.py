@@ -2,7 +2,9 @@ import pytest
 import torch
 
 from regard.attention.types import Memory
-from regard.decoding.limits import device, first_tensor, limits, longest
+from regard.data.batch import pad
+from regard.data.image.batch import collect
+from regard.decoding.limits import device, first_tensor, lengths, limits, longest
 
 
 def test_one_number_holds_for_every_sentence():
@@ -40,3 +42,8 @@ def test_the_first_tensor_says_where_the_memory_lives():
     data = torch.zeros(2, 1, 3, 4)
     assert first_tensor((None, Memory(data, data))) is data
     assert device(Memory(data, data)) == torch.device("cpu")
+
+
+def test_how_large_a_picture_is_says_nothing_of_its_text():
+    assert lengths(collect([torch.zeros(1, 2, 2), torch.zeros(1, 9, 9)]), 40) == [40, 40]
+    assert lengths(pad([[1] * 5, [1]]), 40) == [25, 13]

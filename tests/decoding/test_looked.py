@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention.types import Attended, Memory
-from regard.decoding.looked import along, by_row, cross, crosses, kept
+from regard.decoding.looked import along, by_row, cross, crosses, kept, places
 
 CONTEXT = torch.zeros(1)
 
@@ -84,3 +84,17 @@ def test_what_looks_at_the_target_is_filled_up_with_zeros():
 
 def test_no_step_gives_no_weights():
     assert along([], [], (), 0) == {}
+
+
+def test_of_a_map_the_places_are_given_that_are_kept_wherever_the_filling_stands():
+    keep = torch.tensor([[True, True, True, True], [True, False, True, False]])  # the second has one column
+    steps = [{"cross": torch.tensor([[[0.1, 0.2, 0.3, 0.4]], [[0.6, 0.0, 0.4, 0.0]]])}]
+    map_ = memory(4, keep=keep)._replace(grid=(2, 2))
+    torch.testing.assert_close(along(steps, [1], {"cross": map_}, 1)["cross"], torch.tensor([[[0.6, 0.4]]]))
+    assert along(steps, [0], {"cross": map_}, 0)["cross"].shape == (1, 1, 4)
+
+
+def test_the_places_of_a_source_are_those_that_its_first_attention_reads():
+    keep = torch.tensor([[True, False], [True, True]])
+    assert torch.equal(places(({"cross": memory(2, keep=keep)}, ())), keep)
+    assert places({"cross": memory(2)}) is None

@@ -38,3 +38,17 @@ def test_an_error_comes_with_its_own_batch_and_not_before():
         ahead.batch(6)
         with pytest.raises(ValueError, match="batch 7 is broken"):
             ahead.batch(7)
+
+
+def test_batches_that_are_made_ahead_anyway_are_ended():
+    class Closing(Copies):
+        closed = False
+
+        def close(self):
+            self.closed = True
+
+    batches = Closing()
+    with Ahead(batches) as ahead:
+        ahead.batch(0)
+        assert not batches.closed
+    assert batches.closed

@@ -141,3 +141,17 @@ def test_any_other_fault_of_a_capture_is_told(monkeypatch):
     graphs(made.train.batch(0))
     with pytest.raises(RuntimeError, match="not permitted when stream is capturing"):
         graphs(made.train.batch(0))
+
+
+def test_a_rounded_batch_of_pictures_has_more_filling_and_costs_the_same():
+    config = tasks.find("caption").Config()
+    data = dataclasses.replace(config.data, samples=40, height=36, width=36)
+    made, _ = tasks.experiment("caption", dataclasses.replace(config, data=data))
+    update = Update(made)
+    batch = made.train.batch(0)
+    wide = rounded(batch)
+    assert wide.source.data.shape[2:] == (40, 40)
+    assert wide.source.keep.sum() == batch.source.keep.sum()
+    made.model.eval()
+    torch.testing.assert_close(update.cost(batch).total, update.cost(wide).total, rtol=1e-4, atol=1e-3)
+    made.train.close()

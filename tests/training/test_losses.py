@@ -291,3 +291,13 @@ def test_accumulated_batches_are_seen_as_one_update(tmp_path):
     mean = sum(each.parts["nll"] for each in found) / sum(each.tokens for each in found)
     train(made, tmp_path, quiet=True)
     assert made.loss.looks.baseline.mean.item() == pytest.approx(-mean.item(), rel=1e-5)
+
+
+def test_places_that_are_not_read_once_have_their_price():
+    model, batch = build(Model(size=8), Dropout(0.0, 0.0), VOCABULARY, VOCABULARY, joint=False).eval(), Copies().batch(0)
+    plain, priced = teach(model, batch), teach(model, batch, doubly_stochastic=2.0)
+    weights = model(batch.source, shifted(batch.target.data), weights=True).attended["decoder.cross"].weights[:, 0]
+    read = weights.masked_fill(~batch.target.keep[..., None], 0.0).sum(1)
+    uneven = (1 - read).square().masked_fill(~batch.source.keep, 0.0).sum()
+    torch.testing.assert_close(priced.parts["doubly_stochastic"], uneven)
+    torch.testing.assert_close(priced.total, plain.total + 2 * uneven)

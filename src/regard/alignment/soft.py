@@ -36,7 +36,7 @@ def soft(trained: "Trained", records: Sequence[Record], *, tokens: bool = False,
 
     `tokens` takes each token as a unit where words are usual.
     """
-    codec = trained.codec
+    codec = trained.text_codec("regard align")
     prepared = [trained.task.prepare(record) for record in records]
     examples = codec.encode_all(prepared, over_long="cut").examples
     free = [place for place, example in enumerate(examples) if example.target is None]

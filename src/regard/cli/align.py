@@ -67,6 +67,7 @@ def align(
     from regard.loading import load
 
     model = load(directory, device)
+    model.text_codec("regard align")
     records = _records(model, context.args)
     pairs = soft(model, records, tokens=letters)
     right = None if gold is None else golden.gold(str(gold), pairs, first=int(from_one), flip=flip)

@@ -126,16 +126,27 @@ def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
         if align and answer.weights is None:
             lines.append("(this model has no attention over its source, so there is nothing to show)")
         elif align and answer.weights is not None:
-            from regard.show.heat import heat
-
-            lines += ["", heat(answer.weights, answer.target, answer.source), ""]
+            lines += ["", _shown(answer), ""]
     return "\n".join(lines) + ("\n\n" if nbest > 1 else "\n")
 
 
+def _shown(answer: "Prediction") -> str:
+    """What each piece of an answer looked at: places of a text in one table, those of a picture on a map each."""
+    from regard.show.heat import heat
+    from regard.show.places import places
+
+    assert answer.weights is not None
+    if answer.grid is None:
+        return heat(answer.weights, answer.target, answer.source)
+    return places(answer.weights, answer.target, answer.grid)
+
+
+def _looked(answer: "Prediction") -> dict[str, Any]:
+    """The pieces of an answer and of its source, what each was linked to, and how many rows and columns a map has."""
+    table = {"source": answer.source, "target": answer.target, "links": answer.links}
+    return table if answer.grid is None else {**table, "grid": answer.grid}
+
+
 def _json(text: str, answers: "list[Prediction]") -> str:
-    table = [
-        {"text": each.text, "score": each.score}
-        | ({} if each.links is None else {"source": each.source, "target": each.target, "links": each.links})
-        for each in answers
-    ]
+    table = [{"text": each.text, "score": each.score} | ({} if each.links is None else _looked(each)) for each in answers]
     return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

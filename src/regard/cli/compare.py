@@ -87,10 +87,11 @@ def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict
     experiment, _ = prepared(task, config, directory)
     ended = run(experiment, directory)
     model, data = load(directory, config.train.device), config.data
-    valid = plain(model.measure([example.record for example in experiment.valid], beam=beam))
+    valid = plain(model.judge(experiment.valid, beam=beam))
     figures = {"valid": {**valid, "loss": {"value": ended["valid"].get("loss")}}}
     if data.test is not None:
-        figures["test"] = plain(model.evaluate(list(table.read(data.test, data.source, data.target)), beam=beam))
+        columns = (getattr(data, name) for name in data.columns)
+        figures["test"] = plain(model.evaluate(list(table.read(data.test, *columns)), beam=beam))
     pace = ended["tokens"] / max(ended["seconds"], 1e-9)
     return {
         **figures,

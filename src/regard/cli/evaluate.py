@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.training.metrics import Bucket
 
 
-NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns; and any --search.NAME=VALUE"
+NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
 
 
 @app.command(cls=Command, short_help="Measure a trained model on a test set.", context_settings=ANY)
@@ -36,23 +36,24 @@ def evaluate(
     """
     options = settings(context.args)
     given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
-    unknown = given.keys() - {"data.test", "data.source", "data.target"}
-    if unknown:
-        raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {NEEDED}")
     from regard.data.table import read
     from regard.loading import load
 
     model = load(directory, device)
+    columns = [f"data.{name}" for name in model.config.data.columns]
+    needed = NEEDED.format(" and ".join(f"--{name}" for name in columns))
+    if unknown := given.keys() - {"data.test", *columns}:
+        raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {needed}")
     search_by(model, [each for each in options if each.startswith(PART)], beam)
     data = model.config.data
     test = given.get("data.test", data.test)
     if test is None:
-        raise ConfigError(f"evaluate takes {NEEDED}")
-    columns = given.get("data.source", data.source), given.get("data.target", data.target)
-    records = [model.task.prepare(record) for record in read(test, *columns)]
+        raise ConfigError(f"evaluate takes {needed}")
+    named = (given.get(f"data.{name}", getattr(data, name)) for name in data.columns)
+    records = [model.task.prepare(record) for record in read(test, *named)]
     figures = model.measure(records, beam=beam)
     typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
-    if cut := len(records) - len(model.short(records)):
+    if cut := len(records) - len(model.codec.short(records)):
         typer.echo(
             f"{cut:,} of {len(records):,} sources have more than the {model.codec.longest_source - 1} tokens that the model "
             "reads: their answers are empty, as those of predict, and count as such",

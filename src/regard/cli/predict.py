@@ -33,7 +33,8 @@ def predict(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
     text: Annotated[
-        str | None, typer.Argument(help="What to ask; without it, --file or standard input.", metavar="INPUT")
+        str | None,
+        typer.Argument(help="A text, or the path of a picture; without it, --file or standard input.", metavar="INPUT"),
     ] = None,
     file: Annotated[str | None, typer.Option(help="A file with one input on each line.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the answers here.")] = None,
@@ -84,6 +85,7 @@ def predict(
         regard predict run/ "Tom chases Jerry" --prefix 汤姆 --exclude 喜欢 --search.block_ngrams=3
         regard predict run/ --file source.txt --engine ctranslate2 --precision int8
         regard predict run/ --file source.txt --stream
+        regard predict run/ photo.png --align
     """
     from regard.export.engine import opened, traceable
 

@@ -67,7 +67,7 @@ def sensible(configs: Sequence[Any], default: Any) -> None:
         known(name)
     for data in {config.data for config in configs}:
         for path in (data.train, data.valid, data.test):
-            readable(path, data.source, data.target)
+            readable(path, *(getattr(data, name) for name in data.columns))
     heeded(configs, default)
 
 

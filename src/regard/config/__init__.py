@@ -1,11 +1,12 @@
 """Configuration: frozen dataclasses with defaults that work, shared by every task.
 
-A task's config is built from the parts in `settings.py`. Text from outside (TOML, the command line) is checked where it
-comes in, by `reading.py`; inside the package a config is plain Python.
+A task's config is built from the parts in `settings.py` and, for pictures, `pictures.py`. Text from outside (TOML, the
+command line) is checked where it comes in, by `reading.py`; inside the package a config is plain Python.
 """
 
+from regard.config.pictures import PictureData, PictureDropout, PictureModel
 from regard.config.reading import ConfigError, check, everything, parse, parse_text, plain, read, write
-from regard.config.settings import AttentionPart, Data, Dropout, Model, OutputPart, Search, Train
+from regard.config.settings import AttentionPart, Data, Dropout, Model, Network, OutputPart, Search, Train
 
 __all__ = [
     "AttentionPart",
@@ -13,7 +14,11 @@ __all__ = [
     "Data",
     "Dropout",
     "Model",
+    "Network",
     "OutputPart",
+    "PictureData",
+    "PictureDropout",
+    "PictureModel",
     "Search",
     "Train",
     "check",

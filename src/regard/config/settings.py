@@ -1,12 +1,15 @@
 """Every setting that tasks share, with a default that works: frozen dataclasses, made and compared like any other value."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 
 @dataclass(frozen=True)
 class Data:
     """Where the records come from and how they become tokens."""
+
+    columns: ClassVar[tuple[str, str]] = ("source", "target")
+    """The settings that name the columns of a table."""
 
     train: str | None = None
     valid: str | None = None
@@ -38,6 +41,11 @@ class Data:
     aligned: Literal["words", "tokens"] = "words"
     """What its numbers count: what stands between spaces (the characters, where tokens are characters), or tokens."""
 
+    @property
+    def budget(self) -> int:
+        """How much a batch may hold."""
+        return self.batch_tokens
+
 
 @dataclass(frozen=True)
 class AttentionPart:
@@ -63,10 +71,10 @@ class OutputPart:
 
 
 @dataclass(frozen=True)
-class Model:
-    """The network. What is None follows from the rest."""
+class Network:
+    """An encoder of any kind, and a decoder that writes. What is None follows from the rest."""
 
-    encoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
+    encoder: str = "recurrent"
     decoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
     attention: AttentionPart = field(default_factory=AttentionPart)
     size: int = 256
@@ -114,6 +122,13 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Model(Network):
+    """The network that reads a text."""
+
+    encoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
+
+
+@dataclass(frozen=True)
 class Dropout:
     """What is dropped while training."""
 
@@ -146,6 +161,8 @@ class Train:
     """Weight of the confidence penalty."""
     coverage: float = 0.0
     """Weight of what attentions read again."""
+    doubly_stochastic: float = 0.0
+    """Weight of how far each place of the source is from being read once, over a whole target."""
     diagonal: float = 0.0
     """Weight of how far attentions look from the diagonal."""
     guided: float = 0.0

@@ -20,6 +20,12 @@ class Padded(NamedTuple):
         """The same on another device."""
         return Padded(self.data.to(device, non_blocking=True), self.keep.to(device, non_blocking=True))
 
+    def picked(self, rows: Sequence[int]) -> "Padded":
+        """These rows, without the columns that none of them needs."""
+        keep = self.keep[list(rows)]
+        needed = int(keep.any(0).nonzero().max()) + 1 if keep.any() else 1
+        return Padded(self.data[list(rows), :needed], keep[:, :needed])
+
 
 class Batch(NamedTuple):
     """Sources, targets where there are any, and the records that they were made from."""
@@ -31,6 +37,16 @@ class Batch(NamedTuple):
     def to(self, device: torch.device | str) -> "Batch":
         """The same on another device."""
         return Batch(self.source.to(device), None if self.target is None else self.target.to(device), self.records)
+
+    @property
+    def rows(self) -> int:
+        """How many examples there are."""
+        return len(self.source.data)
+
+    def picked(self, rows: Sequence[int]) -> "Batch":
+        """These rows, each side without the columns that none of them needs."""
+        target = None if self.target is None else self.target.picked(rows)
+        return Batch(self.source.picked(rows), target, tuple(self.records[row] for row in rows if self.records))
 
 
 def pad(sequences: Sequence[Sequence[int]], filling: int = 0) -> Padded:

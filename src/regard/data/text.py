@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from regard.config import Data
 from regard.data import tokenise
+from regard.data.batch import Padded, pad
 from regard.data.table import DataError, Record
 from regard.data.tokenise import Piece, Tokeniser
 from regard.data.vocabulary import EOS, NAMES, UNK
+
+if TYPE_CHECKING:
+    from regard.data.loader import Loader
 
 FORMAT = 1
 SETTINGS = "codec.json"
@@ -48,9 +52,9 @@ class Report(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """Examples, and the report on how they were made."""
+    """Examples, of a text or of a picture, and the report on how they were made."""
 
-    examples: list[Example]
+    examples: list[Any]
     report: Report
 
 
@@ -60,6 +64,10 @@ class TextCodec:
 
     `longest_source` and `longest_target` count EOS. `decode` takes what a decoder gave.
     """
+
+    kind: ClassVar[str] = "text"
+    settings: ClassVar[tuple[str, ...]] = ("tokens", "target_tokens", "vocabulary", "joint", "least", "lowercase")
+    """The settings of data that make it."""
 
     source: Tokeniser
     target: Tokeniser
@@ -92,6 +100,11 @@ class TextCodec:
         target = source if data.joint else tokenise.train(kinds[1], targets, size, least)
         return cls(source, target, data.lowercase, data.longest_source, data.longest_target, data.over_long)
 
+    def fitted(self, data: Data) -> "TextCodec":
+        """The same tokens, with the limits of this config."""
+        limits: dict[str, Any] = {name: getattr(data, name) for name in ("longest_source", "longest_target", "over_long")}
+        return replace(self, **limits)
+
     @property
     def joint(self) -> bool:
         """Whether both sides share their numbers."""
@@ -99,7 +112,8 @@ class TextCodec:
 
     def encode(self, record: Record) -> Example:
         """One record; it is never dropped, and what is too long is cut."""
-        return self.encode_all([record], "cut").examples[0]
+        example: Example = self.encode_all([record], "cut").examples[0]
+        return example
 
     def encode_all(self, records: Iterable[Record], over_long: OverLong | None = None) -> Corpus:
         """Many records. `over_long` overrides the codec's own rule: an evaluation must answer every record, and so cuts."""
@@ -125,7 +139,7 @@ class TextCodec:
 
     def decode(self, numbers: Iterable[int]) -> str:
         """The text of an output, up to its first EOS."""
-        return self.target.decode(_until_end(numbers))
+        return self.target.decode(until_end(numbers))
 
     def source_pieces(self, record: Record) -> list[Piece]:
         """What each number of an encoded source covers of the prepared text; the end covers nothing, and shows its name."""
@@ -136,7 +150,7 @@ class TextCodec:
     def target_pieces(self, numbers: Iterable[int]) -> list[str]:
         """The text that each number of an output stands for, up to its first EOS and with it."""
         numbers = list(numbers)
-        inner = _until_end(numbers)
+        inner = until_end(numbers)
         return self.target.shown(numbers[: len(inner) + 1])
 
     def counterparts(self) -> list[int]:
@@ -149,6 +163,39 @@ class TextCodec:
         special = {EOS: EOS, UNK: UNK}
         spelt = [numbers.get(spelling, -1) for spelling in self.source.table[first:]]
         return [*(special.get(number, -1) for number in range(first)), *spelt]
+
+    def alone(self, example: Example) -> Padded:
+        """One source, as a model reads it."""
+        return pad([example.source])
+
+    def loader(self, examples: Sequence[Example], budget: int) -> "Loader":
+        """Batches to evaluate with, of at most so many tokens."""
+        from regard.data.loader import Loader  # it reads examples
+
+        return Loader(examples, budget, shuffle=False)
+
+    def budget(self, examples: Sequence[Example], count: int) -> int:
+        """The tokens of a batch of so many sentences of middling length."""
+        lengths = sorted(len(example.source) for example in examples)
+        return count * max(1, lengths[len(lengths) // 2])
+
+    def pieces(self, example: Example) -> list[str]:
+        """What each token of a source is called."""
+        return [piece.text for piece in self.source_pieces(example.record)]
+
+    def knows(self, record: Record) -> bool:
+        """Whether any token of a source is one that the model has seen; without one, its answer would be a guess."""
+        return any(token not in (UNK, EOS) for token in self.encode(record).source)
+
+    def reads(self, record: Record) -> bool:
+        """Whether a source is not longer than what the model reads, and it knows something in it."""
+        tokens = self.source.encode(self.prepare(record.source))
+        return len(tokens) < self.longest_source and any(token not in (UNK, EOS) for token in tokens)
+
+    def short(self, records: Sequence[Record]) -> list[int]:
+        """The places of the records whose source is not longer than what the model reads."""
+        tokens = self.source.encode_all([self.prepare(record.source) for record in records])
+        return [place for place, each in enumerate(tokens) if len(each) < self.longest_source]
 
     def prepare(self, text: str) -> str:
         """The text that is tokenised: in lower case, when the codec asks for that."""
@@ -187,7 +234,8 @@ def unknown(examples: Sequence[Example]) -> float:
     return sum(side.count(UNK) for side in sides) / max(1, sum(len(side) - 1 for side in sides))
 
 
-def _until_end(numbers: Iterable[int]) -> list[int]:
+def until_end(numbers: Iterable[int]) -> list[int]:
+    """The numbers before the first EOS."""
     numbers = list(numbers)
     return numbers[: numbers.index(EOS)] if EOS in numbers else numbers
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from regard.data.image.batch import Pictures
 from regard.decoding.leaves import leaves
-from regard.models.types import Tree
+from regard.models.types import Source, Tree
 
 
 def first_tensor(memory: Tree) -> Tensor:
@@ -24,6 +25,13 @@ def device(memory: Tree) -> torch.device:
 def longest(source: int, most: int) -> int:
     """The most tokens of the output to a source of so many: three times as many and ten more, and never above `most`."""
     return min(most, 3 * source + 10)
+
+
+def lengths(source: Source, most: int) -> list[int]:
+    """The most tokens of the output to each of several sources; how large a picture is says nothing of that."""
+    if isinstance(source, Pictures):
+        return [most] * len(source.data)
+    return [longest(int(length), most) for length in source.keep.sum(1).tolist()]
 
 
 def limits(length: int | Sequence[int], memory: Tree) -> list[int]:

@@ -39,14 +39,23 @@ def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None
 
 
 def kept(memory: Tree, name: str, keys: int) -> Bool[Tensor, "sources keys"] | None:
-    """Which keys of an attention over the source are real; None: all of them.
+    """Which keys of an attention over the source are real; None: all of them."""
+    found = read(memory, name, keys)
+    return None if found is None else found.keep
 
-    The memory of that name where the tree has one, else the first with as many keys.
-    """
+
+def read(memory: Tree, name: str, keys: int) -> Memory | None:
+    """What an attention over the source reads: the memory of its name where the tree has one, else the first with as many
+    keys."""
     for named in leaves(memory, dict):
-        if isinstance(named.get(name), Memory):
-            return named[name].keep
-    return next((each.keep for each in leaves(memory, Memory) if each.values.shape[2] == keys), None)
+        if isinstance(found := named.get(name), Memory):
+            return found
+    return next((each for each in leaves(memory, Memory) if each.values.shape[2] == keys), None)
+
+
+def places(memory: Tree) -> Bool[Tensor, "sources keys"] | None:
+    """Which keys of a source are real, by the first attention that reads it; None: all of them."""
+    return next((each.keep for each in leaves(memory, Memory)), None)
 
 
 def along(
@@ -67,8 +76,11 @@ def along(
 def _shown(name: str, rows: list[Tensor], memory: Tree, sentence: int) -> Tensor:
     keys = rows[-1].shape[-1]
     stacked = torch.stack([pad(row, (0, keys - row.shape[-1])) for row in rows], dim=1).cpu()
-    keep = kept(memory, name, keys) if crosses(name) else None
-    return stacked if keep is None else stacked[..., : _extent(keep[sentence])]
+    looked = read(memory, name, keys) if crosses(name) else None
+    if looked is None or looked.keep is None:
+        return stacked
+    keep = looked.keep[sentence].cpu()
+    return stacked[..., : _extent(keep)] if looked.grid is None else stacked[..., keep]  # a map is filled up on two sides
 
 
 def _extent(keep: Bool[Tensor, " keys"]) -> int:

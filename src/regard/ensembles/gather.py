@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.alignment.head import Head
+from regard.data.image.codec import PictureCodec
 from regard.data.text import TextCodec
 from regard.ensembles.model import Ensemble
 from regard.loading import load
 from regard.models.seq2seq import Seq2Seq
 from regard.trained import Trained
 
-SETTINGS = ("lowercase", "longest_source", "longest_target")
+SETTINGS = ("lowercase", "longest_source", "longest_target", "height", "width", "channels", "stride")
+"""What the codecs of members must agree in, as far as they have it."""
 
 
 def ensemble(
@@ -57,9 +59,9 @@ def together(members: Sequence[Trained]) -> list[Seq2Seq]:
     return models
 
 
-def differs(first: TextCodec, other: TextCodec) -> str | None:
-    """What two codecs do not have in common, or None where the same text is the same numbers."""
-    for side in ("source", "target"):
+def differs(first: TextCodec | PictureCodec, other: TextCodec | PictureCodec) -> str | None:
+    """What two codecs of one task do not have in common, or None where the same text is the same numbers."""
+    for side in (each for each in ("source", "target") if hasattr(first, each)):
         mine, its = getattr(first, side), getattr(other, side)
         if mine.kind != its.kind:
             return f"the tokens of its {side} ({mine.kind} and {its.kind})"
@@ -71,7 +73,7 @@ def differs(first: TextCodec, other: TextCodec) -> str | None:
             return f"its {side} vocabulary ({mine.size} and {its.size} tokens{where})"
         if saved(mine) != saved(its):
             return f"how its {side} is cut into tokens"
-    for name in SETTINGS:
+    for name in (each for each in SETTINGS if hasattr(first, each)):
         if getattr(first, name) != getattr(other, name):
             return f"{name} ({getattr(first, name)} and {getattr(other, name)})"
     return None

@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended
-from regard.data.batch import Padded
 from regard.ensembles.average import AVERAGES, Average, blend, probabilities
 from regard.models.mixture import widened
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Decoder, Step, Tree
+from regard.models.types import Decoder, Source, Step, Tree
 from regard.training.weights import named
 
 
@@ -51,13 +50,13 @@ class Ensemble(nn.Module):
         """The models."""
         return [member for name in self.names if isinstance(member := self.get_submodule(name), Seq2Seq)]
 
-    def encode(self, source: Padded) -> Tree:
+    def encode(self, source: Source) -> Tree:
         """What each decoder remembers of a source."""
         if self.average == "memories":
-            return self.decoder.remember((blend([member.encoder(source) for member in self.members], self.weights),))
+            return self.decoder.remember((blend([member.read(source) for member in self.members], self.weights),))
         return tuple(member.encode(source) for member in self.members)
 
-    def forward(self, source: Padded, target: Int[Tensor, "batch time"], **options: Any) -> Step:
+    def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
         """The log-probabilities of every position, given the tokens before it. Options are the decoder's."""
         step: Step = self.decoder(target, self.encode(source), **options)
         return step

@@ -4,18 +4,18 @@ Wolpert 1992, https://doi.org/10.1016/S0893-6080(05)80023-1, with the simplest m
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.batch import Batch, shifted
+from regard.data.batch import shifted
 from regard.data.lines import DataError
-from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.decoding.likelihood import likelihood
 from regard.decoding.rate import rate
+from regard.training.experiment import AnyBatch
 
 if TYPE_CHECKING:
     from regard.trained import Trained
@@ -72,7 +72,7 @@ def mixture(logs: Float[Tensor, "members tokens"]) -> Stacked:
     return Stacked(weights.tolist(), costs[0], costs[-1])
 
 
-def log_linear(members: "Sequence[Trained]", batches: Sequence[Batch]) -> Stacked:
+def log_linear(members: "Sequence[Trained]", batches: Sequence[AnyBatch]) -> Stacked:
     """Weights of a mean of logits, by a few of Newton's steps, each of one pass over the records.
 
         cost(w) = mean_n  log Σ_y exp(Σ_k w_k l_kny) - Σ_k w_k l_kn,right
@@ -98,29 +98,30 @@ def log_linear(members: "Sequence[Trained]", batches: Sequence[Batch]) -> Stacke
     return Stacked(theta.softmax(0).tolist(), first.cost, here.cost)
 
 
-def _batches(first: "Trained", records: Sequence[Record], members: int) -> Iterator[Batch]:
+def _batches(first: "Trained", records: Sequence[Record], members: int) -> Iterator[AnyBatch]:
     """The records as batches with targets, where they are computed with; what many members say takes more room."""
     if not records or any(record.target is None for record in records):
         raise DataError(f"stacking learns from records with targets, got {len(records)} records, not all with one")
     prepared = [first.task.prepare(record) for record in records]
     examples = first.codec.encode_all(prepared, over_long="cut").examples
     device = next(first.model.parameters()).device
-    for _, batch in Loader(examples, max(1, first.config.data.batch_tokens // members), shuffle=False).in_order():
+    for _, batch in first.codec.loader(examples, max(1, first.config.data.budget // members)).in_order():
         yield batch.to(device)
 
 
-def _rated(members: "Sequence[Trained]", batch: Batch) -> Float[Tensor, "members tokens"]:
+def _rated(members: "Sequence[Trained]", batch: AnyBatch) -> Float[Tensor, "members tokens"]:
     """What each member gave each token of the targets."""
     assert batch.target is not None, "records have targets"
     keep = batch.target.keep.cpu()
     with torch.no_grad():
-        memories = [each.model.encode(batch.source) for each in members]
+        models: list[Any] = [each.model for each in members]
+        memories = [each.encode(batch.source) for each in models]
     rated = [rate(each.model.decoder, memory, batch.target) for each, memory in zip(members, memories, strict=True)]
     return torch.stack([each.logprobs[keep] for each in rated])
 
 
 @torch.no_grad()
-def _slope(members: "Sequence[Trained]", batches: Sequence[Batch], weights: Float[Tensor, " members"]) -> Slope:
+def _slope(members: "Sequence[Trained]", batches: Sequence[AnyBatch], weights: Float[Tensor, " members"]) -> Slope:
     """The cost a token and its derivatives, batch by batch: whole distributions are large."""
     cost, gradient, tokens = 0.0, torch.zeros_like(weights), 0
     curvature = torch.zeros(len(weights), len(weights), dtype=weights.dtype)

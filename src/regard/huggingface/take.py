@@ -35,7 +35,10 @@ def files(folder: Path, task: str = "translate", first: str | None = None) -> di
         codec = codec_of(settings, folder)
         theirs.fit(settings)
         tie = settings.family.positions != "bias" or t5.tied(theirs)
-        config = described(settings, codec, tasks.find(task).Config(), tie, first)
+        usual = tasks.find(task).Config()
+        if not isinstance(usual, TextConfig):
+            raise RefusedError(f"a model of transformers is taken in for a task that reads text, got {task!r}")
+        config = described(settings, codec, usual, tie, first)
         with torch.device("meta"):
             expected = tasks.build(config, codec)
         found = weights(settings, codec.target, theirs)  # type: ignore[arg-type]  # codec_of makes it

@@ -19,6 +19,14 @@ def _any(*kinds: str) -> Callable[[Any], bool]:
     return lambda config: config.model.encoder in kinds or config.model.decoder in kinds
 
 
+def _cnn(config: Any) -> bool:
+    return config.model.encoder in ("residual", "dense")
+
+
+def _reads_text(config: Any) -> bool:
+    return config.model.encoder in ("recurrent", "convolution", "transformer")
+
+
 def _output(name: str) -> Callable[[Any], bool]:
     return lambda config: bool(config.model.output.name == name)
 
@@ -64,9 +72,11 @@ RULES = {
         lambda config: config.model.decoder == "recurrent" and not _attends(config),
         "the recurrent decoder without attention (model.attention=none)",
     ),
-    "model.heads": Rule(_any("transformer"), "a transformer encoder or decoder (an attention has model.attention.heads)"),
-    "model.feedforward": Rule(_any("transformer"), "a transformer encoder or decoder"),
-    "model.self_attention": Rule(_any("transformer"), "a transformer encoder or decoder"),
+    "model.heads": Rule(
+        _any("transformer", "patches"), "a transformer encoder or decoder (an attention has model.attention.heads)"
+    ),
+    "model.feedforward": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
+    "model.self_attention": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
     "model.self_size": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.shared_bias": Rule(
         lambda config: _any("transformer")(config) and "t5" in config.model.self_attention.split("+"),
@@ -75,12 +85,17 @@ RULES = {
     "model.gated": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.bias": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.decoder_layers": Rule(lambda config: config.model.decoder == "transformer", "the transformer decoder"),
-    "model.activation": Rule(_any("transformer"), "a transformer encoder or decoder"),
+    "model.activation": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
     "model.scale_embedding": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.norm_embedding": Rule(_any("transformer"), "a transformer encoder or decoder"),
-    "model.norm": Rule(_any("transformer"), "a transformer encoder or decoder"),
-    "model.positions": Rule(_any("transformer", "convolution"), "a transformer or convolution encoder or decoder"),
+    "model.norm": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
+    "model.positions": Rule(
+        _any("transformer", "convolution", "patches"), "a transformer or convolution encoder or decoder"
+    ),
     "model.join": Rule(_any("transformer", "convolution"), "a transformer or convolution encoder or decoder"),
+    "model.visual": Rule(_cnn, "a residual or dense encoder"),
+    "model.map_positions": Rule(_cnn, "a residual or dense encoder (patches have model.positions)"),
+    "model.map_norm": Rule(_cnn, "a residual or dense encoder"),
     "model.kernel": Rule(_any("convolution"), "a convolution encoder or decoder"),
     "model.attention.heads": Rule(_has_heads, "an attention that has several heads, such as transformer"),
     "model.attention.size": Rule(_attends, "an attention"),
@@ -91,9 +106,12 @@ RULES = {
     "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.coverage": Rule(_attends, "an attention"),
-    "train.diagonal": Rule(_attends, "an attention"),
+    "train.doubly_stochastic": Rule(_attends, "an attention"),
+    "train.diagonal": Rule(
+        lambda config: _attends(config) and _reads_text(config), "an attention over a text (a map has no diagonal)"
+    ),
     "train.guided": Rule(
-        lambda config: _attends(config) and config.data.alignments is not None,
+        lambda config: _attends(config) and getattr(config.data, "alignments", None) is not None,
         "an attention, and links to guide it by (data.alignments=FILE)",
     ),
     "train.guided_attention": Rule(lambda config: config.train.guided > 0, "guidance by links (train.guided=WEIGHT)"),
@@ -110,7 +128,8 @@ RULES = {
     "train.risk_alpha": Rule(_risks("minimum_risk"), "train.risk=minimum_risk"),
     "train.risk_reference": Rule(_risks("minimum_risk"), "train.risk=minimum_risk"),
     "train.film": Rule(
-        lambda config: _attends(config) or _any("transformer")(config), "an attention, or a transformer encoder or decoder"
+        lambda config: _reads_text(config) and (_attends(config) or _any("transformer")(config)),
+        "an attention, or a transformer encoder or decoder, in a task that reads text",
     ),
     "train.film_every": Rule(lambda config: config.train.film is not None, "a film (train.film=SENTENCE)"),
     "train.self_decoding_most": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
@@ -122,8 +141,10 @@ RULES = {
     "search.compile": Rule(lambda config: config.model.decoder == "transformer", "a transformer decoder"),
     "search.draw": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
     "data.samples": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
+    "data.language": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
     "dropout.attention": Rule(
-        lambda config: _attends(config) or _any("transformer")(config), "an attention, or a transformer encoder or decoder"
+        lambda config: _attends(config) or _any("transformer", "patches")(config),
+        "an attention, or a transformer encoder or decoder",
     ),
     "dropout.variational": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
 }
@@ -172,6 +193,8 @@ def searchable(config: Any) -> None:
     search = config.search
     if search.unknown == "copy" and config.model.attention.name == "none":
         raise ConfigError("search.unknown=copy copies what an attention looks at, and this model has none; leave it out")
+    if search.unknown == "copy" and not _reads_text(config):
+        raise ConfigError("search.unknown=copy copies words of a text, and this model reads pictures; leave it out")
     if search.beam % search.groups:
         raise ConfigError(
             f"search.groups={search.groups} needs search.beam to be a multiple of it, got {search.beam}; "
@@ -188,11 +211,11 @@ def buildable(config: Any) -> None:
     """Raise where no network can be made of a config, without making one: its tensors take no room."""
     import torch
 
-    from regard.models.seq2seq import build
+    from regard.families import family  # above this folder, since a config alone says which network is its
 
     try:
         with torch.device("meta"):
-            build(config.model, config.dropout, 8, 8, joint=config.data.joint)
+            family(config).outline(config)
     except (ValueError, LookupError) as error:
         raise ConfigError(str(error)) from error
 

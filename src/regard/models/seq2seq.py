@@ -1,6 +1,6 @@
 """Sequence to sequence: an encoder, a decoder, and how a config becomes the two."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,17 +10,18 @@ from torch import Tensor, nn
 from regard import lookup
 from regard.attention.module import Attention
 from regard.attention.positions import Positions
-from regard.config import Dropout, Model
-from regard.data.batch import Padded
+from regard.attention.types import Encoded
+from regard.config import Dropout, Model, Network
 from regard.models.attentions import attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
+from regard.models.encoders.pictures import PictureEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
 from regard.models.outputs import output
-from regard.models.types import Decoder, Encoder, Step, Tree
+from regard.models.types import Decoder, Encoder, Source, Step, Tree
 
 
 class Seq2Seq(nn.Module):
@@ -32,15 +33,20 @@ class Seq2Seq(nn.Module):
     Sutskever, Vinyals and Le 2014, https://arxiv.org/abs/1409.3215
     """
 
-    def __init__(self, encoder: Encoder, decoder: Decoder):
+    def __init__(self, encoder: Encoder | PictureEncoder, decoder: Decoder):
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
-    def encode(self, source: Padded) -> Tree:
+    def encode(self, source: Source) -> Tree:
         """What the decoder remembers of a source."""
-        return self.decoder.remember(self.encoder(source))
+        return self.decoder.remember(self.read(source))
 
-    def forward(self, source: Padded, target: Int[Tensor, "batch time"], **options: Any) -> Step:
+    def read(self, source: Source) -> Encoded:
+        """What the encoder makes of a source."""
+        encoder: Callable[[Any], Encoded] = self.encoder
+        return encoder(source)
+
+    def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
         """The logits of every position, given the tokens before it: `target` begins with BOS. Options are the decoder's."""
         return self.decoder(target, self.encode(source), **options)
 
@@ -107,7 +113,7 @@ def build_encoder(
 
 
 def build_decoder(
-    model: Model,
+    model: Network,
     dropout: Dropout,
     source: int,
     vocabulary: int,
@@ -146,7 +152,7 @@ def build_decoder(
     )
 
 
-def shared(model: Model, dropout: Dropout, longest: int) -> dict[str, Any]:
+def shared(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
     """What both halves of a Transformer are told."""
     return placed(model, dropout, longest) | {
         "heads": model.heads,
@@ -164,7 +170,7 @@ def shared(model: Model, dropout: Dropout, longest: int) -> dict[str, Any]:
     }
 
 
-def placed(model: Model, dropout: Dropout, longest: int) -> dict[str, Any]:
+def placed(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
     """What all halves are told whose embeddings know their positions, of which there are `longest`."""
     sizes = {"size": model.embedding or model.size, "join": model.join, "limit": longest}
     positions: Positions | None = None

@@ -8,7 +8,10 @@ from torch import Tensor
 
 from regard.attention.types import Attended, Encoded, State
 from regard.data.batch import Padded
+from regard.data.image.batch import Pictures
 
+Source = Padded | Pictures
+"""What an encoder reads."""
 Tree = Any
 """Tensors in tuples, named tuples, lists and dicts, batch first; None and () hold nothing."""
 

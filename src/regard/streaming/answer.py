@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from regard.config import ConfigError, Search
-from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.decoding.decided import decided
 from regard.decoding.wishes import Wish
@@ -40,10 +39,10 @@ def stream(trained: "Trained", text: str, beam: int, wish: Wish) -> Iterator[str
     with nullcontext() if trained.recorder is None else trained.recorder.pause():
         record = trained.task.prepare(Record(text, None, "input:1"))
         [example] = trained.codec.encode_all([record], over_long="cut").examples
-        [(_, batch)] = Loader([example], shuffle=False).in_order()
+        [(_, batch)] = trained.codec.loader([example], trained.codec.budget([example], 1)).in_order()
         with torch.no_grad():
             memory = trained.model.encode(batch.source.to(next(trained.model.parameters()).device))
-        plan = trained.plan([trained.longest(len(example.source))], beam, [wish])
+        plan = trained.plan(trained.limits(batch.source), beam, [wish])
         found = decided(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
         yield from pieces(Written(trained.text), found)
 

@@ -35,8 +35,9 @@ def listen(trained: "Trained", pieces: Iterable[str], beam: int) -> Iterator[str
 
     Raises at once where the model or its settings need the whole source.
     """
+    codec = trained.text_codec("to answer while the source still arrives")
     greedy(trained.config.search, beam)
-    reason = covers(trained.model) or settles(trained.codec)
+    reason = covers(trained.model) or settles(codec)
     if reason is not None:
         raise RefusedError(f"this model has to wait for the whole source: {reason}; ask it with predict, or with --stream")
     return _listen(trained, pieces)

@@ -3,8 +3,7 @@
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
-from regard.data.batch import Batch
-from regard.training.experiment import Batches
+from regard.training.experiment import AnyBatch, Batches
 
 
 class Ahead:
@@ -14,9 +13,9 @@ class Ahead:
     def __init__(self, batches: Batches):
         self.batches = batches
         self.worker = ThreadPoolExecutor(1, thread_name_prefix="regard-batches")
-        self.coming: tuple[int, Future[Batch]] | None = None
+        self.coming: tuple[int, Future[AnyBatch]] | None = None
 
-    def batch(self, number: int) -> Batch:
+    def batch(self, number: int) -> AnyBatch:
         """The batch of this number; the one after it is begun."""
         if self.coming is not None and self.coming[0] == number:
             batch = self.coming[1].result()
@@ -30,3 +29,5 @@ class Ahead:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.worker.shutdown(wait=True, cancel_futures=True)
+        if callable(close := getattr(self.batches, "close", None)):  # those who make batches ahead themselves
+            close()

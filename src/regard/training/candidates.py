@@ -13,12 +13,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional
 
-from regard.data.batch import Padded, pad, shifted
+from regard.data.batch import pad, shifted
 from regard.data.vocabulary import BOS, PAD
 from regard.decoding.greedy import greedy
 from regard.decoding.sample import sample
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import repeat, select
+from regard.models.types import Source, repeat, select
 
 Outputs = list[list[list[int]]]
 """For each source some outputs, EOS at the end of those that have ended."""
@@ -32,7 +32,7 @@ class Rated(NamedTuple):
 
 
 @torch.no_grad()
-def drawn(model: Seq2Seq, source: Padded, longest: list[int], count: int) -> Outputs:
+def drawn(model: Seq2Seq, source: Source, longest: list[int], count: int) -> Outputs:
     """So many outputs for each source, drawn as often as the model finds them likely."""
     with resting(model):
         memory = repeat(model.encode(source), count)
@@ -41,7 +41,7 @@ def drawn(model: Seq2Seq, source: Padded, longest: list[int], count: int) -> Out
 
 
 @torch.no_grad()
-def best(model: Seq2Seq, source: Padded, longest: list[int]) -> list[list[int]]:
+def best(model: Seq2Seq, source: Source, longest: list[int]) -> list[list[int]]:
     """What greedy search gives for each source."""
     with resting(model):
         return [each.tokens for each in greedy(model.decoder, model.encode(source), length=longest)]
@@ -58,7 +58,7 @@ def resting(model: torch.nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-def rated(model: Seq2Seq, source: Padded, outputs: Outputs) -> Rated:
+def rated(model: Seq2Seq, source: Source, outputs: Outputs) -> Rated:
     """How likely the model finds each output, with gradients: one pass over all of them, one of the encoder.
 
         log p(y | x) = Σ_t log p(y_t | x, y_1 ... y_t-1)

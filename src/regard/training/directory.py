@@ -107,6 +107,13 @@ class RunDirectory:
             atomic.write(self.path / name, data)
         self._seal({**table, "files": {**table["files"], **digests}, "pending": {}})
 
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Leave files beside the run, each unless it is there: nobody reads them back, so the manifest has none of them."""
+        for name, data in files.items():
+            if not (self.path / name).exists():
+                (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+                atomic.write(self.path / name, data)
+
     def manifest(self) -> dict[str, Any]:
         """What the directory says it holds, settled after a kill between two files of one change."""
         path = self.path / manifest.NAME

@@ -11,6 +11,10 @@ from torch import Tensor, nn
 
 from regard.config import Train
 from regard.data.batch import Batch
+from regard.data.image.pictured import PictureBatch
+
+AnyBatch = Batch | PictureBatch
+"""Of texts, or of pictures."""
 
 
 class Progress(NamedTuple):
@@ -35,7 +39,7 @@ class Loss(NamedTuple):
 class Batches(Protocol):
     """Batches without end, any of them by number: a pure function, so that a training's place is one integer."""
 
-    def batch(self, step: int) -> Batch: ...
+    def batch(self, step: int) -> AnyBatch: ...
 
 
 @runtime_checkable
@@ -73,7 +77,7 @@ class Experiment:
     model: nn.Module
     codec: Saved
     train: Batches
-    loss: Callable[[nn.Module, Batch, Progress], Loss]
+    loss: Callable[[nn.Module, AnyBatch, Progress], Loss]
     evaluate: Callable[[nn.Module], Mapping[str, float]]
     config: HasTrain
     valid: Any = None
@@ -82,6 +86,8 @@ class Experiment:
     """What became of the data, for the log."""
     better: str = "loss"
     upwards: bool = False
+    beside: Mapping[str, bytes] = field(default_factory=dict)
+    """Files for a person to begin with, by their path in the run directory; they are not in its manifest."""
 
     @property
     def size(self) -> int | None:

@@ -7,15 +7,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from regard.data.batch import Batch, Padded
 from regard.training.errors import FailedError
-from regard.training.experiment import Loss
+from regard.training.experiment import AnyBatch, Loss
 
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
 
 
 def gradient(
-    batches: Sequence[Batch], parts: int, backward: Callable[[Batch], Loss], begin: Callable[[], None]
+    batches: Sequence[AnyBatch], parts: int, backward: Callable[[AnyBatch], Loss], begin: Callable[[], None]
 ) -> tuple[Loss, int]:
     """Add up the gradients of several batches, each cut into `parts`; the loss, and the parts it took.
 
@@ -29,16 +28,16 @@ def gradient(
         except (RuntimeError, MemoryError) as error:
             if not out_of_memory(error):
                 raise
-            rows = max(len(batch.source.data) for batch in batches)
+            rows = max(batch.rows for batch in batches)
             if parts >= rows:
                 raise FailedError(advice(error, "with a single sequence")) from error
         parts *= 2  # outside the handler: what the failed attempt held is free by now
         release()
 
 
-def split(batch: Batch, parts: int) -> list[Batch]:
+def split(batch: AnyBatch, parts: int) -> list[AnyBatch]:
     """A batch as up to `parts` smaller ones, by rows, each without the columns that none of its rows needs."""
-    rows = len(batch.source.data)
+    rows = batch.rows
     parts = max(1, min(parts, rows))
     if parts == 1:
         return [batch]
@@ -57,8 +56,8 @@ def advice(error: BaseException, where: str) -> str:
     """What to do when memory does not suffice and nothing is left to cut."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return (
-        f"out of memory {where} ({reason}). Lower data.longest_source and data.longest_target or "
-        "model.size, or use train.precision=bf16; the last checkpoint is whole"
+        f"out of memory {where} ({reason}). Lower data.longest_source and data.longest_target (of pictures "
+        "data.height and data.width) or model.size, or use train.precision=bf16; the last checkpoint is whole"
     )
 
 
@@ -69,15 +68,8 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
-def _rows(batch: Batch, first: int, last: int) -> Batch:
-    target = None if batch.target is None else _trim(batch.target, first, last)
-    return Batch(_trim(batch.source, first, last), target, batch.records[first:last])
-
-
-def _trim(padded: Padded, first: int, last: int) -> Padded:
-    keep = padded.keep[first:last]
-    needed = int(keep.any(0).nonzero().max()) + 1 if keep.any() else 1
-    return Padded(padded.data[first:last, :needed], keep[:, :needed])
+def _rows(batch: AnyBatch, first: int, last: int) -> AnyBatch:
+    return batch.picked(range(first, last))
 
 
 def _sum(losses: Sequence[Loss]) -> Loss:

@@ -12,16 +12,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.batch import Batch, Padded
+from regard.data.batch import Padded
+from regard.data.image.batch import Pictures
 from regard.data.vocabulary import PAD
 from regard.models.seq2seq import Seq2Seq
-from regard.training.experiment import Experiment, Loss
+from regard.models.types import Source
+from regard.training.experiment import AnyBatch, Experiment, Loss
 from regard.training.gradient import out_of_memory, release
 from regard.training.losses import Teacher
 
 MOST = 256
 """How many shapes are captured; what comes after is computed kernel by kernel."""
-Shape = tuple[int, int, int]
+Shape = tuple[torch.Size, ...]
 
 
 def covers(experiment: Experiment, device: torch.device) -> str | None:
@@ -41,7 +43,7 @@ class Captured(NamedTuple):
     """A graph, the batch that it reads and the loss that it leaves."""
 
     graph: torch.cuda.CUDAGraph
-    batch: Batch
+    batch: AnyBatch
     loss: Loss
 
 
@@ -53,13 +55,13 @@ class Graphed:
     was, so that whatever a library sets up on first use is set up outside of any graph.
     """
 
-    def __init__(self, cost: Callable[[Batch], Loss], device: torch.device):
+    def __init__(self, cost: Callable[[AnyBatch], Loss], device: torch.device):
         self.cost, self.device, self.most = cost, device, MOST
         self.seen = set[Shape]()
         self.captured = dict[Shape, Captured]()
         self.pool = torch.cuda.graph_pool_handle()
 
-    def __call__(self, batch: Batch) -> Loss:
+    def __call__(self, batch: AnyBatch) -> Loss:
         """The loss of a batch, its gradients added to those of the batches before."""
         batch = rounded(batch)
         shape = _shape(batch)
@@ -80,13 +82,13 @@ class Graphed:
         self.captured, self.most = {}, 0
         release()
 
-    def run(self, batch: Batch) -> Loss:
+    def run(self, batch: AnyBatch) -> Loss:
         """The same, kernel by kernel."""
         loss = self.cost(batch)
         torch.autograd.backward(loss.total)
         return _detached(loss)
 
-    def capture(self, batch: Batch) -> Captured:
+    def capture(self, batch: AnyBatch) -> Captured:
         """Record what `run` would do, without doing it."""
         held, graph = _plain(batch).to(self.device), torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
@@ -94,7 +96,7 @@ class Graphed:
             loss = self.run(held)
         return Captured(graph, held, loss)
 
-    def replay(self, captured: Captured, batch: Batch) -> Loss:
+    def replay(self, captured: Captured, batch: AnyBatch) -> Loss:
         """Do what was recorded, with this batch. All graphs share their memory, so the loss is copied out of it at once."""
         for held, given in zip(_tensors(captured.batch), _tensors(batch), strict=True):
             held.copy_(given, non_blocking=True)
@@ -104,9 +106,11 @@ class Graphed:
         return Loss(loss.total.clone(), torch.as_tensor(loss.tokens).clone(), parts)
 
 
-def rounded(batch: Batch) -> Batch:
+def rounded(batch: AnyBatch) -> AnyBatch:
     """The same batch with a few more columns of padding, so that there are few shapes."""
     target = None if batch.target is None else _wider(batch.target)
+    if isinstance(batch.source, Pictures):
+        return batch._replace(source=_larger(batch.source), target=target)
     return batch._replace(source=_wider(batch.source), target=target)
 
 
@@ -123,19 +127,24 @@ def _wider(padded: Padded) -> Padded:
     return Padded(F.pad(padded.data, (0, more), value=PAD), F.pad(padded.keep, (0, more), value=False))
 
 
-def _shape(batch: Batch) -> Shape:
-    rows, source = batch.source.data.shape
-    return rows, source, 0 if batch.target is None else batch.target.data.shape[1]
+def _larger(pictures: Pictures) -> Pictures:
+    high, wide = pictures.keep.shape[1:]
+    sides = (0, up(wide) - wide, 0, up(high) - high)
+    return Pictures(F.pad(pictures.data, sides), F.pad(pictures.keep, sides, value=False))
 
 
-def _plain(batch: Batch) -> Batch:
+def _shape(batch: AnyBatch) -> Shape:
+    return tuple(each.shape for each in _tensors(batch))
+
+
+def _plain(batch: AnyBatch) -> AnyBatch:
     """A copy without its records, which a graph does not read."""
-    source, target = ((None if side is None else Padded(*map(torch.clone, side))) for side in (batch.source, batch.target))
-    assert source is not None
-    return Batch(source, target)
+    source: Source = type(batch.source)(*map(torch.clone, batch.source))
+    target = None if batch.target is None else Padded(*map(torch.clone, batch.target))
+    return type(batch)(source, target)  # type: ignore[arg-type]  # each kind of batch has its kind of source
 
 
-def _tensors(batch: Batch) -> Iterable[Tensor]:
+def _tensors(batch: AnyBatch) -> Iterable[Tensor]:
     return (*batch.source, *(batch.target or ()))
 
 

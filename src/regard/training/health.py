@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended
-from regard.data.batch import Batch, Padded, shifted
-from regard.training.experiment import Experiment
+from regard.data.batch import Padded, shifted
+from regard.training.experiment import AnyBatch, Experiment
 from regard.training.losses import cross_entropy
 
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "received", "uniform")
@@ -37,7 +37,7 @@ class Health:
     def __init__(self, experiment: Experiment, device: torch.device):
         self.experiment, self.device = experiment, device
         self.possible = takes_statistics(experiment.model)
-        self.batch: Batch | None = None
+        self.batch: AnyBatch | None = None
         self.spent = self.last = 0.0
 
     def look(self, model: nn.Module, elapsed: float) -> dict[str, dict[str, float | int]]:
@@ -63,20 +63,17 @@ def takes_statistics(model: nn.Module) -> bool:
     return {"statistics", "weights"} <= set(wanted) or any(each.kind is each.VAR_KEYWORD for each in wanted.values())
 
 
-def probe(batch: Batch) -> Batch:
+def probe(batch: AnyBatch) -> AnyBatch:
     """A few rows with targets of one length, so that no padded query blurs the picture."""
     if batch.target is None:
         return batch
     lengths = batch.target.keep.sum(1).tolist()
     short = [length for length in lengths if 1 < length <= LONGEST] or [min(lengths)]
     chosen, _ = Counter(short).most_common(1)[0]
-    rows = torch.tensor([row for row, length in enumerate(lengths) if length == chosen][:ROWS])
-    sources = int(batch.source.keep[rows].sum(1).max())
-    source = Padded(batch.source.data[rows, :sources], batch.source.keep[rows, :sources])
-    return Batch(source, Padded(batch.target.data[rows, :chosen], batch.target.keep[rows, :chosen]))
+    return batch.picked([row for row, length in enumerate(lengths) if length == chosen][:ROWS])
 
 
-def measure(model: nn.Module, batch: Batch) -> dict[str, dict[str, float | int]]:
+def measure(model: nn.Module, batch: AnyBatch) -> dict[str, dict[str, float | int]]:
     """Look at every attention that the model reports, and at how much gradient reaches its weights."""
     if batch.target is None:
         return {}

@@ -34,6 +34,7 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
     with ExitStack() as stack:
         run = stack.enter_context(RunDirectory(Path(directory)))
         run.claim(experiment)
+        run.put(experiment.beside)
         loop = Loop(experiment, run, stack.enter_context(Interruption()))
         loop.batches = stack.enter_context(Ahead(experiment.train))
         loop.log = loop.judge.log = stack.enter_context(Log(run.path, loop.counters.step, settings.tensorboard))

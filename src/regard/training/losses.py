@@ -13,12 +13,13 @@ from regard.attention.module import Attention
 from regard.attention.normalise import widen
 from regard.attention.types import Attended
 from regard.config import Train
-from regard.data.batch import Batch, Padded, shifted
-from regard.decoding.looked import crosses
+from regard.data.batch import Padded, shifted
+from regard.decoding.looked import crosses, places
 from regard.models.outputs.projection import Projection
-from regard.models.types import Step, Tree
+from regard.models.types import Source, Step, Tree
 from regard.training.diagonal import astray
-from regard.training.experiment import Loss, Progress
+from regard.training.doubly_stochastic import unevenness
+from regard.training.experiment import AnyBatch, Loss, Progress
 from regard.training.guided import Guide, guidance, guided
 from regard.training.looks import Kept, Looks, Tokens, drawing
 from regard.training.moments import displaced
@@ -69,12 +70,13 @@ def taught(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: f
 
 def teach(
     model: nn.Module,
-    batch: Batch,
+    batch: AnyBatch,
     *,
     smoothing: float = 0.0,
     confidence: float = 0.0,
     own: float = 0.0,
     coverage: float = 0.0,
+    doubly_stochastic: float = 0.0,
     diagonal: float = 0.0,
     looks: Looks | None = None,
     guide: Guide | None = None,
@@ -83,18 +85,19 @@ def teach(
 ) -> Loss:
     """The loss of a model that is shown the target, or, at a share `own` of the steps, what it wrote itself.
 
-    `coverage` is the price of looking again, `diagonal` that of looking far from the diagonal, and `looks` what teaches
-    attentions that draw where they look.
+    `coverage` is the price of looking again, `doubly_stochastic` that of places which are not read once, `diagonal` that of
+    looking far from the diagonal, and `looks` what teaches attentions that draw where they look.
     `guide` says which attention is to look where the links of the batch's records say. `statistics` is the price of contexts
     unlike the source in mean and scale, and `risk` what puts the metric beside, or in place of, the likelihood.
     """
     target = batch.target
     if target is None:
         raise ValueError("teach needs a batch with targets, and this one has only sources")
-    options = ({"own": own} if own else {}) | ({"weights": True} if coverage or diagonal or guide else {})
+    priced = coverage or doubly_stochastic or diagonal or guide
+    options = ({"own": own} if own else {}) | ({"weights": True} if priced else {})
     apart = not own and looks is None and projects(model)
     options |= {"project": False} if apart else {}
-    step, memory = written(model, batch.source, shifted(target.data), bool(statistics), **options)
+    step, memory = written(model, batch.source, shifted(target.data), bool(statistics or doubly_stochastic), **options)
     if apart:
         loss = straight(model, step.output, target, smoothing, confidence)
     else:
@@ -105,6 +108,9 @@ def teach(
         loss = plus(loss, statistics * (moved := displaced(model, step, memory, target.keep)), {"statistics": moved})
     if coverage:
         loss = plus(loss, coverage * (repeated := again(step.attended, target.keep)), {"coverage": repeated})
+    if doubly_stochastic:
+        uneven = unevenness(step.attended, target.keep, places(memory))
+        loss = plus(loss, doubly_stochastic * uneven, {"doubly_stochastic": uneven})
     if diagonal:
         loss = plus(loss, diagonal * (far := astray(step.attended, batch.source.keep, target.keep)), {"diagonal": far})
     if guide:
@@ -115,7 +121,7 @@ def teach(
     return loss
 
 
-def written(model: Any, source: Padded, fed: Int[Tensor, "batch time"], remember: bool, **options: Any) -> tuple[Step, Tree]:
+def written(model: Any, source: Source, fed: Int[Tensor, "batch time"], remember: bool, **options: Any) -> tuple[Step, Tree]:
     """What the model makes of its input, and where that is asked for what it remembers of the source."""
     if not remember:
         return model(source, fed, **options), None
@@ -203,7 +209,7 @@ class Teacher(nn.Module):
             )
         if risk is None and settings.risk != "none":
             raise ValueError(f"train.risk={settings.risk} needs a Risk to go by, got none; give Teacher one")
-        for name in ("coverage", "diagonal", "statistics"):
+        for name in ("coverage", "doubly_stochastic", "diagonal", "statistics"):
             if getattr(settings, name):
                 found = (path for path, each in model.named_modules() if isinstance(each, Attention))
                 over_source(found, f"train.{name}")
@@ -213,7 +219,7 @@ class Teacher(nn.Module):
         """Whether batches of one shape are all treated alike: nothing is decoded for them, and nothing looked up."""
         return self.risk is None and self.guide is None and self.settings.self_decoding == "none"
 
-    def forward(self, model: nn.Module, batch: Batch, progress: Progress) -> Loss:
+    def forward(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
         settings = self.settings
         return teach(
             model,
@@ -222,6 +228,7 @@ class Teacher(nn.Module):
             confidence=settings.confidence,
             own=own_share(settings, progress.step),
             coverage=settings.coverage,
+            doubly_stochastic=settings.doubly_stochastic,
             diagonal=settings.diagonal,
             looks=self.looks,
             guide=self.guide,

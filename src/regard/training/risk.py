@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import Train
-from regard.data.batch import Batch, Padded
-from regard.decoding.limits import longest
+from regard.decoding.limits import lengths
 from regard.models.seq2seq import Seq2Seq
+from regard.models.types import Source
 from regard.training.candidates import Outputs, best, drawn, rated
-from regard.training.experiment import Loss
+from regard.training.experiment import AnyBatch, Loss
 from regard.training.minimum_risk import minimum_risk
 from regard.training.reward import Reward
 from regard.training.self_critical import self_critical
@@ -30,7 +30,7 @@ class Risk:
     def __init__(self, settings: Train, reward: Reward, length: int = 200):
         self.settings, self.reward, self.length = settings, reward, length
 
-    def __call__(self, model: nn.Module, batch: Batch, loss: Loss) -> Loss:
+    def __call__(self, model: nn.Module, batch: AnyBatch, loss: Loss) -> Loss:
         """The mixture, from the loss on the targets. `parts` has the risk alone."""
         source, references = batch.source, self.references(batch)
         network = cast(Seq2Seq, model)
@@ -47,7 +47,7 @@ class Risk:
         total = risk if share == 1 else share * risk + (1 - share) * loss.total
         return Loss(total, loss.tokens, {**loss.parts, "risk": risk.detach()})
 
-    def outputs(self, model: Seq2Seq, source: Padded, references: list[list[int]]) -> Outputs:
+    def outputs(self, model: Seq2Seq, source: Source, references: list[list[int]]) -> Outputs:
         """What is compared for each source. Minimum risk goes by a set, which may hold the target too."""
         found = drawn(model, source, self.limits(source), self.settings.risk_samples)
         if self.settings.risk == "self_critical":
@@ -64,13 +64,13 @@ class Risk:
             found[row, : len(several)] = torch.tensor([known[tuple(each)] for each in several])
         return found
 
-    def references(self, batch: Batch) -> list[list[int]]:
+    def references(self, batch: AnyBatch) -> list[list[int]]:
         """The targets, as token numbers with EOS."""
         if batch.target is None:
             raise ValueError("train.risk needs a batch with targets, and this one has only sources")
         rows = zip(batch.target.data.tolist(), batch.target.keep.sum(1).tolist(), strict=True)
         return [row[:length] for row, length in rows]
 
-    def limits(self, source: Padded) -> list[int]:
+    def limits(self, source: Source) -> list[int]:
         """The most tokens of an output to each source."""
-        return [longest(length, self.length) for length in source.keep.sum(1).tolist()]
+        return lengths(source, self.length)

@@ -6,12 +6,11 @@ from contextlib import nullcontext
 
 import torch
 
-from regard.data.batch import Batch
 from regard.training.average import Average
 from regard.training.compiled import Compiled
 from regard.training.device import choose
 from regard.training.errors import FailedError
-from regard.training.experiment import Experiment, Loss, Progress
+from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
 from regard.training.gradient import gradient, per_token
 from regard.training.graphed import Graphed, covers
 from regard.training.optimise import LARGEST, clip, optimiser, set_rate
@@ -39,7 +38,7 @@ class Update:
         self.compiled = Compiled(model) if settings.compile else None
         self.graphs = Graphed(self.cost, self.device) if covers(experiment, self.device) is None else None
 
-    def __call__(self, batches: Sequence[Batch], speed: Speed) -> dict[str, float]:
+    def __call__(self, batches: Sequence[AnyBatch], speed: Speed) -> dict[str, float]:
         """One update, unless its batches turn out to be bad; what is to be told of it."""
         state, settings, counters = self.state, self.settings, self.state.counters
         current = state.plateau.factor * rate(settings, counters.step, self.experiment.size)
@@ -65,13 +64,13 @@ class Update:
         reseed(self.settings.seed, self.state.counters.step, self.device)
         self.optimiser.zero_grad(set_to_none=self.graphs is None)
 
-    def cost(self, batch: Batch) -> Loss:
+    def cost(self, batch: AnyBatch) -> Loss:
         """The loss of a part of an update."""
         with self.compiled or nullcontext(), self.autocast():
             progress = Progress(self.state.counters.step, self.settings.max_steps)
             return self.experiment.loss(self.model, batch, progress)
 
-    def backward(self, batch: Batch) -> Loss:
+    def backward(self, batch: AnyBatch) -> Loss:
         """The loss of a part of an update, its gradients added to those of the parts before."""
         if self.graphs is not None:
             return self.graphs(batch)

@@ -105,3 +105,13 @@ def test_an_example_gives_its_picture_and_its_record():
 def test_what_has_no_caption_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_scenes_may_be_simpler():
+    training, validation = draw(60, shapes=("circle", "star"), sizes=("big",), count=1)
+    for example in (*training, *validation):
+        assert {thing.shape for thing in example.scene.things} <= {"circle", "star"}
+        assert {thing.radius for thing in example.scene.things} == {36}
+        assert len(example.scene.things) <= 2
+    with pytest.raises(ValueError, match="at most 120 captions are drawn, got 121"):
+        draw(121, shapes=("circle", "star"), sizes=("big",), count=1)

@@ -35,3 +35,12 @@ def test_a_batch_goes_to_a_device_as_a_whole():
 def test_what_makes_no_batch_is_refused(pictures, multiple, message):
     with pytest.raises(ValueError, match=message):
         collect(pictures, multiple)
+
+
+def test_pictures_are_picked_without_the_filling_that_none_of_them_needs():
+    batch = collect([torch.rand(1, 6, 2), torch.rand(1, 3, 5), torch.rand(1, 2, 4)])
+    picked = batch.picked([2, 1])
+    assert picked.data.shape == (2, 1, 3, 5)
+    assert torch.equal(picked.data[1], batch.data[1, :, :3])
+    assert picked.keep.sum((1, 2)).tolist() == [8, 15]
+    assert batch._replace(keep=torch.zeros_like(batch.keep)).picked([0]).data.shape == (1, 1, 1, 1)

@@ -27,3 +27,24 @@ def test_what_a_batch_lacks_it_lacks_elsewhere_too():
 
 def test_an_example_needs_nothing_but_its_picture():
     assert Pictured("a.png") == ("a.png", None, None, None, None, None)
+
+
+def test_examples_are_picked_with_all_that_they_have():
+    labels = pad([[1, 2], [3]])
+    whole = PictureBatch(
+        collect([torch.rand(1, 2, 2), torch.rand(1, 2, 3)]), pad([[1, 2, 3], [4]]), ("a", "b"), labels, torch.rand(2, 2, 4)
+    )
+    assert whole.rows == 2
+    picked = whole.picked([1])
+    assert picked.source.data.shape == (1, 1, 2, 3)
+    assert (picked.target.data.tolist(), picked.labels.data.tolist(), picked.records) == ([[4]], [[3]], ("b",))
+    assert torch.equal(picked.boxes, whole.boxes[1:, :1])
+
+
+def test_of_a_clip_all_frames_are_picked():
+    frames = torch.tensor([[True, True], [True, False]])
+    clips = PictureBatch(collect([torch.full((1, 2, 2), value) for value in (0.1, 0.2, 0.3, 0.4)]), frames=frames)
+    assert clips.rows == 2
+    picked = clips.picked([1])
+    torch.testing.assert_close(picked.source.data[:, 0, 0, 0], torch.tensor([0.3, 0.4]))
+    assert picked.frames.tolist() == [[True, False]]

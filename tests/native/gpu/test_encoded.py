@@ -1,11 +1,13 @@
 import gc
 import threading
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from regard.config import AttentionPart, ConfigError, Dropout, Model
 from regard.data.batch import pad
+from regard.data.image.batch import collect
 from regard.decoding.leaves import leaves
 from regard.models.seq2seq import build
 from regard.native.gpu import encoded as file
@@ -130,3 +132,11 @@ def test_on_a_gpu_one_thread_at_a_time_encodes_and_searches():
 
 def test_on_a_cpu_nobody_waits():
     assert alone(torch.device("cpu")) is not alone(torch.device("cuda"))
+
+
+def test_pictures_are_encoded_as_they_are_and_not_in_half_precision():
+    pictures = collect([torch.rand(3, 4, 4)])
+    reading = SimpleNamespace(encode=lambda source: source.data.sum())
+    assert encode(reading, pictures) == pictures.data.sum()
+    with pytest.raises(ConfigError, match="precision=bf16 does not cover models that read pictures; use precision=float32"):
+        encode(reading, pictures, "bf16")

@@ -83,7 +83,7 @@ class MemoryNetwork(Attention):
             fits("MemoryNetwork", "key", self.source, data.shape[-1])
         age = self.age(plain)
         keys, values = self.embedded(plain.keys, slice(None, -1), age), self.embedded(plain.values, slice(1, None), age)
-        return Memory(keys, values, plain.keep)
+        return Memory(keys, values, plain.keep, plain.grid)
 
     def embedded(
         self, data: Float[Tensor, "batch 1 keys key"], sets: slice, age: Int[Tensor, "#batch keys"]

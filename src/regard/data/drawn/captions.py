@@ -7,6 +7,7 @@ caption begins with that whose shape comes first in SHAPES or, at one shape, who
 caption to a scene, and a model that sees everything can get every word right.
 """
 
+from collections.abc import Sequence
 from itertools import groupby
 from random import Random
 from typing import NamedTuple
@@ -30,7 +31,7 @@ from regard.data.drawn.words import (
 from regard.data.record import Record
 
 MOST = 100_000
-"""The most samples: there are several times as many different captions."""
+"""The most samples."""
 
 
 class Word(NamedTuple):
@@ -73,18 +74,30 @@ class _Group(NamedTuple):
     things: tuple[int, ...]
 
 
-def draw(samples: int, seed: int = 0) -> tuple[list[Captioned], list[Captioned]]:
-    """Scenes with captions, to train on and to validate with; no caption is there twice."""
-    if samples > MOST:
-        raise ValueError(f"at most {MOST:,} captions are drawn, got {samples:,}")
+def draw(
+    samples: int, seed: int = 0, *, shapes: Sequence[str] = SHAPES, sizes: Sequence[str] = tuple(SIZES), count: int = 3
+) -> tuple[list[Captioned], list[Captioned]]:
+    """Scenes with captions, to train on and to validate with; no caption is there twice.
+
+    `shapes` and `sizes` are what things may be, since on a small picture small ones are hard to tell apart, and `count` is
+    the most of like ones.
+    """
+    if samples > (limit := most(len(shapes), len(sizes), count)):
+        raise ValueError(f"at most {limit:,} captions are drawn, got {samples:,}")
     chance = Random(seed)
     found: dict[str, Captioned] = {}
     while len(found) < samples:
-        scene = _scene(chance)
+        scene = _scene(chance, shapes, sizes, count)
         if scene is not None:
             english, chinese = captions(scene)
             found.setdefault(english.text, Captioned(scene, english, chinese, f"drawn:{len(found) + 1}"))
     return split(list(found.values()), lambda each: each.english.text)
+
+
+def most(shapes: int, sizes: int, count: int) -> int:
+    """The most samples of so many shapes, sizes and like things: there are four times as many captions of two groups."""
+    like, told = shapes * len(COLOURS), sizes * count
+    return min(MOST, like * (like - 1) // 2 * told**2 * len(RELATION_WORDS) // 4)
 
 
 def captions(scene: Scene) -> tuple[Caption, Caption]:
@@ -107,12 +120,12 @@ def captions(scene: Scene) -> tuple[Caption, Caption]:
     return _joined(english, " "), _joined(chinese, "")
 
 
-def _scene(chance: Random) -> Scene | None:
+def _scene(chance: Random, shapes: Sequence[str], sizes: Sequence[str], count: int) -> Scene | None:
     """One group anywhere, or two on the two sides of a line; None where they found no room."""
     if chance.random() < 0.2:
-        things = _group(chance, _kind(chance), WHOLE)
+        things = _group(chance, _kind(chance, shapes, sizes), WHOLE, count)
         return None if things is None else Scene(tuple(things))
-    kinds = sorted((_kind(chance), _kind(chance)), key=_rank)
+    kinds = sorted((_kind(chance, shapes, sizes) for _ in range(2)), key=_rank)
     if _rank(kinds[0]) == _rank(kinds[1]):
         return None
     line = chance.randint(SIDE * 2 // 5, SIDE * 3 // 5)
@@ -120,25 +133,25 @@ def _scene(chance: Random) -> Scene | None:
         ((0, 0, SIDE, line), (0, line, SIDE, SIDE)) if chance.random() < 0.5 else ((0, 0, line, SIDE), (line, 0, SIDE, SIDE))
     )
     sides = halves if chance.random() < 0.5 else halves[::-1]
-    first, second = (_group(chance, kind, side) for kind, side in zip(kinds, sides, strict=True))
+    first, second = (_group(chance, kind, side, count) for kind, side in zip(kinds, sides, strict=True))
     if first is None or second is None or len(relations(first, second)) != 1:
         return None
     return Scene((*first, *second))
 
 
-def _kind(chance: Random) -> Thing:
-    radius = SIZES[chance.choice(tuple(SIZES))]
-    return Thing(chance.choice(SHAPES), chance.choice(tuple(COLOURS)), 0, 0, radius)
+def _kind(chance: Random, shapes: Sequence[str], sizes: Sequence[str]) -> Thing:
+    radius = SIZES[chance.choice(sizes)]
+    return Thing(chance.choice(shapes), chance.choice(tuple(COLOURS)), 0, 0, radius)
 
 
 def _rank(thing: Thing) -> tuple[int, int]:
     return SHAPES.index(thing.shape), tuple(COLOURS).index(thing.colour)
 
 
-def _group(chance: Random, kind: Thing, part: tuple[int, int, int, int]) -> list[Thing] | None:
-    """One to three like things within a part of the picture."""
+def _group(chance: Random, kind: Thing, part: tuple[int, int, int, int], count: int) -> list[Thing] | None:
+    """One to `count` like things within a part of the picture."""
     things: list[Thing] = []
-    for _ in range(chance.randint(1, 3)):
+    for _ in range(chance.randint(1, count)):
         place = placed(chance, kind.radius, things, part)
         if place is None:
             return None

@@ -19,6 +19,12 @@ class Pictures(NamedTuple):
         """The same on another device."""
         return Pictures(self.data.to(device, non_blocking=True), self.keep.to(device, non_blocking=True))
 
+    def picked(self, rows: Sequence[int]) -> "Pictures":
+        """These pictures, without the filling that none of them needs."""
+        keep = self.keep[list(rows)]
+        high, wide = (_extent(keep.any(0).any(side)) for side in (1, 0))
+        return Pictures(self.data[list(rows), :, :high, :wide], keep[:, :high, :wide])
+
 
 def collect(pictures: Sequence[Float[Tensor, "channels _height _width"]], multiple: int = 1) -> Pictures:
     """Pictures as one tensor, whose height and width are rounded up to a multiple: of an encoder's stride, say."""
@@ -37,3 +43,8 @@ def collect(pictures: Sequence[Float[Tensor, "channels _height _width"]], multip
         data[row, :, :high, :wide] = picture
         keep[row, :high, :wide] = True
     return Pictures(data, keep)
+
+
+def _extent(kept: Bool[Tensor, " places"]) -> int:
+    """How far what is kept reaches, and at least one place."""
+    return int(kept.nonzero().max()) + 1 if kept.any() else 1

@@ -1,6 +1,6 @@
 """Examples with a picture, and batches of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,25 @@ class PictureBatch(NamedTuple):
         """The same on another device."""
         moved = {name: value.to(device) for name, value in self._asdict().items() if hasattr(value, "to")}
         return self._replace(**moved)
+
+    @property
+    def rows(self) -> int:
+        """How many examples there are."""
+        return len(self.source.data if self.frames is None else self.frames)
+
+    def picked(self, rows: Sequence[int]) -> "PictureBatch":
+        """These examples, without the filling that none of them needs."""
+        rows, frames = list(rows), self.frames
+        of_each = range(1 if frames is None else frames.shape[1])
+        sides = {name: getattr(self, name) for name in ("target", "labels", "question")}
+        labels = None if self.labels is None else self.labels.picked(rows)
+        return PictureBatch(
+            self.source.picked([row * len(of_each) + frame for row in rows for frame in of_each]),
+            records=tuple(self.records[row] for row in rows if self.records),
+            boxes=None if self.boxes is None else self.boxes[rows, : None if labels is None else labels.data.shape[1]],
+            frames=None if frames is None else frames[rows],
+            **{name: None if side is None else side.picked(rows) for name, side in sides.items()},
+        )
 
 
 class Part(NamedTuple):

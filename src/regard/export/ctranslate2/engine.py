@@ -72,7 +72,7 @@ class Ctranslate2(Trained):
     listen = stream
 
     def _search(
-        self, examples: list[Example], beams: int, best: int, weights: bool, asked: Sequence[Wish] | None = None
+        self, examples: Sequence[Example], beams: int, best: int, weights: bool, asked: Sequence[Wish] | None = None
     ) -> Iterator[tuple[int, list[Found]]]:
         self._understood(asked or ())
         beams = max(beams, best)

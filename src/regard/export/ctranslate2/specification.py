@@ -36,6 +36,7 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
     """
     if precision not in PRECISIONS:
         raise RefusedError(f"ctranslate2 has the precisions {', '.join(PRECISIONS)}, got {precision!r}; name one of them")
+    trained.text_codec("an export to ctranslate2")
     if fault := misfit(trained.model):
         raise RefusedError(
             f"ctranslate2 cannot express this model: it {fault}. `regard export --to onnx` takes one network of any kind, "

@@ -35,6 +35,7 @@ def files(trained: Trained) -> dict[str, bytes]:
     """The directory that from_pretrained opens, file by file."""
     from safetensors.torch import save
 
+    trained.text_codec("an export to huggingface")
     kind = fitting(trained)
     tensors = weights(trained, kind)
     vocabulary = len(tensors[theirs.SHARED if kind == t5.KIND else names.SHARED])

@@ -11,7 +11,7 @@ from regard.data.text import TextCodec
 from regard.export.cache import kept
 from regard.export.onnx.sessions import ENCODER, Sessions
 from regard.loading import load
-from regard.tasks import TextConfig
+from regard.tasks import TaskConfig
 from regard.trained import Trained
 from regard.training.directory import STEP
 from regard.training.errors import DamagedError, RefusedError
@@ -58,7 +58,7 @@ class Onnx(Trained):
     `graphs` are the bytes of encoder.onnx and step.onnx, by these names.
     """
 
-    def __init__(self, name: str, config: TextConfig, codec: TextCodec, graphs: Mapping[str, bytes], head: Head = Head()):
+    def __init__(self, name: str, config: TaskConfig, codec: TextCodec, graphs: Mapping[str, bytes], head: Head = Head()):
         for needed in (ENCODER, STEP):
             if needed not in graphs:
                 raise DamagedError(f"an exported model needs {needed}, and its manifest has none; export it again")

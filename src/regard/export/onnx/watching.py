@@ -41,6 +41,7 @@ def trace(
         )
     found, words = list[Example](), Words(trained.codec)
     for encoded, tree in answered(trained, texts, beam, targets, asked):
+        assert isinstance(encoded, Encoded), "graphs read text"
         example = write(trained, words, encoded)
         found.append(example if tree is None else replace(example, beams=beams(tree, words, example)))
     return Trace(trained.name, tuple(found), notes=(NOTE,))

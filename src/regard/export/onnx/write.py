@@ -55,6 +55,7 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
 
 def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
     """The encoder and the step of a model, as the bytes of their files."""
+    trained.text_codec("an export to onnx")
     model = trained.model
     if not isinstance(model, Seq2Seq):
         raise RefusedError(

@@ -15,7 +15,7 @@ from regard.config import ConfigError
 from regard.data.batch import Padded
 from regard.data.vocabulary import PAD
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Tree, map_tree
+from regard.models.types import Source, Tree, map_tree
 from regard.native.encoder import encode as on_cpu
 from regard.native.gpu.buckets import ALIGNED, up
 from regard.native.gpu.replayed import Pool, Replayed, pool
@@ -34,12 +34,16 @@ def alone(device: torch.device) -> AbstractContextManager[Any]:
     return LENT if device.type == "cuda" else nullcontext()
 
 
-def encode(model: Any, source: Padded, precision: str = "float32") -> Tree:
+def encode(model: Any, source: Source, precision: str = "float32") -> Tree:
     """What `model.encode` gives, faster for a trained model that nobody listens to; on a CPU `native.encoder` sees to it.
 
     On a GPU, in bf16, it is what a copy of the model in that precision gives; and what is given is lent: the next call may
     write over it.
     """
+    if not isinstance(source, Padded):
+        if precision == "bf16":
+            raise ConfigError("precision=bf16 does not cover models that read pictures; use precision=float32")
+        return model.encode(source)
     if source.data.device.type != "cuda":
         return on_cpu(model, source)
     if not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda"):

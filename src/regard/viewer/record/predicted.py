@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.batch import pad, shifted
+from regard.data.batch import shifted
+from regard.data.image.pictured import Pictured
 from regard.data.table import Record
-from regard.data.text import Example as Encoded
+from regard.data.text import Example as Read
 from regard.decoding.highest import highest
 from regard.decoding.likelihood import IMPOSSIBLE, likelihood, possible
 from regard.decoding.looked import crosses
@@ -27,6 +28,7 @@ from regard.viewer.trace import Beams, Choice, Example, Graph, Trace
 if TYPE_CHECKING:
     from regard.trained import Trained
 
+Encoded = Read | Pictured
 CANDIDATES = 8
 """How many tokens are shown that could have been written at a step."""
 
@@ -79,13 +81,11 @@ def answered(
 
 def answer(trained: "Trained", encoded: Encoded, beams: int, wish: Wish = Wish()) -> tuple[list[int], Tree | None]:
     """The tokens of the best answer, and the tree of the search where there is one."""
-    device = next(trained.model.parameters()).device
+    device, source = next(trained.model.parameters()).device, trained.codec.alone(encoded)
     with torch.no_grad():
-        memory = trained.model.encode(pad([encoded.source]).to(device))
+        memory = trained.model.encode(source.to(device))
     tree = Tree() if beams > 1 else None
-    [[found]] = trained.search(
-        memory, [trained.longest(len(encoded.source))], beams, weights=beams > 1, tree=tree, asked=[wish]
-    )
+    [[found]] = trained.search(memory, trained.limits(source), beams, weights=beams > 1, tree=tree, asked=[wish])
     return found.tokens, tree
 
 
@@ -95,7 +95,7 @@ def write(rec: Recorder, words: Words, encoded: Encoded) -> Example:
     device = next(rec.model.parameters()).device
     target = torch.tensor([encoded.target], device=device)
     with rec, torch.no_grad():
-        step = rec.model(pad([encoded.source]).to(device), shifted(target))
+        step = rec.model(words.codec.alone(encoded).to(device), shifted(target))
     return described(rec, words, encoded, choices(words, encoded.target, step.output[0]))
 
 

@@ -1,19 +1,27 @@
-"""Token numbers as an axis of text: what each is called, and what it covers of the text that they make together."""
+"""Token numbers as an axis of text: what each is called, and what it covers of the text that they make together.
+
+A source that is a picture is an axis of the places of its map.
+"""
 
 from collections.abc import Sequence
+from typing import Any
 
+from regard.data.image.codec import PictureCodec
+from regard.data.image.pictured import Pictured
 from regard.data.text import Example, TextCodec
+from regard.data.tokenise import Tokeniser
 from regard.data.tokenise.spans import SILENT, Span, real, spans
 from regard.data.vocabulary import BOS, NAMES
-from regard.viewer.axes import Text
+from regard.viewer.axes import Image, Text
 from regard.viewer.record.language import guess
+from regard.viewer.record.shown import shown
 
 
 class Spelling:
     """One side of a codec, whose table of tokens is made once."""
 
-    def __init__(self, codec: TextCodec, side: str):
-        self.tokeniser = codec.source if side == "source" else codec.target
+    def __init__(self, tokeniser: Tokeniser):
+        self.tokeniser = tokeniser
         self.table = self.tokeniser.table
 
     def name(self, number: int) -> str:
@@ -40,11 +48,15 @@ class Spelling:
 class Words:
     """The axes of a codec's sources and targets."""
 
-    def __init__(self, codec: TextCodec):
-        self.codec, self.source, self.target = codec, Spelling(codec, "source"), Spelling(codec, "target")
+    def __init__(self, codec: TextCodec | PictureCodec):
+        self.codec: Any = codec
+        self.target = Spelling(codec.target)
+        self.source = None if isinstance(codec, PictureCodec) else Spelling(codec.source)
 
-    def read(self, example: Example) -> Text:
-        """The tokens of a source, and what they cover of it."""
+    def read(self, example: Example | Pictured) -> Text | Image:
+        """The tokens of a source, and what they cover of it; or a picture, and the places of its map."""
+        if self.source is None or isinstance(example, Pictured):
+            return shown(self.codec.seen(example), self.codec.stride)
         text = self.codec.prepare(example.record.source)
         covered = [real(piece.start, piece.end) for piece in self.codec.source_pieces(example.record)]
         return self.source.axis(example.source, text, covered)

@@ -1,0 +1,75 @@
+"""The settings of tasks that read pictures, where they are others than those of texts."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from regard.config.settings import Dropout, Network
+
+
+@dataclass(frozen=True)
+class PictureData:
+    """Where pictures and their texts come from, how large a picture is read, and how a text becomes tokens."""
+
+    columns: ClassVar[tuple[str, str]] = ("image", "text")
+    """The settings that name the columns of a table."""
+
+    train: str | None = None
+    valid: str | None = None
+    test: str | None = None
+    image: str = "1"
+    """The column with the path of the picture, which counts from the table's folder: its name, or its number from 1."""
+    text: str = "2"
+    tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
+    vocabulary: int = 8000
+    least: int = 1
+    """A word or character seen less often than this is unknown."""
+    lowercase: bool = False
+    longest_target: int = 256
+    over_long: Literal["cut", "drop"] = "drop"
+    height: int = 256
+    """A picture that is higher or wider is made smaller, as a whole; none is made larger."""
+    width: int = 256
+    channels: int = 3
+    """3: in colour, 1: grey."""
+    augment: str = "none"
+    """What happens to pictures at random while training: affine, light, flip, crop, erase, or several joined by +."""
+    batch_pixels: int = 1 << 18
+    """How many pixels, filling included, a batch may hold."""
+    bleu: Literal["auto", "none", "13a", "zh", "char", "intl"] = "auto"
+    """How BLEU cuts text into tokens: none where it is cut already; auto is zh for Chinese, else 13a."""
+    samples: int = 4000
+    """How many pictures a task draws itself where no file is given."""
+    language: Literal["english", "chinese"] = "english"
+    """What is said of these."""
+
+    @property
+    def budget(self) -> int:
+        """How much a batch may hold."""
+        return self.batch_pixels
+
+
+@dataclass(frozen=True)
+class PictureModel(Network):
+    """The network that reads a picture: an encoder of pictures, whose map the decoder looks at."""
+
+    encoder: Literal["residual", "dense", "patches"] = "residual"
+    stride: int = 8
+    """The side of the square of pixels that one place of the map stands for. residual: a power of 2; dense: 8 or 16."""
+    depth: int | None = None
+    """Blocks of each stage (residual), layers of each of three blocks (dense), layers (patches); None: the encoder's own."""
+    map: int | None = None
+    """The size of the vectors on the map; None: model.size."""
+    map_norm: Literal["batch", "group"] = "batch"
+    """How a CNN norms its maps: over all pictures of a batch, or over each by itself."""
+    map_positions: Literal["sinusoidal", "normalised", "learned", "none"] = "sinusoidal"
+    """What the places of a CNN's map know of where they are; normalised: in shares of the picture."""
+    visual: str = "none"
+    """The attention inside a CNN, by its word: channel, spatial, selective_kernel (`regard list visual`)."""
+
+
+@dataclass(frozen=True)
+class PictureDropout(Dropout):
+    """What is dropped while training."""
+
+    encoder: float = 0.0
+    """Inside the encoder of pictures."""

@@ -1,0 +1,72 @@
+"""Families: tasks of one shape, one file each.
+
+A family's file says how a config becomes an experiment (`experiment`) and a network (`build`), or one to see whether it can
+be built (`outline`), how what was saved is read again (`codec`), and what is measured beside what a task measures (`more`).
+A task belongs to the family that the class of its config names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+
+from torch import nn
+
+from regard.config import Dropout, Search, Train
+from regard.data.text import Report
+from regard.models.seq2seq import Seq2Seq
+from regard.training.experiment import Experiment
+from regard.training.metrics import Bucket, Measured
+
+Figures = dict[str, Measured | list[Bucket]]
+"""What a task measures, by name: scores with their intervals, and scores by length."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """Everything that a task can be told; each family has its own data and model, and each task its own defaults."""
+
+    FAMILY: ClassVar[str]
+    """The module of the family."""
+
+    data: Any = None
+    model: Any = None
+    dropout: Dropout = field(default_factory=Dropout)
+    train: Train = field(default_factory=Train)
+    search: Search = field(default_factory=Search)
+
+
+@runtime_checkable
+class Task(Protocol):
+    """The face of a task's module."""
+
+    Config: type[TaskConfig]
+
+    def prepare(self, record: Any) -> Any: ...
+
+    def finish(self, text: str) -> str: ...
+
+    def draw(self, samples: int, seed: int) -> tuple[list[Any], list[Any]]: ...
+
+    def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Figures: ...
+
+
+@runtime_checkable
+class Family(Protocol):
+    """The face of a family's module."""
+
+    def experiment(self, name: str, task: Task, config: Any, out: Path | None = None) -> tuple[Experiment, Report]: ...
+
+    def build(self, config: Any, codec: Any) -> Seq2Seq: ...
+
+    def outline(self, config: Any) -> nn.Module: ...
+
+    def codec(self, directory: Path) -> Any: ...
+
+    def more(self, trained: Any, examples: Sequence[Any]) -> Mapping[str, Measured]: ...
+
+
+def family(config: TaskConfig | type[TaskConfig]) -> Family:
+    """The family of a config, or of a class of them."""
+    return cast(Family, import_module(config.FAMILY))

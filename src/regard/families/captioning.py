@@ -1,0 +1,150 @@
+"""Captioning: a picture in, a text out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from regard.config import ConfigError, PictureData, PictureDropout, PictureModel
+from regard.data import table
+from regard.data.drawn.captions import Captioned
+from regard.data.drawn.drawing import Drawing
+from regard.data.drawn.words import Language
+from regard.data.image.augmenting import named
+from regard.data.image.codec import PictureCodec
+from regard.data.image.reading import present
+from regard.data.image.writing import png
+from regard.data.table import Record
+from regard.data.text import Report
+from regard.families import Task, TaskConfig
+from regard.families.judging import judged, measurable, risk
+from regard.models import picture2seq
+from regard.models.seq2seq import Seq2Seq
+from regard.training.experiment import Experiment
+from regard.training.losses import Teacher
+from regard.training.metrics import DOWNWARDS, Measured
+from regard.training.pointing import LOOKS, pointing
+
+if TYPE_CHECKING:
+    from regard.trained import Trained
+
+SHOWN = 8
+"""How many pictures of its own a training leaves to begin with."""
+
+
+@dataclass(frozen=True)
+class PictureConfig(TaskConfig):
+    """Everything that a task can be told that reads pictures and writes text; each task has its own defaults."""
+
+    FAMILY: ClassVar[str] = "regard.families.captioning"
+
+    data: PictureData = field(default_factory=PictureData)
+    model: PictureModel = field(default_factory=PictureModel)
+    dropout: PictureDropout = field(default_factory=PictureDropout)
+
+
+def experiment(name: str, task: Task, config: PictureConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+    """All that the training loop needs to know, and what became of the records."""
+    from regard.start import start  # it opens runs, and their tasks
+
+    begin, data = start(config, out), config.data
+    training, validation = records(task, config)
+    codec = begin.codec if begin else PictureCodec.fit(training.records, data, config.model.stride)
+    examples, report = codec.encode_all(training.records, drawn=training.drawn)
+    valid, held = codec.encode_all(validation.records, "cut", validation.drawn)  # every record is judged
+    if not examples or not valid:
+        raise table.DataError(
+            f"too little is left: {report} to train on, {held} to validate with; a longer limit (data.longest_target) or "
+            "data.over_long=cut keeps more"
+        )
+    gallery = codec.gallery(examples)
+    codec = codec if begin else codec.standardised(gallery)
+    measurable(task, config, valid, [LOOKS] * (validation.drawn is not None and config.model.attention.name != "none"))
+    torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
+    model = build(config, codec)
+    if begin is not None:
+        begin.give(model)
+    return Experiment(
+        model=model,
+        codec=codec,
+        train=codec.training(gallery, data.batch_pixels, config.train.seed, named(data.augment)),
+        valid=valid,
+        loss=Teacher(config.train, model, risk(task, config, codec)),
+        evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),
+        config=config,
+        task=name,
+        notes=report._asdict(),
+        better=config.train.better,
+        upwards=config.train.better not in DOWNWARDS,
+        beside=samples(validation.drawn or []),
+    ), report
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records, and what draws their pictures where these are no files."""
+
+    records: list[Record]
+    drawn: list[Drawing] | None = None
+
+
+def records(task: Task, config: PictureConfig) -> tuple[Records, Records]:
+    """What to train on and what to validate with: the files that are named, or what the task draws itself."""
+    data = config.data
+    if data.train is None and data.valid is not None:
+        raise table.DataError("data.valid is given and data.train is not: name a file to train on")
+    if data.train is None:
+        size, both = min(data.height, data.width), task.draw(data.samples, seed=0)
+        return drawn(both[0], size, data.language), drawn(both[1], size, data.language)
+    if data.valid is None:
+        raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
+    first, second = (list(table.read(path, data.image, data.text)) for path in (data.train, data.valid))
+    present([*first, *second])
+    return Records([task.prepare(each) for each in first]), Records([task.prepare(each) for each in second])
+
+
+def drawn(scenes: Sequence[Captioned], size: int, language: Language) -> Records:
+    """Scenes as records whose pictures are drawn when they are asked for."""
+    pictures = [Drawing(each, size, language) for each in scenes]
+    return Records([each.record for each in pictures], pictures)
+
+
+def samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
+    """A few pictures that the training does not see, and the table that says what is on them."""
+    few = pictures[:SHOWN]
+    files = {f"samples/{number}.png": png(each()) for number, each in enumerate(few, 1)}
+    lines = "".join(f"{number}.png\t{each.caption.text}\n" for number, each in enumerate(few, 1))
+    return {**files, "samples/captions.tsv": lines.encode()} if few else {}
+
+
+def build(config: PictureConfig, codec: PictureCodec) -> Seq2Seq:
+    """The model that a config describes, for the vocabulary of a codec."""
+    return network(config, codec.target.size, (codec.mean, codec.deviation))
+
+
+def network(config: PictureConfig, vocabulary: int, standard: tuple[Sequence[float], Sequence[float]]) -> Seq2Seq:
+    """The model that a config describes, for so many words, and for channels of this mean and deviation."""
+    data, longest = config.data, max(config.data.longest_target, config.search.length + 1)
+    box = data.height, data.width
+    return picture2seq.build(config.model, config.dropout, vocabulary, box, standard, longest)
+
+
+def outline(config: PictureConfig) -> Seq2Seq:
+    """The model of a config for a small vocabulary, to see whether it can be built; and whether its data can be read."""
+    if config.data.channels not in (1, 3):
+        raise ConfigError(f"data.channels needs to be 3, in colour, or 1, grey, got {config.data.channels}")
+    named(config.data.augment)
+    return network(config, 8, ((0.5,) * config.data.channels, (0.5,) * config.data.channels))
+
+
+def codec(directory: Path) -> PictureCodec:
+    """What a run has beside its weights."""
+    return PictureCodec.load(directory)
+
+
+def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measured]:
+    """What is measured of a model beside what it writes: whether it looks at what it names, where pictures were drawn."""
+    return pointing(trained, examples)

@@ -1,0 +1,113 @@
+"""Text: a text in, a text out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from regard.config import Data, Model
+from regard.data import table
+from regard.data.loader import Loader
+from regard.data.table import Record
+from regard.data.text import Report, TextCodec
+from regard.families import Task, TaskConfig
+from regard.families.judging import judged, measurable, risk
+from regard.models import seq2seq
+from regard.models.seq2seq import Seq2Seq
+from regard.training.experiment import Experiment
+from regard.training.guided import linked
+from regard.training.losses import Teacher
+from regard.training.metrics import DOWNWARDS, Measured
+
+if TYPE_CHECKING:
+    from regard.trained import Trained
+
+
+@dataclass(frozen=True)
+class TextConfig(TaskConfig):
+    """Everything that a text task can be told; each task has its own defaults."""
+
+    FAMILY: ClassVar[str] = "regard.families.text"
+
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+
+
+def experiment(name: str, task: Task, config: TextConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+    """All that the training loop needs to know, and what became of the records.
+
+    `out` is the directory to train into: with train.start, a training that goes on there needs the other run no more.
+    """
+    from regard.start import start  # it opens runs, and their tasks
+
+    begin = start(config, out)
+    training, validation = records(task, config)
+    codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
+    if config.data.alignments is not None:
+        training = linked(training, config.data, codec)
+    examples, report = codec.encode_all(training)
+    valid, held = codec.encode_all(validation, over_long="cut")  # every record is judged
+    if not examples or not valid:
+        raise table.DataError(
+            f"too little is left: {report} to train on, {held} to validate with; longer limits (data.longest_source, "
+            "data.longest_target) or data.over_long=cut keep more"
+        )
+    measurable(task, config, valid)
+    torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
+    model = build(config, codec)
+    if begin is not None:
+        begin.give(model)
+    return Experiment(
+        model=model,
+        codec=codec,
+        train=Loader(examples, config.data.batch_tokens, config.train.seed),
+        valid=valid,
+        loss=Teacher(config.train, model, risk(task, config, codec)),
+        evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
+        config=config,
+        task=name,
+        notes=report._asdict(),
+        better=config.train.better,
+        upwards=config.train.better not in DOWNWARDS,
+    ), report
+
+
+def records(task: Task, config: TextConfig) -> tuple[list[Record], list[Record]]:
+    """What to train on and what to validate with: the files that are named, or what the task draws itself."""
+    data = config.data
+    if data.train is None and data.valid is not None:
+        raise table.DataError("data.valid is given and data.train is not: name a file to train on")
+    if data.train is None:
+        training, validation = task.draw(data.samples, seed=0)  # every run of a task learns from the same samples
+    elif data.valid is None:
+        raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
+    else:
+        training, validation = (list(table.read(path, data.source, data.target)) for path in (data.train, data.valid))
+    return [task.prepare(each) for each in training], [task.prepare(each) for each in validation]
+
+
+def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
+    """The model that a config describes, for the vocabularies of a codec."""
+    sizes = codec.source.size, codec.target.size
+    counterparts = None if codec.joint else codec.counterparts()
+    data, search = config.data, config.search
+    longest = data.longest_source, max(data.longest_target, search.length + 1)
+    return seq2seq.build(config.model, config.dropout, *sizes, data.joint, counterparts, longest)
+
+
+def outline(config: TextConfig) -> Seq2Seq:
+    """The model of a config for small vocabularies, to see whether it can be built."""
+    return seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint)
+
+
+def codec(directory: Path) -> TextCodec:
+    """What a run has beside its weights."""
+    return TextCodec.load(directory)
+
+
+def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measured]:
+    """What is measured of a model beside what it writes: nothing."""
+    return {}

@@ -1,0 +1,56 @@
+"""Caption: a picture in, what is on it in words out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from regard.config import AttentionPart, PictureData, PictureModel, Train
+from regard.data.drawn import captions
+from regard.data.drawn.captions import Captioned
+from regard.data.table import Record
+from regard.families import Figures
+from regard.families.captioning import PictureConfig
+from regard.training.metrics import Bleu, Chrf, ExactMatch
+from regard.training.metrics import measure as measured
+
+SIZES = ("medium", "big")
+
+
+@dataclass(frozen=True)
+class Config(PictureConfig):
+    """A small residual network, and a Transformer's decoder that looks at its map."""
+
+    data: PictureData = field(default_factory=lambda: PictureData(height=64, width=64, batch_pixels=1 << 17, samples=8000))
+    model: PictureModel = field(
+        default_factory=lambda: PictureModel(
+            size=64, depth=1, decoder="transformer", layers=2, attention=AttentionPart("transformer")
+        )
+    )
+    train: Train = field(
+        default_factory=lambda: Train(max_steps=1400, rate=3e-3, schedule="cosine", warmup=100, evaluate_every=200)
+    )
+
+
+def prepare(record: Record) -> Record:
+    """As it stands."""
+    return record
+
+
+def finish(text: str) -> str:
+    """As it comes."""
+    return text
+
+
+def draw(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
+    """One coloured shape or two, as large as is told apart at 64 pixels a side; to count them takes a longer training."""
+    return captions.draw(samples, seed, sizes=SIZES, count=1)
+
+
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: PictureConfig) -> Figures:
+    """BLEU, chrF and exact match."""
+    chinese = any("\u4e00" <= letter <= "\u9fff" for reference in references for letter in reference)
+    metric = Bleu(config.data.bleu if config.data.bleu != "auto" else "zh" if chinese else "13a")
+    return {
+        "bleu": measured(metric, outputs, references),
+        "chrf": measured(Chrf(), outputs, references),
+        "exact": measured(ExactMatch(), outputs, references),
+    }

@@ -1,0 +1,26 @@
+from pathlib import Path
+
+import pytest
+
+from regard import config
+from regard.config import ConfigError
+from regard.tasks.caption import Config
+
+
+def test_settings_of_pictures_are_read_and_written_like_any_others():
+    read = config.read(Config, overrides=["data.height=32", "model.encoder=patches", "dropout.encoder=0.1"])
+    assert (read.data.height, read.model.encoder, read.dropout.encoder) == (32, "patches", 0.1)
+    assert config.check(Config, config.parse_text(config.write(read), Path("config.toml"))) == read
+
+
+def test_an_encoder_of_texts_is_none_of_pictures():
+    with pytest.raises(
+        ConfigError, match=r"model\.encoder: Input should be 'residual', 'dense' or 'patches', got 'recurrent'"
+    ):
+        config.read(Config, overrides=["model.encoder=recurrent"])
+
+
+@pytest.mark.parametrize("setting", ["data.height=0", "data.batch_pixels=0", "model.stride=0"])
+def test_what_counts_something_is_at_least_one(setting):
+    with pytest.raises(ConfigError, match="needs to be 1 or more, got 0"):
+        config.read(Config, overrides=[setting])

@@ -1,0 +1,46 @@
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from regard.config import ConfigError, Train
+from regard.data.batch import Batch, pad
+from regard.data.table import Record
+from regard.families.judging import evaluate, measurable, risk
+from regard.families.text import TextConfig
+from regard.models.types import Step
+from regard.tasks import find
+
+
+class Even(nn.Module):
+    """Finds every one of eight tokens equally likely."""
+
+    def __init__(self):
+        super().__init__()
+        self.nothing = nn.Parameter(torch.zeros(1))
+
+    def forward(self, source, target, **options):
+        return Step(self.nothing * torch.ones(*target.shape, 8), (), {})
+
+
+def test_the_loss_is_that_of_a_token_over_all_batches():
+    batches = [([0], Batch(pad([[5, 2]]), pad([[5, 6, 2]]))), ([1], Batch(pad([[5, 2]]), pad([[2]])))]
+    figures = evaluate(Even(), SimpleNamespace(in_order=lambda: batches))
+    assert figures["loss"] == pytest.approx(math.log(8))
+    assert figures["perplexity"] == pytest.approx(8)
+
+
+def test_what_decides_has_to_be_measured_by_the_task_or_its_family():
+    valid, task = [SimpleNamespace(record=Record("a", "b c d e", "x:1"))], find("translate")
+    config = TextConfig(train=Train(better="looks"))
+    measurable(task, config, valid, ["looks"])
+    with pytest.raises(ConfigError, match=r"train\.better needs to be one of loss, perplexity, bleu, .*, got 'looks'"):
+        measurable(task, config, valid)
+
+
+def test_a_risk_is_there_where_the_config_asks_for_one():
+    assert risk(find("translate"), TextConfig(), None) is None
+    made = risk(find("translate"), TextConfig(train=Train(risk="minimum_risk")), SimpleNamespace(decode=str))
+    assert made.reward.metric == "chrf"
