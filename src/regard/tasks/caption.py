@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from regard.config import AttentionPart, PictureData, PictureModel, Train
+from regard.config import AttentionPart, PictureData, PictureDropout, PictureModel, Train
 from regard.data.drawn import captions
 from regard.data.drawn.captions import Captioned
 from regard.data.table import Record
@@ -12,6 +12,7 @@ from regard.families.captioning import PictureConfig
 from regard.training.metrics import Bleu, Chrf, ExactMatch
 from regard.training.metrics import measure as measured
 
+SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
 SIZES = ("medium", "big")
 
 
@@ -19,14 +20,15 @@ SIZES = ("medium", "big")
 class Config(PictureConfig):
     """A small residual network, and a Transformer's decoder that looks at its map."""
 
-    data: PictureData = field(default_factory=lambda: PictureData(height=64, width=64, batch_pixels=1 << 17, samples=8000))
+    data: PictureData = field(default_factory=lambda: PictureData(height=64, width=64, batch_pixels=1 << 17, samples=4500))
     model: PictureModel = field(
         default_factory=lambda: PictureModel(
             size=64, depth=1, decoder="transformer", layers=2, attention=AttentionPart("transformer")
         )
     )
+    dropout: PictureDropout = field(default_factory=lambda: PictureDropout(embedding=0.0, residual=0.0))
     train: Train = field(
-        default_factory=lambda: Train(max_steps=1400, rate=3e-3, schedule="cosine", warmup=100, evaluate_every=200)
+        default_factory=lambda: Train(max_steps=1000, rate=3e-3, schedule="cosine", warmup=100, evaluate_every=200)
     )
 
 
@@ -41,8 +43,8 @@ def finish(text: str) -> str:
 
 
 def draw(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
-    """One coloured shape or two, as large as is told apart at 64 pixels a side; to count them takes a longer training."""
-    return captions.draw(samples, seed, sizes=SIZES, count=1)
+    """One coloured shape or two, such as are told apart at 64 pixels a side; to count them takes a longer training."""
+    return captions.draw(samples, seed, shapes=SHAPES, sizes=SIZES, count=1)
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: PictureConfig) -> Figures:
