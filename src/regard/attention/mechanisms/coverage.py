@@ -5,13 +5,11 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.module import Attention
-from regard.attention.scope import Offset
-from regard.attention.stepping import Stepping
-from regard.attention.types import Attended, Memory
+from regard.attention.covering import Covering
+from regard.attention.types import Memory
 
 
-class Coverage(Stepping):
+class Coverage(Covering):
     """Tell each key how much of it was read so far, so that nothing is read twice or forgotten.
 
         e_ti = vᵀ tanh(W s_t + U h_i + w c_ti + b),    a_t = softmax(e_t),    c_ti = Σ_{t' < t} a_t'i
@@ -28,24 +26,6 @@ class Coverage(Stepping):
         self.w = nn.Linear(1, self.score.v.weight.shape[-1])
         nn.init.zeros_(self.w.bias)
 
-    def start(self, memory: Memory) -> Float[Tensor, "batch keys"]:
-        """Nothing is covered yet."""
-        return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2])
-
     def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
         """U k + w c + b: the memory, each key of which knows how much of it was read."""
         return memory._replace(keys=memory.keys + self.w(state[:, None, :, None]))
-
-    def look(
-        self,
-        query: Float[Tensor, "batch 1 query"],
-        memory: Memory,
-        state: Float[Tensor, "batch keys"],
-        *,
-        offset: Offset,
-        weights: bool,
-    ) -> Attended:
-        """Attend to keys that know their coverage, and cover what was read."""
-        found = Attention.forward(self, query, self.told(memory, state), offset=offset, weights=True)
-        assert found.weights is not None, "they were asked for"
-        return found._replace(weights=found.weights if weights else None, state=state + found.weights[:, 0, 0])

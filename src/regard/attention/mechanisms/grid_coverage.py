@@ -7,13 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.module import Attention
-from regard.attention.scope import Offset
-from regard.attention.stepping import Stepping
-from regard.attention.types import Attended, Memory
+from regard.attention.covering import Covering
+from regard.attention.types import Memory
 
 
-class GridCoverage(Stepping):
+class GridCoverage(Covering):
     """Tell each place of a map how much was read there and around it so far, so that no symbol is read twice or forgotten.
 
         F_t = Q * Σ_{t' < t} a_t',    e_ti = vᵀ tanh(W s_t + U h_i + V f_ti + b),    a_t = softmax(e_t)
@@ -34,10 +32,6 @@ class GridCoverage(Stepping):
         self.V = nn.Linear(filters, self.score.v.weight.shape[-1])
         nn.init.zeros_(self.V.bias)
 
-    def start(self, memory: Memory) -> Float[Tensor, "batch keys"]:
-        """Nothing is covered yet."""
-        return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2])
-
     def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
         """U k + V f + b: the memory, each key of which knows what was read around it."""
         keys = memory.keys.shape[2]
@@ -51,17 +45,3 @@ class GridCoverage(Stepping):
         covered = F.pad(covered, (0, 1))  # a zero more, since nothing convolves a map without places
         features = self.V(self.Q(covered)[..., :-1].flatten(2).mT)  # batch keys hidden
         return memory._replace(keys=memory.keys + features[:, None])
-
-    def look(
-        self,
-        query: Float[Tensor, "batch 1 query"],
-        memory: Memory,
-        state: Float[Tensor, "batch keys"],
-        *,
-        offset: Offset,
-        weights: bool,
-    ) -> Attended:
-        """Attend to places that know what was read around them, and cover what was read."""
-        found = Attention.forward(self, query, self.told(memory, state), offset=offset, weights=True)
-        assert found.weights is not None, "they were asked for"
-        return found._replace(weights=found.weights if weights else None, state=state + found.weights[:, 0, 0])

@@ -6,13 +6,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.module import Attention
-from regard.attention.scope import Offset
-from regard.attention.stepping import Stepping
-from regard.attention.types import Attended, Memory
+from regard.attention.covering import Covering
+from regard.attention.types import Memory
 
 
-class LocationSensitive(Stepping):
+class LocationSensitive(Covering):
     """Tell each key what was read around it in the look before, so that attention can move on from there.
 
         f_i = F * a_{i-1},    e_ij = vᵀ tanh(W s_{i-1} + U h_j + V f_ij + b),    a_i = softmax(e_i)
@@ -42,28 +40,12 @@ class LocationSensitive(Stepping):
         nn.init.zeros_(self.V.bias)
         self.cumulative = cumulative
 
-    def start(self, memory: Memory) -> Float[Tensor, "batch keys"]:
-        """Nothing was looked at yet."""
-        return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2])
-
     def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
         """U k + V f + b: the memory, each key of which knows what was read around it."""
         looked = F.pad(state[:, None], (0, 1))  # a zero more, since nothing convolves a source without keys
         features = self.V(self.F(looked).mT)[:, :-1]  # batch keys hidden
         return memory._replace(keys=memory.keys + features[:, None])
 
-    def look(
-        self,
-        query: Float[Tensor, "batch 1 query"],
-        memory: Memory,
-        state: Float[Tensor, "batch keys"],
-        *,
-        offset: Offset,
-        weights: bool,
-    ) -> Attended:
-        """Attend to keys that know what was read around them, and remember what was read."""
-        found = Attention.forward(self, query, self.told(memory, state), offset=offset, weights=True)
-        assert found.weights is not None, "they were asked for"
-        read = found.weights[:, 0, 0]
-        after = state + read if self.cumulative else read
-        return found._replace(weights=found.weights if weights else None, state=after)
+    def after(self, state: Float[Tensor, "batch keys"], read: Float[Tensor, "batch keys"]) -> Float[Tensor, "batch keys"]:
+        """All that was read or, without `cumulative`, what was read last."""
+        return super().after(state, read) if self.cumulative else read
