@@ -8,8 +8,8 @@ from regard import tasks
 from regard.config import Data, Model, Train
 from regard.data.table import Record
 from regard.decoding.wishes import Wish
+from regard.prediction import Prediction
 from regard.tasks.translate import Config
-from regard.trained import Prediction
 from regard.training.loop import train
 
 

@@ -7,18 +7,19 @@ from regard.lookup import find
 
 if TYPE_CHECKING:
     from regard.ensembles.gather import ensemble
-    from regard.loading import load
+    from regard.loading import load, see
     from regard.viewer.page.view import view
     from regard.viewer.record import record
     from regard.viewer.trace import Trace
 
 __version__ = "0.1.0"
-__all__ = ["Trace", "__version__", "ensemble", "find", "load", "record", "view"]
+__all__ = ["Trace", "__version__", "ensemble", "find", "load", "record", "see", "view"]
 
 HOMES = {
     "ensemble": "regard.ensembles.gather",
     "load": "regard.loading",
     "record": "regard.viewer.record",
+    "see": "regard.loading",
     "Trace": "regard.viewer.trace",
     "view": "regard.viewer.page.view",
 }

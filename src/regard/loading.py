@@ -6,16 +6,36 @@ from regard import config as configuration
 from regard import tasks
 from regard.alignment.chosen import noted
 from regard.families import family
+from regard.seeing import Seeing
 from regard.trained import Trained
 from regard.training.device import choose
 from regard.training.directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP, verify
-from regard.training.errors import DamagedError
+from regard.training.errors import DamagedError, RefusedError
 from regard.training.manifest import NAME as MANIFEST
 from regard.training.weights import restore
 
 
 def load(directory: Path | str, device: str = "auto") -> Trained:
-    """Open a run directory, or an exported model in one file. Every file is checked against the manifest; none is run."""
+    """Open a model that writes text: a run directory, or an exported model in one file."""
+    found = opened(directory, device)
+    if not isinstance(found, Trained):
+        raise RefusedError(
+            f"{directory} is a run of {found.name}, which writes no text; regard.see opens it, and predict, evaluate, view "
+            "and compare are the commands for it"
+        )
+    return found
+
+
+def see(directory: Path | str, device: str = "auto") -> Seeing:
+    """Open a model that tells what it sees: a run directory of classify, detect, vqa or retrieve."""
+    found = opened(directory, device)
+    if isinstance(found, Trained):
+        raise RefusedError(f"{directory} is a run of {found.name}, which writes text; regard.load opens it")
+    return found
+
+
+def opened(directory: Path | str, device: str = "auto") -> Trained | Seeing:
+    """Open a model of any kind. Every file is checked against the manifest; none is run."""
     from safetensors.torch import load as load_tensors
 
     path = Path(directory)
@@ -23,15 +43,15 @@ def load(directory: Path | str, device: str = "auto") -> Trained:
         from regard.export.onnx.archive import unpacked
 
         with unpacked(path) as folder:
-            return load(folder, device)
+            return opened(folder, device)
     if not (path / MANIFEST).is_file():
         what = "has no manifest.json" if path.is_dir() else "is no directory"
         raise DamagedError(f"{path} is no trained model: it {what}; give the directory that `regard train --out DIR` wrote")
     contents = verify(path)
     if ENSEMBLE in contents:
-        from regard.ensembles.directory import opened
+        from regard.ensembles.directory import opened as gathered
 
-        return opened(path, contents, device)
+        return gathered(path, contents, device)
     for needed in (CONFIG, STEP if STEP in contents else MODEL):
         if needed not in contents:
             raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
@@ -48,4 +68,4 @@ def load(directory: Path | str, device: str = "auto") -> Trained:
         return Onnx(name, config, codec, contents, noted(path))
     model = tasks.build(config, codec)
     restore(model, load_tensors(contents[MODEL]), str(path / MODEL))
-    return Trained(name, config, codec, model.to(choose(device)), noted(path))
+    return family(config).opened(name, config, codec, model.to(choose(device)), noted(path))

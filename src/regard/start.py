@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from regard.families import TaskConfig, family
-from regard.loading import load
+from regard.loading import opened
+from regard.seeing import Seeing
 from regard.trained import Trained
 from regard.training import checkpoint
 from regard.training.errors import DamagedError, RefusedError
@@ -39,7 +40,7 @@ def start(config: TaskConfig, out: Path | None = None) -> Start | None:
             return Start(family(config).codec(out).fitted(config.data), {}, str(out))
         except (OSError, ValueError):  # lost or damaged; the run that it came from has it too
             pass
-    found = load(config.train.start, "cpu")
+    found = opened(config.train.start, "cpu")
     if found.config.FAMILY != config.FAMILY:
         raise RefusedError(f"train.start={config.train.start} is a run of {found.name}, which reads {found.codec.kind}")
     same_tokens(found, config.data, config.train.start)
@@ -57,7 +58,7 @@ def begun(out: Path) -> bool:
     return False
 
 
-def same_tokens(found: Trained, now: Any, origin: str) -> None:
+def same_tokens(found: Trained | Seeing, now: Any, origin: str) -> None:
     """Refuse settings that make a codec, and that the one taken over does not heed."""
     for name in found.codec.settings:
         old, new = getattr(found.config.data, name), getattr(now, name)

@@ -4,11 +4,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from regard import tasks
 from regard.alignment.head import Head
@@ -32,11 +30,12 @@ from regard.decoding.tree import Tree as Branches
 from regard.decoding.wishes import Phrases, Wish, wishes
 from regard.decoding.wishes import guard as guarded
 from regard.ensembles.model import Ensemble
-from regard.families import family
+from regard.families import Writing, family
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Source, Tree
 from regard.native.gpu.encoded import alone, encode
-from regard.tasks import Figures, Task, TaskConfig
+from regard.prediction import Prediction
+from regard.tasks import Figures, TaskConfig, Writes
 from regard.training.errors import RefusedError
 from regard.training.metrics import Measured, perplexity
 from regard.training.reward import Reward
@@ -45,23 +44,6 @@ if TYPE_CHECKING:
     from regard.export.onnx.sessions import Sessions
     from regard.viewer.record import Recorder
     from regard.viewer.trace import Trace
-
-
-class Prediction(NamedTuple):
-    """One answer: its text, what the model thinks of it, and, where asked for, what each piece of it looked at.
-
-    `weights` are those of the head that was chosen for the model (`Trained.head`): unless one was, the last attention over
-    the source, averaged over its heads. `links` are (source piece, target piece) pairs. The pieces of a picture are the
-    places of a map, row after row, and `grid` says how many rows and columns it has.
-    """
-
-    text: str
-    score: float
-    source: list[str]
-    target: list[str]
-    weights: Float[Tensor, "target source"] | None = None
-    links: list[tuple[int, int]] | None = None
-    grid: tuple[int, int] | None = None
 
 
 class Plan(NamedTuple):
@@ -86,7 +68,7 @@ class Trained:
     ):
         self.name, self.config = name, config
         self.codec: Any = codec
-        self.task: Task = tasks.find(name)
+        self.task = cast(Writes, tasks.find(name))
         self.model = model.eval()
         self.recorder: Recorder | None = None
         """Who listens to what is predicted, while somebody does."""
@@ -219,7 +201,7 @@ class Trained:
             outputs[read[place]] = self._told(asked[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
-        figures |= family(self.config).more(self, examples)
+        figures |= cast(Writing, family(self.config)).more(self, examples)
         return figures if likely is None else figures | {"perplexity": likely}
 
     def knows(self, text: str) -> bool:

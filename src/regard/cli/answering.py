@@ -12,7 +12,9 @@ from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.wishes import Wish
-    from regard.trained import Prediction, Trained
+    from regard.prediction import Prediction
+    from regard.seeing import Seeing
+    from regard.trained import Trained
 
 Each = TypeVar("Each")
 
@@ -28,7 +30,7 @@ class Strange(NamedTuple):
 class Asking:
     """A model, what is asked of it, and how its answers are written."""
 
-    model: "Trained"
+    model: "Trained | Seeing"
     beam: int | None = None
     best: int = 1
     align: bool = False
@@ -50,10 +52,15 @@ class Asking:
 
     def answers(self, asked: "list[tuple[str, Wish]]") -> "Iterator[tuple[int, list[Prediction]]]":
         """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
-        wishes = [wish for _, wish in asked]
+        from regard.trained import Trained
+
+        texts, wishes = [text for text, _ in asked], [wish for _, wish in asked]
+        if not isinstance(self.model, Trained):
+            yield from self.model.each(texts, best=self.best, align=self.align)
+            return
         try:
             yield from self.model.each(
-                [text for text, _ in asked],
+                texts,
                 beam=self.beam,
                 best=self.best,
                 align=self.align,
@@ -141,12 +148,19 @@ def _shown(answer: "Prediction") -> str:
     return places(answer.weights, answer.target, answer.grid)
 
 
+def _boxes(answer: "Prediction") -> dict[str, Any]:
+    """What was found, and the box of each."""
+    return {} if answer.boxes is None else {"target": answer.target, "boxes": answer.boxes}
+
+
 def _looked(answer: "Prediction") -> dict[str, Any]:
     """The pieces of an answer and of its source, what each was linked to, and how many rows and columns a map has."""
+    if answer.links is None:
+        return {}
     table = {"source": answer.source, "target": answer.target, "links": answer.links}
     return table if answer.grid is None else {**table, "grid": answer.grid}
 
 
 def _json(text: str, answers: "list[Prediction]") -> str:
-    table = [{"text": each.text, "score": each.score} | ({} if each.links is None else _looked(each)) for each in answers]
+    table = [{"text": each.text, "score": each.score} | _boxes(each) | _looked(each) for each in answers]
     return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

@@ -80,18 +80,17 @@ def compare_one() -> None:
 def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
     """Train one, and measure it on the validation set and, where there is one, the test set."""
     from regard.cli.evaluate import plain
-    from regard.data import table
-    from regard.loading import load
+    from regard.families import family
+    from regard.loading import opened
     from regard.training.loop import train as run
 
     experiment, _ = prepared(task, config, directory)
     ended = run(experiment, directory)
-    model, data = load(directory, config.train.device), config.data
+    model, data = opened(directory, config.train.device), config.data
     valid = plain(model.judge(experiment.valid, beam=beam))
     figures = {"valid": {**valid, "loss": {"value": ended["valid"].get("loss")}}}
     if data.test is not None:
-        columns = (getattr(data, name) for name in data.columns)
-        figures["test"] = plain(model.evaluate(list(table.read(data.test, *columns)), beam=beam))
+        figures["test"] = plain(model.evaluate(family(config).read(data, data.test), beam=beam))
     pace = ended["tokens"] / max(ended["seconds"], 1e-9)
     return {
         **figures,

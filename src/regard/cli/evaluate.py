@@ -1,6 +1,7 @@
 """Measure a trained model: regard evaluate."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 
 from regard.cli import Command, app
 from regard.cli.searching import PART, search_by
+from regard.cli.seeing import sees
 from regard.cli.train import ANY, settings
 from regard.config import ConfigError
 
@@ -36,21 +38,23 @@ def evaluate(
     """
     options = settings(context.args)
     given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
-    from regard.data.table import read
-    from regard.loading import load
+    from regard.families import family
+    from regard.loading import opened
 
-    model = load(directory, device)
+    model = opened(directory, device)
     columns = [f"data.{name}" for name in model.config.data.columns]
     needed = NEEDED.format(" and ".join(f"--{name}" for name in columns))
     if unknown := given.keys() - {"data.test", *columns}:
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {needed}")
-    search_by(model, [each for each in options if each.startswith(PART)], beam)
+    search = [each for each in options if each.startswith(PART)]
+    sees(model, {"beam": beam}, search)
+    search_by(model, search, beam)
     data = model.config.data
     test = given.get("data.test", data.test)
     if test is None:
         raise ConfigError(f"evaluate takes {needed}")
-    named = (given.get(f"data.{name}", getattr(data, name)) for name in data.columns)
-    records = [model.task.prepare(record) for record in read(test, *named)]
+    data = replace(data, **{name: given.get(f"data.{name}", getattr(data, name)) for name in data.columns})
+    records = [model.task.prepare(record) for record in family(model.config).read(data, test)]
     figures = model.measure(records, beam=beam)
     typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
     if cut := len(records) - len(model.codec.short(records)):

@@ -12,6 +12,7 @@ from regard.cli.answering import Asking, to_file, to_stream
 from regard.cli.journal import Journal
 from regard.cli.pace import Pace
 from regard.cli.searching import apart, search_by, wished
+from regard.cli.seeing import sees
 from regard.cli.streaming import LISTEN, listened, streamed, way
 from regard.cli.train import ANY
 from regard.cli.work import source, work
@@ -19,6 +20,7 @@ from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.wishes import Wish
+    from regard.seeing import Seeing
     from regard.trained import Trained
 
 TRACED = 32
@@ -88,6 +90,7 @@ def predict(
         regard predict run/ photo.png --align
     """
     from regard.export.engine import opened, traceable
+    from regard.trained import Trained
 
     text, settings = apart(text, context.args, "predict")
     piecewise = way(stream, listen, context.params, text)
@@ -96,12 +99,13 @@ def predict(
         traceable(engine)
     asked = wished(_inputs(text, file), prefix, include or [], exclude or [], constraints)
     model = opened(directory, device, engine, precision, compile)
+    sees(model, context.params, settings)
     search_by(model, settings, beam)
     noted: list[tuple[str, Wish]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else READ if out is None else WINDOW
     asking, inputs = Asking(model, beam, nbest, align, unknown, as_json), _noting(asked, noted)
-    if piecewise is not None:
+    if piecewise is not None and isinstance(model, Trained):
         strange = listened(model, sys.stdout) if piecewise == LISTEN else streamed(model, asked, sys.stdout)
     elif out is None:
         strange = to_stream(asking, inputs, sys.stdout, window)
@@ -134,14 +138,19 @@ def _writable(path: Path) -> None:
         raise DataError(f"--trace cannot write {path}: there is no directory {path.parent}; make it first")
 
 
-def _trace(model: "Trained", noted: "list[tuple[str, Wish]]", beam: int | None, path: Path) -> None:
+def _trace(model: "Trained | Seeing", noted: "list[tuple[str, Wish]]", beam: int | None, path: Path) -> None:
     """Write the trace of what was asked, and say what it took."""
+    from regard.seeing import Seeing
     from regard.viewer.file import save
 
     asked = [each for each in noted[:TRACED] if each[0].strip() and model.reads(each[0])]
     if not asked:
         raise DataError("--trace has nothing to show: there is no input in which the model knows anything")
-    found = model.trace([text for text, _ in asked], beam=beam, asked=[wish for _, wish in asked])
+    texts = [text for text, _ in asked]
+    if isinstance(model, Seeing):
+        found = model.trace(texts)
+    else:
+        found = model.trace(texts, beam=beam, asked=[wish for _, wish in asked])
     save(found, path)
     more = f" (the first {TRACED} inputs; --file with fewer lines picks others)" if len(noted) > TRACED else ""
     typer.echo(f"{path}: {len(asked)} traced{more}. {' '.join(found.notes)}", err=True)

@@ -11,6 +11,7 @@ from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.wishes import Wish
+    from regard.seeing import Seeing
     from regard.trained import Trained
 
 PART = "search."
@@ -32,7 +33,7 @@ def apart(first: str | None, arguments: Sequence[str], command: str) -> tuple[st
     return (inputs[0] if inputs else None), settings(options)
 
 
-def search_by(model: "Trained", given: Sequence[str], beam: int | None = None) -> None:
+def search_by(model: "Trained | Seeing", given: Sequence[str], beam: int | None = None) -> None:
     """Let a model search by other settings than it was trained with."""
     from regard.models.applies import heeded, searchable
 

@@ -124,9 +124,11 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str) -> "Trac
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
-    from regard.loading import load
+    from regard.cli.seeing import sees
+    from regard.loading import opened
 
-    model = load(path, device)
+    model = opened(path, device)
+    sees(model, {"beam": beam}, ())
     if not model.knows(text):
         raise DataError(f"{path} knows nothing of {text!r}: what it would show is a guess; write it as the training data is")
     return dataclasses.replace(model.trace([text], beam=beam), name=path.resolve().name)  # two of one task need two names

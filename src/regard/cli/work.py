@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from regard.seeing import Seeing
     from regard.trained import Trained
 
 PIECE = 1 << 20
@@ -36,7 +37,7 @@ def source(path: str | None) -> Source:
 
 
 def work(
-    directory: Path, model: "Trained", given: Source, files: Mapping[str, str | None], **settings: Any
+    directory: Path, model: "Trained | Seeing", given: Source, files: Mapping[str, str | None], **settings: Any
 ) -> dict[str, str | None]:
     """Digests of the input, of the model's manifest (of the file where it is one), and of all settings with their files."""
     from regard.training.manifest import NAME

@@ -4,12 +4,13 @@ A task's config is built from the parts in `settings.py` and, for pictures, `pic
 command line) is checked where it comes in, by `reading.py`; inside the package a config is plain Python.
 """
 
-from regard.config.pictures import PictureData, PictureDropout, PictureModel
+from regard.config.pictures import ClassifyData, PictureData, PictureDropout, PictureModel, SightData, SightModel
 from regard.config.reading import ConfigError, check, everything, parse, parse_text, plain, read, write
 from regard.config.settings import AttentionPart, Data, Dropout, Model, Network, OutputPart, Search, Train
 
 __all__ = [
     "AttentionPart",
+    "ClassifyData",
     "ConfigError",
     "Data",
     "Dropout",
@@ -20,6 +21,8 @@ __all__ = [
     "PictureDropout",
     "PictureModel",
     "Search",
+    "SightData",
+    "SightModel",
     "Train",
     "check",
     "everything",

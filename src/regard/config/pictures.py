@@ -1,31 +1,20 @@
 """The settings of tasks that read pictures, where they are others than those of texts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from regard.config.settings import Dropout, Network
+from regard.config.settings import AttentionPart, Dropout, Network
 
 
 @dataclass(frozen=True)
-class PictureData:
-    """Where pictures and their texts come from, how large a picture is read, and how a text becomes tokens."""
-
-    columns: ClassVar[tuple[str, str]] = ("image", "text")
-    """The settings that name the columns of a table."""
+class SightData:
+    """Where pictures come from, and how large they are read."""
 
     train: str | None = None
     valid: str | None = None
     test: str | None = None
     image: str = "1"
     """The column with the path of the picture, which counts from the table's folder: its name, or its number from 1."""
-    text: str = "2"
-    tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
-    vocabulary: int = 8000
-    least: int = 1
-    """A word or character seen less often than this is unknown."""
-    lowercase: bool = False
-    longest_target: int = 256
-    over_long: Literal["cut", "drop"] = "drop"
     height: int = 256
     """A picture that is higher or wider is made smaller, as a whole; none is made larger."""
     width: int = 256
@@ -35,8 +24,6 @@ class PictureData:
     """What happens to pictures at random while training: affine, light, flip, crop, erase, or several joined by +."""
     batch_pixels: int = 1 << 18
     """How many pixels, filling included, a batch may hold."""
-    bleu: Literal["auto", "none", "13a", "zh", "char", "intl"] = "auto"
-    """How BLEU cuts text into tokens: none where it is cut already; auto is zh for Chinese, else 13a."""
     samples: int = 4000
     """How many pictures a task draws itself where no file is given."""
     language: Literal["english", "chinese"] = "english"
@@ -49,8 +36,38 @@ class PictureData:
 
 
 @dataclass(frozen=True)
-class PictureModel(Network):
-    """The network that reads a picture: an encoder of pictures, whose map the decoder looks at."""
+class PictureData(SightData):
+    """Where pictures and their texts come from, how large a picture is read, and how a text becomes tokens."""
+
+    columns: ClassVar[tuple[str, str]] = ("image", "text")
+    """The settings that name the columns of a table."""
+
+    text: str = "2"
+    tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
+    vocabulary: int = 8000
+    least: int = 1
+    """A word or character seen less often than this is unknown."""
+    lowercase: bool = False
+    longest_target: int = 256
+    over_long: Literal["cut", "drop"] = "drop"
+    bleu: Literal["auto", "none", "13a", "zh", "char", "intl"] = "auto"
+    """How BLEU cuts text into tokens: none where it is cut already; auto is zh for Chinese, else 13a."""
+
+
+@dataclass(frozen=True)
+class ClassifyData(SightData):
+    """Where pictures and their labels come from."""
+
+    columns: ClassVar[tuple[str, str]] = ("image", "label")
+
+    label: str = "2"
+    several: bool = False
+    """Whether a picture may have several labels, with commas between them, or none."""
+
+
+@dataclass(frozen=True)
+class Eye:
+    """An encoder of pictures, and the map that it makes of one."""
 
     encoder: Literal["residual", "dense", "patches"] = "residual"
     stride: int = 8
@@ -65,6 +82,28 @@ class PictureModel(Network):
     """What the places of a CNN's map know of where they are; normalised: in shares of the picture."""
     visual: str = "none"
     """The attention inside a CNN, by its word: channel, spatial, selective_kernel (`regard list visual`)."""
+
+
+@dataclass(frozen=True)
+class PictureModel(Eye, Network):
+    """The network that reads a picture and writes: an encoder of pictures, whose map the decoder looks at."""
+
+
+@dataclass(frozen=True)
+class SightModel(Eye):
+    """The network that tells what it sees: an encoder of pictures, and an attention that asks its map."""
+
+    attention: AttentionPart = field(default_factory=lambda: AttentionPart("transformer"))
+    size: int = 128
+    heads: int = 4
+    """Of patches that look at themselves; an attention has model.attention.heads."""
+    feedforward: int | None = None
+    norm: Literal["pre", "post", "rms"] = "pre"
+    activation: Literal["relu", "gelu", "swish", "gelu_tanh"] = "relu"
+    self_attention: str = "scaled_dot"
+    """How patches look at themselves: a score, a normaliser or a scope, or several joined by +."""
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """What patches know of their places."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from regard.config import ConfigError
 
 if TYPE_CHECKING:
-    from regard.trained import Trained
+    from regard.seeing import Seeing
+    from regard.trained import Trained as Writer
 
 NATIVE = "native"
 ENGINES = (NATIVE, "onnx", "ctranslate2")
@@ -28,22 +29,29 @@ def traceable(engine: str) -> None:
 
 def opened(
     directory: Path, device: str = "auto", engine: str = NATIVE, precision: str = "float32", compiled: bool = False
-) -> "Trained":
+) -> "Writer | Seeing":
     """A run directory, ready to be asked. Another engine than PyTorch is `opened` of regard.export.ENGINE.engine."""
     if engine not in ENGINES:
         raise ConfigError(f"--engine needs to be one of {', '.join(ENGINES)}, got {engine!r}")
     if engine != NATIVE:
         if compiled:
             raise ConfigError(f"--compile is for the engine native, got --engine {engine}: leave one of the two out")
-        found: Trained = import_module(f"regard.export.{engine}.engine").opened(directory, device, precision)
+        found: Writer = import_module(f"regard.export.{engine}.engine").opened(directory, device, precision)
         return found
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
     from regard.export.compiled import compile_in
     from regard.export.onnx.engine import allow
-    from regard.loading import load
+    from regard.loading import opened as run
+    from regard.trained import Trained
 
-    model = load(directory, device)
+    model = run(directory, device)
+    if not isinstance(model, Trained):
+        if precision != "float32" or compiled:
+            raise ConfigError(
+                f"--precision and --compile are for models that write text, and {directory} is of {model.name}"
+            )
+        return model
     allow(model, precision)
     if precision != "float32":
         chosen = PRECISIONS[PRECISIONS.index(precision)]

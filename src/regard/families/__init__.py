@@ -1,7 +1,7 @@
 """Families: tasks of one shape, one file each.
 
 A family's file says how a config becomes an experiment (`experiment`) and a network (`build`), or one to see whether it can
-be built (`outline`), how what was saved is read again (`codec`), and what is measured beside what a task measures (`more`).
+be built (`outline`), how a table is read (`read`) and what was saved is read again (`codec`), and how a model is `opened`.
 A task belongs to the family that the class of its config names.
 """
 
@@ -9,15 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from torch import nn
 
+from regard.alignment.head import Head
 from regard.config import Dropout, Search, Train
 from regard.data.text import Report
-from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
 from regard.training.metrics import Bucket, Measured
+
+if TYPE_CHECKING:
+    from regard.seeing import Seeing
+    from regard.trained import Trained
 
 Figures = dict[str, Measured | list[Bucket]]
 """What a task measures, by name: scores with their intervals, and scores by length."""
@@ -29,6 +33,8 @@ class TaskConfig:
 
     FAMILY: ClassVar[str]
     """The module of the family."""
+    WRITES: ClassVar[bool] = True
+    """Whether its models write text, so that how they are taught to and how an output is looked for can be told."""
 
     data: Any = None
     model: Any = None
@@ -45,9 +51,14 @@ class Task(Protocol):
 
     def prepare(self, record: Any) -> Any: ...
 
-    def finish(self, text: str) -> str: ...
-
     def draw(self, samples: int, seed: int) -> tuple[list[Any], list[Any]]: ...
+
+
+@runtime_checkable
+class Writes(Task, Protocol):
+    """The face of a task whose models write text: what that means to a person, and how good it is."""
+
+    def finish(self, text: str) -> str: ...
 
     def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Figures: ...
 
@@ -58,11 +69,20 @@ class Family(Protocol):
 
     def experiment(self, name: str, task: Task, config: Any, out: Path | None = None) -> tuple[Experiment, Report]: ...
 
-    def build(self, config: Any, codec: Any) -> Seq2Seq: ...
+    def build(self, config: Any, codec: Any) -> nn.Module: ...
 
     def outline(self, config: Any) -> nn.Module: ...
 
+    def read(self, data: Any, path: str) -> list[Any]: ...
+
     def codec(self, directory: Path) -> Any: ...
+
+    def opened(self, name: str, config: Any, codec: Any, model: Any, head: Head) -> "Trained | Seeing": ...
+
+
+@runtime_checkable
+class Writing(Family, Protocol):
+    """The face of a family whose models write text, and of which more may be measured than that."""
 
     def more(self, trained: Any, examples: Sequence[Any]) -> Mapping[str, Measured]: ...
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from regard.alignment.head import Head
 from regard.config import ConfigError, PictureData, PictureDropout, PictureModel
 from regard.data import table
 from regard.data.drawn.captions import Captioned
@@ -19,7 +20,7 @@ from regard.data.image.reading import present
 from regard.data.image.writing import png
 from regard.data.table import Record
 from regard.data.text import Report
-from regard.families import Task, TaskConfig
+from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.models import picture2seq
 from regard.models.seq2seq import Seq2Seq
@@ -46,7 +47,7 @@ class PictureConfig(TaskConfig):
     dropout: PictureDropout = field(default_factory=PictureDropout)
 
 
-def experiment(name: str, task: Task, config: PictureConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records."""
     from regard.start import start  # it opens runs, and their tasks
 
@@ -91,7 +92,7 @@ class Records:
     drawn: list[Drawing] | None = None
 
 
-def records(task: Task, config: PictureConfig) -> tuple[Records, Records]:
+def records(task: Writes, config: PictureConfig) -> tuple[Records, Records]:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
     data = config.data
     if data.train is None and data.valid is not None:
@@ -101,7 +102,7 @@ def records(task: Task, config: PictureConfig) -> tuple[Records, Records]:
         return drawn(both[0], size, data.language), drawn(both[1], size, data.language)
     if data.valid is None:
         raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
-    first, second = (list(table.read(path, data.image, data.text)) for path in (data.train, data.valid))
+    first, second = (read(data, path) for path in (data.train, data.valid))
     present([*first, *second])
     return Records([task.prepare(each) for each in first]), Records([task.prepare(each) for each in second])
 
@@ -140,9 +141,21 @@ def outline(config: PictureConfig) -> Seq2Seq:
     return network(config, 8, ((0.5,) * config.data.channels, (0.5,) * config.data.channels))
 
 
+def read(data: PictureData, path: str) -> list[Record]:
+    """The records of a table."""
+    return list(table.read(path, data.image, data.text))
+
+
 def codec(directory: Path) -> PictureCodec:
     """What a run has beside its weights."""
     return PictureCodec.load(directory)
+
+
+def opened(name: str, config: PictureConfig, codec: PictureCodec, model: Seq2Seq, head: Head) -> "Trained":
+    """The model, ready to be asked."""
+    from regard.trained import Trained
+
+    return Trained(name, config, codec, model, head)
 
 
 def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measured]:

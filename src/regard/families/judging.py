@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from regard.config import ConfigError
-from regard.families import Task, TaskConfig
+from regard.families import TaskConfig, Writes
 from regard.models.seq2seq import Seq2Seq
 from regard.training.losses import perplexity, teach
 from regard.training.metrics import Measured
@@ -15,7 +15,7 @@ from regard.training.reward import Reward
 from regard.training.risk import Risk
 
 
-def risk(task: Task, config: TaskConfig, codec: Any) -> Risk | None:
+def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
     """What trains on a metric, where the config asks for that; texts are judged as a person reads them."""
     if config.train.risk == "none":
         return None
@@ -23,7 +23,7 @@ def risk(task: Task, config: TaskConfig, codec: Any) -> Risk | None:
     return Risk(config.train, reward, config.search.length)
 
 
-def measurable(task: Task, config: TaskConfig, valid: Sequence[Any], more: Sequence[str] = ()) -> None:
+def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Sequence[str] = ()) -> None:
     """Raise where train.better names no figure of the task, before anything is trained; `more` are those of its family."""
     record = valid[0].record
     known = ["loss", "perplexity"]

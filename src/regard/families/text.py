@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from regard.alignment.head import Head
 from regard.config import Data, Model
 from regard.data import table
 from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.data.text import Report, TextCodec
-from regard.families import Task, TaskConfig
+from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.models import seq2seq
 from regard.models.seq2seq import Seq2Seq
@@ -36,7 +37,7 @@ class TextConfig(TaskConfig):
     model: Model = field(default_factory=Model)
 
 
-def experiment(name: str, task: Task, config: TextConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records.
 
     `out` is the directory to train into: with train.start, a training that goes on there needs the other run no more.
@@ -75,7 +76,7 @@ def experiment(name: str, task: Task, config: TextConfig, out: Path | None = Non
     ), report
 
 
-def records(task: Task, config: TextConfig) -> tuple[list[Record], list[Record]]:
+def records(task: Writes, config: TextConfig) -> tuple[list[Record], list[Record]]:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
     data = config.data
     if data.train is None and data.valid is not None:
@@ -85,7 +86,7 @@ def records(task: Task, config: TextConfig) -> tuple[list[Record], list[Record]]
     elif data.valid is None:
         raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
     else:
-        training, validation = (list(table.read(path, data.source, data.target)) for path in (data.train, data.valid))
+        training, validation = (read(data, path) for path in (data.train, data.valid))
     return [task.prepare(each) for each in training], [task.prepare(each) for each in validation]
 
 
@@ -103,9 +104,21 @@ def outline(config: TextConfig) -> Seq2Seq:
     return seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint)
 
 
+def read(data: Data, path: str) -> list[Record]:
+    """The records of a table."""
+    return list(table.read(path, data.source, data.target))
+
+
 def codec(directory: Path) -> TextCodec:
     """What a run has beside its weights."""
     return TextCodec.load(directory)
+
+
+def opened(name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq, head: Head) -> "Trained":
+    """The model, ready to be asked."""
+    from regard.trained import Trained
+
+    return Trained(name, config, codec, model, head)
 
 
 def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measured]:

@@ -16,7 +16,7 @@ class Rule(NamedTuple):
 
 
 def _any(*kinds: str) -> Callable[[Any], bool]:
-    return lambda config: config.model.encoder in kinds or config.model.decoder in kinds
+    return lambda config: config.model.encoder in kinds or getattr(config.model, "decoder", None) in kinds
 
 
 def _cnn(config: Any) -> bool:
@@ -150,16 +150,36 @@ RULES = {
 }
 
 
+TEACHING = ["confidence", "coverage", "doubly_stochastic", "diagonal", "guided", "guided_attention", "statistics"]
+TEACHING += ["baseline", "reward", "entropy_bonus", "self_decoding", "self_decoding_most", "self_decoding_steps"]
+TEACHING += ["risk", "risk_metric", "risk_samples", "risk_alpha", "risk_reference", "risk_share", "risk_from"]
+TEACHING += ["graphs", "compile", "film", "film_every"]
+"""What of a training is only for models that write text."""
+
+
+def unwritten(config: Any) -> list[str]:
+    """The settings that need a model that writes text, of a config whose models write none."""
+    search = [each.name for each in fields(config.search) if each.name != "batch"]
+    return [] if config.WRITES else [*(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
+
+
 def heeded(configs: Sequence[Any], default: Any) -> None:
     """Raise for a setting that was changed from its default and that none of these configs of a task pays heed to."""
+    for path in unwritten(default):
+        if changed := [each for config in configs if (each := _at(config, path)) != _at(default, path)]:
+            raise ConfigError(
+                f"{path}={changed[0]} would change nothing: it needs a task whose models write text, such as caption; leave "
+                "it out"
+            )
     for path, rule in RULES.items():
         changed = [each for config in configs if (each := _at(config, path)) != _at(default, path)]
         if not changed or any(rule.counts(config) for config in configs):
             continue
         model = configs[0].model
+        decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
         raise ConfigError(
             f"{path}={changed[0]} would change nothing: it needs {rule.needs}, and this model has a {model.encoder} "
-            f"encoder, a {model.decoder} decoder and the attention {model.attention.name}; leave it out"
+            f"encoder{decoder} and the attention {model.attention.name}; leave it out"
         )
 
 

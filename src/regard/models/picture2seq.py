@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from regard.attention.types import Encoded
-from regard.config import PictureDropout, PictureModel
+from regard.config import PictureDropout, PictureModel, SightModel
 from regard.models.decoders.transformer import Transformer
-from regard.models.encoders.grid import GridPositions, grid
+from regard.models.encoders.grid import GridPositions, grid, placed
 from regard.models.encoders.pictures import PictureEncoder, picture_encoder
 from regard.models.outcome import Outcome
 from regard.models.seq2seq import Seq2Seq, build_decoder, initialise
@@ -44,10 +44,7 @@ class Picture2Seq(Seq2Seq):
     def read(self, source: Source) -> Encoded:
         """What the encoder makes of pictures."""
         found = super().read(source._replace(data=(source.data - self.mean) / self.deviation))
-        if self.positions is None or found.grid is None or found.keep is None:
-            return found
-        image, keep = torch.unflatten(found.data.mT, 2, found.grid), torch.unflatten(found.keep, 1, found.grid)
-        return found._replace(data=self.positions(image, keep).flatten(2).mT)
+        return placed(found, self.positions)
 
 
 def build(
@@ -77,7 +74,7 @@ def build(
     return Picture2Seq(encoder, decoder, *standard, positions)
 
 
-def options(model: PictureModel, dropout: PictureDropout) -> dict[str, Any]:
+def options(model: PictureModel | SightModel, dropout: PictureDropout) -> dict[str, Any]:
     """What the encoder of a config is told."""
     found: dict[str, Any] = {"layers": model.depth, "dropout": dropout.encoder}
     if model.encoder == "patches":

@@ -1,21 +1,22 @@
 """Tasks: what is learned, one file each.
 
-A task's file says what a record looks like to the model (`prepare`), what the model's text means to a person (`finish`),
-what to train on when no file is given (`draw`) and how good an output is (`measure`), and holds its `Config`. What tasks of
-one shape share is in `regard.families`: the class of a task's config says which.
+A task's file says what a record looks like to the model (`prepare`) and what to train on when no file is given (`draw`), and
+holds its `Config`. Where its models write text, it says what that means to a person (`finish`), and how good it is
+(`measure`). What tasks of one shape share is in `regard.families`: the class of a task's config says which.
 """
 
 from pathlib import Path
 from typing import Any, cast
 
+from torch import nn
+
 from regard import lookup
 from regard.data.text import Report
-from regard.families import Figures, Task, TaskConfig, family
+from regard.families import Figures, Task, TaskConfig, Writes, family
 from regard.families.text import TextConfig
-from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
 
-__all__ = ["Figures", "Task", "TaskConfig", "TextConfig", "build", "experiment", "find"]
+__all__ = ["Figures", "Task", "TaskConfig", "TextConfig", "Writes", "build", "experiment", "find"]
 
 
 def find(name: str) -> Task:
@@ -28,6 +29,6 @@ def experiment(name: str, config: TaskConfig, out: Path | None = None) -> tuple[
     return family(config).experiment(name, find(name), config, out)
 
 
-def build(config: TaskConfig, codec: Any) -> Seq2Seq:
+def build(config: TaskConfig, codec: Any) -> nn.Module:
     """The model that a config describes, for the vocabularies of a codec."""
     return family(config).build(config, codec)

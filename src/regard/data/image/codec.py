@@ -6,18 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
-from jaxtyping import UInt8
 from torch import Tensor
 
 from regard.config import PictureData
 from regard.data import tokenise
-from regard.data.image.augment import Change
-from regard.data.image.batch import Pictures, collect
-from regard.data.image.gallery import Gallery
-from regard.data.image.loader import Loader
 from regard.data.image.pictured import Pictured
-from regard.data.image.reading import place, present, size
+from regard.data.image.reading import place, present
+from regard.data.image.sight import Sight, checked, usual
 from regard.data.record import Record
 from regard.data.table import DataError
 from regard.data.text import SETTINGS, Corpus, OverLong, Report, until_end
@@ -25,38 +20,19 @@ from regard.data.tokenise import Tokeniser
 from regard.data.vocabulary import EOS, UNK
 
 FORMAT = 1
-KIND = "pictures"
-KINDS: dict[str, type] = {"height": int, "width": int, "channels": int, "stride": int, "mean": list, "deviation": list}
-KINDS |= {"lowercase": bool, "longest_target": int, "over_long": str}
-"""What is saved beside the tokens, and as what."""
-
-MEASURED = 1000
-"""From how many pictures, at most, the mean of a channel is taken."""
-LEAST = 1e-3
-"""The least deviation: of pictures that are all of one colour."""
+KINDS: dict[str, type] = {"lowercase": bool, "longest_target": int, "over_long": str}
+"""What is saved beside the tokens and how pictures are read, and as what."""
 Drawn = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
-class PictureCodec:
-    """How pictures are read, and a tokeniser for what is written of them.
+class PictureCodec(Sight):
+    """How pictures are read, and a tokeniser for what is written of them. `longest_target` counts EOS."""
 
-    A picture that is larger than `height` x `width` is made smaller. `stride` is the side of the square that one place of
-    the model's map stands for. `longest_target` counts EOS.
-    """
-
-    kind: ClassVar[str] = KIND
     settings: ClassVar[tuple[str, ...]] = ("tokens", "vocabulary", "least", "lowercase", "height", "width", "channels")
     """The settings of data that make it."""
 
     target: Tokeniser
-    height: int = 256
-    width: int = 256
-    channels: int = 3
-    stride: int = 8
-    mean: tuple[float, ...] = (0.5, 0.5, 0.5)
-    """Of each channel, and its deviation: what a model takes off, and divides by."""
-    deviation: tuple[float, ...] = (0.5, 0.5, 0.5)
     lowercase: bool = False
     longest_target: int = 256
     over_long: OverLong = "drop"
@@ -70,22 +46,7 @@ class PictureCodec:
         if not texts or len(texts) < len(records):
             raise DataError(f"tokens are learnt from pictures with texts, got {len(records)} and {len(texts)}")
         target = tokenise.train(data.tokens, texts, data.vocabulary, data.least)
-        usual = (0.5,) * data.channels
-        limits = data.lowercase, data.longest_target, data.over_long
-        return cls(target, data.height, data.width, data.channels, stride, usual, usual, *limits)
-
-    def standardised(self, gallery: Gallery) -> "PictureCodec":
-        """The same, with the mean and the deviation of the channels of these pictures, or of many of them."""
-        chosen = range(0, len(gallery), -(-len(gallery) // MEASURED))
-        total, count = torch.zeros(2, self.channels, dtype=torch.float64), 0
-        for number in chosen:
-            pixels = gallery.picture(number).double().flatten(1)
-            total += torch.stack((pixels.sum(1), pixels.square().sum(1)))
-            count += pixels.shape[1]
-        mean, square = total / count
-        deviation = (square - mean.square()).clamp_min(LEAST**2).sqrt()
-        rounded = [tuple(round(value, 4) for value in each.tolist()) for each in (mean, deviation)]
-        return replace(self, mean=rounded[0], deviation=rounded[1])
+        return cls(target, data.lowercase, data.longest_target, data.over_long, **usual(data, stride))
 
     def fitted(self, data: PictureData) -> "PictureCodec":
         """The same tokens, with the limits of this config."""
@@ -132,55 +93,10 @@ class PictureCodec:
         """The text that is tokenised: in lower case, when the codec asks for that."""
         return text.lower() if self.lowercase else text
 
-    def gallery(self, examples: Sequence[Pictured]) -> Gallery:
-        """The pictures of examples, as a model reads them."""
-        return Gallery(examples, (self.height, self.width), self.channels)
-
-    def alone(self, example: Pictured) -> Pictures:
-        """One picture, as a model reads it."""
-        return collect([self.gallery([example]).picture(0)], self.stride)
-
-    def loader(self, examples: Sequence[Pictured], budget: int) -> Loader:
-        """Batches to evaluate with, of at most so many pixels."""
-        return Loader(self.gallery(examples), budget, shuffle=False, multiple=self.stride)
-
-    def training(self, gallery: Gallery, budget: int, seed: int, change: Change | None) -> Loader:
-        """Batches to train with, whose pictures change at random."""
-        return Loader(gallery, budget, seed, multiple=self.stride, change=change)
-
-    def budget(self, examples: Sequence[Pictured], count: int) -> int:
-        """The pixels of a batch of so many pictures as large as they may be."""
-        return count * self.height * self.width
-
-    def seen(self, example: Pictured) -> UInt8[Tensor, "channels height width"]:
-        """A picture as a model reads it."""
-        return self.gallery([example]).raw(0)
-
-    def grid(self, example: Pictured) -> tuple[int, int]:
-        """The rows and columns of the map of a picture."""
-        [(_, height, width)] = self.gallery([example]).sizes
-        return -(-height // self.stride), -(-width // self.stride)
-
-    def pieces(self, example: Pictured) -> list[str]:
-        """What each place of the map is called: row and column, from 1."""
-        rows, columns = self.grid(example)
-        return [f"{row + 1},{column + 1}" for row in range(rows) for column in range(columns)]
-
-    def knows(self, record: Record) -> bool:
-        """Whether there is a picture; a file that is missing, or is none, is an error that names it."""
-        size(place(record))
-        return True
-
-    reads = knows
-
-    def short(self, records: Sequence[Record]) -> list[int]:
-        """The places of all records: a picture that is too large is made smaller."""
-        return list(range(len(records)))
-
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON and the tokeniser's own files; the files written."""
         directory.mkdir(parents=True, exist_ok=True)
-        settings = {"format": FORMAT, "reads": KIND, **{name: getattr(self, name) for name in KINDS}}  # tuples become lists
+        settings = {"format": FORMAT, "reads": self.kind, **self.saved(), **{name: getattr(self, name) for name in KINDS}}
         path = directory / SETTINGS
         path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
         return [path, *self.target.save(directory, "target")]
@@ -191,12 +107,9 @@ class PictureCodec:
         path = directory / SETTINGS
         try:
             settings = json.loads(path.read_text(encoding="utf-8"))
-            _check(settings)
+            values = _checked(settings)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} needs to be the settings of a codec of pictures, format {FORMAT}: {error}") from error
-        values: dict[str, Any] = {
-            name: tuple(settings[name]) if kind is list else settings[name] for name, kind in KINDS.items()
-        }
         return cls(tokenise.load(directory, "target"), **values)
 
 
@@ -206,15 +119,10 @@ def unknown(examples: Sequence[Pictured]) -> float:
     return sum(side.count(UNK) for side in sides) / max(1, sum(len(side) - 1 for side in sides))
 
 
-def _check(settings: Any) -> None:
-    if not isinstance(settings, dict) or settings.get("format") != FORMAT or settings.get("reads") != KIND:
+def _checked(settings: Any) -> dict[str, Any]:
+    if not isinstance(settings, dict) or settings.get("format") != FORMAT or settings.get("reads") != Sight.kind:
         raise ValueError("it is of another format")
-    if wrong := [name for name, kind in KINDS.items() if type(settings.get(name)) is not kind]:
-        raise ValueError(f"{wrong[0]} is missing or of the wrong kind")
-    if settings["over_long"] not in ("cut", "drop"):
-        raise ValueError(f"over_long is {settings['over_long']!r}, and needs to be cut or drop")
-    if min(settings[name] for name in ("height", "width", "stride")) < 1 or settings["channels"] not in (1, 3):
-        raise ValueError("a picture needs a height, a width and a stride of 1 or more, and 1 channel or 3")
-    standard = [*settings["mean"], *settings["deviation"]]
-    if len(standard) != 2 * settings["channels"] or not all(type(each) is float and each >= 0 for each in standard):
-        raise ValueError("mean and deviation need a number for each channel")
+    values = checked(settings, KINDS)
+    if values["over_long"] not in ("cut", "drop"):
+        raise ValueError(f"over_long is {values['over_long']!r}, and needs to be cut or drop")
+    return values

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.attention.kept import Image
 from regard.attention.positions.sinusoidal import sinusoids
+from regard.attention.types import Encoded
 from regard.models.encoders.maps import Kept
 
 REACH = 64
@@ -100,3 +101,11 @@ def grid(kind: str, size: int) -> GridPositions | None:
     if kind == "none":
         return None
     return GridLearned(size) if kind == "learned" else GridSinusoidal(size, kind == "normalised")
+
+
+def placed(found: Encoded, positions: GridPositions | None) -> Encoded:
+    """A map whose places know where they are; as it was without positions."""
+    if positions is None or found.grid is None or found.keep is None:
+        return found
+    image, keep = torch.unflatten(found.data.mT, 2, found.grid), torch.unflatten(found.keep, 1, found.grid)
+    return found._replace(data=positions(image, keep).flatten(2).mT)

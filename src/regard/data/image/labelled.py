@@ -1,0 +1,118 @@
+"""Pictures with labels: how a picture is read, and label <-> number."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from regard.config import ClassifyData
+from regard.data.image.pictured import Pictured
+from regard.data.image.reading import place, present
+from regard.data.image.sight import Sight, checked, usual
+from regard.data.record import Record
+from regard.data.table import DataError
+from regard.data.text import SETTINGS, Corpus, Report
+
+FORMAT = 1
+KIND = "labelled pictures"
+KINDS: dict[str, type] = {"labels": list, "several": bool}
+"""What is saved beside how pictures are read, and as what."""
+BETWEEN = ","
+"""Between the labels of a picture that has several."""
+MOST = 5
+"""How many unknown labels are listed."""
+
+
+@dataclass(frozen=True)
+class LabelCodec(Sight):
+    """How pictures are read, and the labels that they may have: one each or, where `several`, any number."""
+
+    settings: ClassVar[tuple[str, ...]] = ("several", "height", "width", "channels")
+    """The settings of data that make it."""
+
+    labels: tuple[str, ...]
+    several: bool = False
+
+    @classmethod
+    def fit(cls, records: Sequence[Record], data: ClassifyData, stride: int) -> "LabelCodec":
+        """All labels of the records, in alphabetical order."""
+        found = {label for record in records for label in split(record.target or "", data.several)}
+        if len(found) < 2 - data.several:
+            need = "1 label" if data.several else "2 different labels"
+            raise DataError(f"to tell pictures apart takes {need} or more, got {', '.join(found) or 'none'}")
+        return cls(tuple(sorted(found)), data.several, **usual(data, stride))
+
+    def fitted(self, data: ClassifyData) -> "LabelCodec":
+        """The same: a config has nothing to add."""
+        return self
+
+    def encode(self, record: Record) -> Pictured:
+        """One record."""
+        example: Pictured = self.encode_all([record]).examples[0]
+        return example
+
+    def encode_all(self, records: Iterable[Record], drawn: Sequence[Callable[[], Tensor]] | None = None) -> Corpus:
+        """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
+        records = list(records)
+        if drawn is None:
+            present(records)
+        pictures: Sequence[Path | Callable[[], Tensor]] = [place(each) for each in records] if drawn is None else drawn
+        numbers = {label: number for number, label in enumerate(self.labels)}
+        self._known(records, numbers)
+        labels = [
+            None if each.target is None else [numbers[one] for one in split(each.target, self.several)] for each in records
+        ]
+        examples = [
+            Pictured(picture, record=record, labels=held)
+            for picture, record, held in zip(pictures, records, labels, strict=True)
+        ]
+        return Corpus(examples, Report(len(records), len(examples), 0, 0, 0, 0.0))
+
+    def _known(self, records: Sequence[Record], numbers: dict[str, int]) -> None:
+        strange = [
+            f"{record.where} {label!r}"
+            for record in records
+            for label in split(record.target or "", self.several)
+            if record.target is not None and label not in numbers
+        ]
+        if strange:
+            more = f" and {len(strange) - MOST:,} more" * (len(strange) > MOST)
+            raise DataError(
+                f"{len(strange):,} labels were not there to be learned: {', '.join(strange[:MOST])}{more}; there are "
+                f"{', '.join(self.labels[:20])}{' ...' * (len(self.labels) > 20)}"
+            )
+
+    def save(self, directory: Path) -> list[Path]:
+        """Write it into a directory, as JSON; the files written."""
+        directory.mkdir(parents=True, exist_ok=True)
+        settings = {"format": FORMAT, "reads": KIND, **self.saved(), "labels": self.labels, "several": self.several}
+        path = directory / SETTINGS
+        path.write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        return [path]
+
+    @classmethod
+    def load(cls, directory: Path) -> "LabelCodec":
+        """Read what `save` wrote."""
+        path = directory / SETTINGS
+        try:
+            return cls(**_checked(json.loads(path.read_text(encoding="utf-8"))))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} needs to be the settings of a codec of {KIND}, format {FORMAT}: {error}") from error
+
+
+def split(text: str, several: bool) -> list[str]:
+    """The labels in a cell, each once."""
+    parts = text.split(BETWEEN) if several else [text]
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+
+def _checked(settings: Any) -> dict[str, Any]:
+    if not isinstance(settings, dict) or settings.get("format") != FORMAT or settings.get("reads") != KIND:
+        raise ValueError("it is of another format")
+    values = checked(settings, KINDS)
+    if not all(isinstance(label, str) and label for label in values["labels"]) or not values["labels"]:
+        raise ValueError("labels need to be words")
+    return values

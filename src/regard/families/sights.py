@@ -1,0 +1,87 @@
+"""What families share whose models tell what they see: how an experiment is put together, and how it is judged."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.alignment.head import Head
+from regard.config import ConfigError
+from regard.data import table
+from regard.data.image.augmenting import named
+from regard.data.image.pictured import Pictured
+from regard.data.text import Report
+from regard.families import TaskConfig, family
+from regard.start import Start
+from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.metrics import DOWNWARDS, Measured
+
+Cost = Callable[[nn.Module, AnyBatch, Progress], Loss]
+
+
+def paths(data: Any) -> tuple[str, str] | None:
+    """The tables to train on and to validate with; None where a task is to draw its own."""
+    if data.train is None and data.valid is not None:
+        raise table.DataError("data.valid is given and data.train is not: name a file to train on")
+    if data.train is not None and data.valid is None:
+        raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
+    return None if data.train is None else (data.train, data.valid)
+
+
+def assemble(
+    name: str,
+    config: Any,
+    begin: Start | None,
+    codec: Any,
+    examples: Sequence[Pictured],
+    valid: Sequence[Pictured],
+    report: Report,
+    loss: Cost,
+    known: Sequence[str],
+    beside: Mapping[str, bytes],
+) -> tuple[Experiment, Report]:
+    """An experiment of what was read, whose network begins with equal weights for equal seeds. `known` are its figures."""
+    if not examples or not valid:
+        raise table.DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
+    if config.train.better not in known:
+        raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
+    gallery = codec.gallery(examples)
+    codec = codec if begin else codec.standardised(gallery)
+    torch.manual_seed(config.train.seed)
+    model = family(config).build(config, codec)
+    if begin is not None:
+        begin.give(model)
+    return Experiment(
+        model=model,
+        codec=codec,
+        train=codec.training(gallery, config.data.batch_pixels, config.train.seed, named(config.data.augment)),
+        valid=valid,
+        loss=loss,
+        evaluate=partial(judged, name, config, codec, valid=valid),
+        config=config,
+        task=name,
+        notes=report._asdict(),
+        better=config.train.better,
+        upwards=config.train.better not in DOWNWARDS,
+        beside=beside,
+    ), report
+
+
+def judged(name: str, config: TaskConfig, codec: Any, model: nn.Module, valid: Sequence[Pictured]) -> dict[str, float]:
+    """What is known of a model while it is trained: all figures of its kind on valid."""
+    figures = family(config).opened(name, config, codec, model, Head()).judge(valid)
+    return {each: found.value for each, found in figures.items() if isinstance(found, Measured)}
+
+
+def checked(config: Any) -> None:
+    """Raise for settings of data that no picture can be read by."""
+    if config.data.channels not in (1, 3):
+        raise ConfigError(f"data.channels needs to be 3, in colour, or 1, grey, got {config.data.channels}")
+    named(config.data.augment)
+
+
+def plain(config: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """A mean and a deviation for each channel, where only the shape of a network matters."""
+    return (0.5,) * config.data.channels, (0.5,) * config.data.channels

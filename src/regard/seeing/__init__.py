@@ -1,0 +1,129 @@
+"""Models that tell what they see: runs of tasks that write no text, opened and ready to be asked.
+
+Each kind is a file with a class beside this one. It says how the model is asked, what its output means to a person, how good
+it is, and what a trace of it shows.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard import tasks
+from regard.data.image.pictured import PictureBatch, Pictured
+from regard.data.image.sight import Sight
+from regard.data.record import Record
+from regard.families import Figures, Task, TaskConfig
+from regard.prediction import Prediction
+
+if TYPE_CHECKING:
+    from regard.viewer.axes import Axis
+    from regard.viewer.record import Recorder
+    from regard.viewer.trace import Choice, Trace
+
+
+class Glance(NamedTuple):
+    """Where one attention looked: the names of its axes, and its weights."""
+
+    query: str
+    key: str
+    weights: Float[Tensor, "heads queries keys"]
+
+
+class Shown(NamedTuple):
+    """What a trace shows of one answer: its axes, where each attention looked, by name, and what was decided in which order.
+
+    The places of the picture are the axis called "picture".
+    """
+
+    axes: "Mapping[str, Axis]"
+    looks: Mapping[str, Glance]
+    steps: "tuple[Choice, ...]" = ()
+
+
+class Seeing(ABC):
+    """A model with its codec and its config."""
+
+    def __init__(self, name: str, config: TaskConfig, codec: Sight, model: nn.Module):
+        self.name, self.config = name, config
+        self.codec: Any = codec
+        self.task: Task = tasks.find(name)
+        self.model = model.eval()
+        self.recorder: Recorder | None = None
+        """Who listens to what is predicted, while somebody does."""
+
+    @abstractmethod
+    def ask(self, batch: PictureBatch, weights: bool = False) -> Any:
+        """What the model makes of a batch."""
+
+    @abstractmethod
+    def told(self, examples: Sequence[Pictured], output: Any, best: int, align: bool) -> list[list[Prediction]]:
+        """What an output says of each of its examples, the `best` answers first."""
+
+    @abstractmethod
+    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+        """How good it is on examples whose answers are known; `beam` is for models that write, and counts for nothing."""
+
+    @abstractmethod
+    def shown(self, example: Pictured, output: Any) -> Shown:
+        """What a trace shows of the output for one example."""
+
+    def predict(self, inputs: Sequence[str], *, best: int = 1, align: bool = False) -> list[list[Prediction]]:
+        """The `best` answers to each input, best first."""
+        answers: list[list[Prediction]] = [[] for _ in inputs]
+        for index, found in self.each(inputs, best=best, align=align):
+            answers[index] = found
+        return answers
+
+    def each(self, inputs: Sequence[str], *, best: int = 1, align: bool = False) -> Iterator[tuple[int, list[Prediction]]]:
+        """What `predict` gives, as it is found, batch after batch: the place of an input, and its answers."""
+        if self.recorder is not None and inputs:
+            self.recorder.take(lambda: self.trace(inputs))
+        examples = self.encoded(inputs)
+        for indices, batch in self.batches(examples):
+            output = self.asked(batch, weights=align)
+            yield from zip(indices, self.told([examples[index] for index in indices], output, best, align), strict=True)
+
+    def encoded(self, inputs: Sequence[str]) -> list[Pictured]:
+        """What the codec makes of inputs."""
+        records = [self.record(text, number) for number, text in enumerate(inputs, 1)]
+        examples: list[Pictured] = self.codec.encode_all(records).examples
+        return examples
+
+    def record(self, text: str, number: int = 1) -> Any:
+        """What an input is: the path of a picture, unless a kind of model says otherwise."""
+        return self.task.prepare(Record(text, None, f"input:{number}"))
+
+    def asked(self, batch: PictureBatch, weights: bool = False) -> Any:
+        """What the model makes of a batch, where it computes."""
+        with torch.no_grad():
+            return self.ask(batch.to(next(self.model.parameters()).device), weights)
+
+    def batches(self, examples: Sequence[Pictured]) -> Iterator[Any]:
+        """Every example once, about as many at a time as the config says, with their places."""
+        if examples:
+            yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch)).in_order()
+
+    def evaluate(self, records: Sequence[Any], *, beam: int | None = None) -> Figures:
+        """The task's measures on records with targets, as a file has them."""
+        return self.measure([self.task.prepare(record) for record in records])
+
+    def measure(self, prepared: Sequence[Any], *, beam: int | None = None) -> Figures:
+        """The same for records that the task has prepared already."""
+        return self.judge(self.codec.encode_all(prepared).examples)
+
+    def trace(self, inputs: Sequence[str], **_: Any) -> "Trace":
+        """Where the model looks while it answers."""
+        from regard.seeing.traced import trace
+
+        return trace(self, inputs)
+
+    def knows(self, text: str) -> bool:
+        """Whether there is a picture to read."""
+        found: bool = self.codec.knows(self.record(text))
+        return found
+
+    reads = knows

@@ -1,0 +1,35 @@
+"""Classify: a picture in, the label that it has out."""
+
+from dataclasses import dataclass, field
+
+from regard.config import ClassifyData, SightModel, Train
+from regard.data.drawn import boxes
+from regard.data.drawn.labelled import Drawn
+from regard.data.record import Record
+from regard.families.classifying import ClassifyConfig
+
+
+@dataclass(frozen=True)
+class Config(ClassifyConfig):
+    """A small residual network, and a learned query for each label that looks at its map."""
+
+    data: ClassifyData = field(
+        default_factory=lambda: ClassifyData(height=64, width=64, batch_pixels=1 << 17, samples=2000, several=True)
+    )
+    model: SightModel = field(default_factory=lambda: SightModel(size=64, depth=1))
+    train: Train = field(
+        default_factory=lambda: Train(
+            max_steps=400, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=100, better="accuracy"
+        )
+    )
+
+
+def prepare(record: Record) -> Record:
+    """As it stands."""
+    return record
+
+
+def draw(samples: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:
+    """One to three things; their shapes are the labels."""
+    training, valid = boxes.draw(samples, seed, most=3)
+    return [Drawn(each) for each in training], [Drawn(each) for each in valid]
