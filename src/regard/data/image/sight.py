@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from jaxtyping import UInt8
@@ -24,6 +24,8 @@ LEAST = 1e-3
 KINDS: dict[str, type] = {"height": int, "width": int, "channels": int, "stride": int, "mean": list, "deviation": list}
 """What is saved of it, and as what."""
 
+Its = TypeVar("Its", bound="Sight")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
@@ -43,7 +45,7 @@ class Sight:
     """Of each channel, and its deviation: what a model takes off, and divides by."""
     deviation: tuple[float, ...] = (0.5, 0.5, 0.5)
 
-    def standardised(self, gallery: Gallery) -> Self:
+    def standardised(self: Its, gallery: Gallery) -> Its:
         """The same, with the mean and the deviation of the channels of these pictures, or of many of them."""
         chosen = range(0, len(gallery), -(-len(gallery) // MEASURED))
         total, count = torch.zeros(2, self.channels, dtype=torch.float64), 0
