@@ -52,10 +52,10 @@ class Asking:
 
     def answers(self, asked: "list[tuple[str, Wish]]") -> "Iterator[tuple[int, list[Prediction]]]":
         """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
-        from regard.trained import Trained
+        from regard.seeing import Seeing
 
         texts, wishes = [text for text, _ in asked], [wish for _, wish in asked]
-        if not isinstance(self.model, Trained):
+        if isinstance(self.model, Seeing):
             yield from self.model.each(texts, best=self.best, align=self.align)
             return
         try:

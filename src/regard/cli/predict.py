@@ -90,7 +90,7 @@ def predict(
         regard predict run/ photo.png --align
     """
     from regard.export.engine import opened, traceable
-    from regard.trained import Trained
+    from regard.seeing import Seeing
 
     text, settings = apart(text, context.args, "predict")
     piecewise = way(stream, listen, context.params, text)
@@ -105,7 +105,7 @@ def predict(
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else READ if out is None else WINDOW
     asking, inputs = Asking(model, beam, nbest, align, unknown, as_json), _noting(asked, noted)
-    if piecewise is not None and isinstance(model, Trained):
+    if piecewise is not None and not isinstance(model, Seeing):
         strange = listened(model, sys.stdout) if piecewise == LISTEN else streamed(model, asked, sys.stdout)
     elif out is None:
         strange = to_stream(asking, inputs, sys.stdout, window)

@@ -15,9 +15,9 @@ WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "st
 
 def sees(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequence[str]) -> None:
     """Raise where a model that writes nothing is told how to write."""
-    from regard.trained import Trained
+    from regard.seeing import Seeing
 
-    if isinstance(model, Trained):
+    if not isinstance(model, Seeing):
         return
     given = [f"--{name}" for name in WRITING if options.get(name)]
     given += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch"]

@@ -6,6 +6,7 @@ it is, and what a trace of it shows.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -83,9 +84,10 @@ class Seeing(ABC):
         if self.recorder is not None and inputs:
             self.recorder.take(lambda: self.trace(inputs))
         examples = self.encoded(inputs)
-        for indices, batch in self.batches(examples):
-            output = self.asked(batch, weights=align)
-            yield from zip(indices, self.told([examples[index] for index in indices], output, best, align), strict=True)
+        with nullcontext() if self.recorder is None else self.recorder.away():
+            for indices, batch in self.batches(examples):
+                output = self.asked(batch, weights=align)
+                yield from zip(indices, self.told([examples[index] for index in indices], output, best, align), strict=True)
 
     def encoded(self, inputs: Sequence[str]) -> list[Pictured]:
         """What the codec makes of inputs."""

@@ -25,6 +25,7 @@ from regard.viewer.record.places import between
 from regard.viewer.trace import Example, Frame, Graph, Trace
 
 if TYPE_CHECKING:
+    from regard.seeing import Seeing
     from regard.trained import Trained
 
 
@@ -43,7 +44,7 @@ class Cost(NamedTuple):
 
 
 def record(
-    model: "nn.Module | Trained",
+    model: "nn.Module | Trained | Seeing",
     *,
     weights: bool = True,
     statistics: bool = False,
@@ -60,8 +61,8 @@ def record(
 
     What the model gives stays what it is, bit for bit. `statistics=True` leaves fused kernels running and keeps their
     statistics in place of all weights; `rows` are queries whose weights are recorded beside these. `scores` keeps what came
-    before the normaliser too. Each run of the model is an example for each row of its batch. Of a Trained, whatever it
-    predicts inside is traced, search and all.
+    before the normaliser too. Each run of the model is an example for each row of its batch. Of a Trained or a
+    Seeing, whatever it predicts inside is traced, search and all.
     """
     if rows is not None and (not rows or list(rows) != sorted(set(rows)) or rows[0] < 0):
         raise ValueError(f"rows needs the numbers of queries, each once and in order, from 0 on, got {tuple(rows)}")

@@ -1,0 +1,68 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard import tasks
+from regard.config import ClassifyData, ConfigError
+from regard.data.image.labelled import LabelCodec
+from regard.data.image.pictured import Pictured
+from regard.data.lines import DataError
+from regard.data.text import Report
+from regard.families.sights import assemble, checked, judged, paths, plain
+
+REPORT = Report(2, 2, 0, 0, 0, 0.0)
+CODEC = LabelCodec(("dark", "light"), height=8, width=8)
+EXAMPLES = [Pictured(torch.full((3, 8, 8), value), labels=[int(value)]) for value in (0.0, 1.0)]
+
+
+@pytest.fixture
+def config():
+    found = tasks.find("classify").Config()
+    return replace(found, model=replace(found.model, size=8))
+
+
+def made(config, examples=EXAMPLES, known=("loss", "accuracy")):
+    return assemble("classify", config, None, CODEC, examples, EXAMPLES, REPORT, lambda *_: None, known, {})
+
+
+def test_two_tables_are_named_or_none():
+    assert paths(ClassifyData()) is None
+    assert paths(ClassifyData(train="a.tsv", valid="b.tsv")) == ("a.tsv", "b.tsv")
+    with pytest.raises(DataError, match=r"data\.train is given and data\.valid is not: name a file to validate with"):
+        paths(ClassifyData(train="a.tsv"))
+    with pytest.raises(DataError, match=r"data\.valid is given and data\.train is not: name a file to train on"):
+        paths(ClassifyData(valid="a.tsv"))
+
+
+def test_an_experiment_measures_its_pictures_and_begins_equally_for_equal_seeds(config):
+    first, second = made(config)[0], made(config)[0]
+    assert first.codec.mean == (0.5, 0.5, 0.5)
+    for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert (first.better, first.upwards, first.task) == ("accuracy", True, "classify")
+
+
+def test_a_figure_that_does_not_exist_decides_nothing(config):
+    wrong = replace(config, train=replace(config.train, better="bleu"))
+    with pytest.raises(ConfigError, match=r"train\.better needs to be one of loss, accuracy, got 'bleu'"):
+        made(wrong)
+
+
+def test_nothing_to_train_on_is_told(config):
+    with pytest.raises(DataError, match="too little is there: 0 pictures to train on, 2 to validate with"):
+        made(config, examples=[])
+
+
+def test_a_model_is_judged_by_all_figures_of_its_kind(config):
+    experiment, _ = made(config)
+    found = experiment.evaluate(experiment.model.eval())
+    assert found.keys() == {"loss", "accuracy"}
+    assert found == judged("classify", config, experiment.codec, experiment.model, EXAMPLES)
+    assert found["accuracy"] in (0.0, 50.0, 100.0)
+
+
+def test_settings_that_no_picture_can_be_read_by_are_refused(config):
+    assert plain(config) == ((0.5,) * 3, (0.5,) * 3)
+    with pytest.raises(ConfigError, match=r"data\.channels needs to be 3, in colour, or 1, grey, got 2"):
+        checked(replace(config, data=replace(config.data, channels=2)))
