@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.config import ClassifyData, ConfigError
+from regard.config import ConfigError
 from regard.data.image.labelled import LabelCodec
 from regard.data.image.pictured import Pictured
 from regard.data.lines import DataError
 from regard.data.text import Report
-from regard.families.sights import assemble, checked, judged, paths, plain
+from regard.families.sights import assemble, checked, judged, plain
 
 REPORT = Report(2, 2, 0, 0, 0, 0.0)
 CODEC = LabelCodec(("dark", "light"), height=8, width=8)
@@ -24,15 +24,6 @@ def config():
 
 def made(config, examples=EXAMPLES, known=("loss", "accuracy")):
     return assemble("classify", config, None, CODEC, examples, EXAMPLES, REPORT, lambda *_: None, known, {})
-
-
-def test_two_tables_are_named_or_none():
-    assert paths(ClassifyData()) is None
-    assert paths(ClassifyData(train="a.tsv", valid="b.tsv")) == ("a.tsv", "b.tsv")
-    with pytest.raises(DataError, match=r"data\.train is given and data\.valid is not: name a file to validate with"):
-        paths(ClassifyData(train="a.tsv"))
-    with pytest.raises(DataError, match=r"data\.valid is given and data\.train is not: name a file to train on"):
-        paths(ClassifyData(valid="a.tsv"))
 
 
 def test_an_experiment_measures_its_pictures_and_begins_equally_for_equal_seeds(config):

@@ -22,6 +22,7 @@ from regard.data.table import Record
 from regard.data.text import Report
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
+from regard.families.tables import paths
 from regard.models import picture2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
@@ -94,15 +95,11 @@ class Records:
 
 def records(task: Writes, config: PictureConfig) -> tuple[Records, Records]:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
-    data = config.data
-    if data.train is None and data.valid is not None:
-        raise table.DataError("data.valid is given and data.train is not: name a file to train on")
-    if data.train is None:
+    data, named = config.data, paths(config.data)
+    if named is None:
         size, both = min(data.height, data.width), task.draw(data.samples, seed=0)
         return drawn(both[0], size, data.language), drawn(both[1], size, data.language)
-    if data.valid is None:
-        raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
-    first, second = (read(data, path) for path in (data.train, data.valid))
+    first, second = (read(data, path) for path in named)
     present([*first, *second])
     return Records([task.prepare(each) for each in first]), Records([task.prepare(each) for each in second])
 

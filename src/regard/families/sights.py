@@ -21,15 +21,6 @@ from regard.training.metrics import DOWNWARDS, Measured
 Cost = Callable[[nn.Module, AnyBatch, Progress], Loss]
 
 
-def paths(data: Any) -> tuple[str, str] | None:
-    """The tables to train on and to validate with; None where a task is to draw its own."""
-    if data.train is None and data.valid is not None:
-        raise table.DataError("data.valid is given and data.train is not: name a file to train on")
-    if data.train is not None and data.valid is None:
-        raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
-    return None if data.train is None else (data.train, data.valid)
-
-
 def assemble(
     name: str,
     config: Any,

@@ -16,6 +16,7 @@ from regard.data.table import Record
 from regard.data.text import Report, TextCodec
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
+from regard.families.tables import paths
 from regard.models import seq2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
@@ -78,15 +79,11 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
 
 def records(task: Writes, config: TextConfig) -> tuple[list[Record], list[Record]]:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
-    data = config.data
-    if data.train is None and data.valid is not None:
-        raise table.DataError("data.valid is given and data.train is not: name a file to train on")
-    if data.train is None:
-        training, validation = task.draw(data.samples, seed=0)  # every run of a task learns from the same samples
-    elif data.valid is None:
-        raise table.DataError("data.train is given and data.valid is not: name a file to validate with")
+    both = paths(config.data)
+    if both is None:
+        training, validation = task.draw(config.data.samples, seed=0)  # every run of a task learns from the same samples
     else:
-        training, validation = (read(data, path) for path in (data.train, data.valid))
+        training, validation = (read(config.data, path) for path in both)
     return [task.prepare(each) for each in training], [task.prepare(each) for each in validation]
 
 
