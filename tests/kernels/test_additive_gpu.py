@@ -27,7 +27,17 @@ if torch.cuda.is_available():
 from regard.kernels.additive_triton import operator
 from regard.kernels.additive_triton.arguments import Tiles
 
-SMALL = {"rows": 16, "columns": 16, "pairs": 2, "gather_rows": 16, "gather_columns": 4, "gather_units": 16}
+SMALL = {
+    "rows": 16,
+    "columns": 16,
+    "pairs": 2,
+    "gather_rows": 16,
+    "gather_columns": 4,
+    "gather_units": 16,
+    "gather_pairs": 1,
+    "read_columns": 16,
+    "slope_columns": 16,
+}
 KEEP = torch.tensor([[True] * 9, [True, False, True, True, True, False, False, False, False]])
 NOTHING = torch.tensor([[False] * 9, [True] * 3 + [False] * 6])
 
@@ -187,11 +197,11 @@ def test_dropout_follows_the_seed_and_leaves_the_weights_that_are_returned():
     assert additive_gpu.run(asked._replace(dropout=1.0)).context.eq(0).all()
 
 
-@pytest.mark.parametrize("chunk", [2 * 4, 2 * 3 * 4])
-def test_the_way_back_is_the_same_in_chunks(monkeypatch, chunk):
-    options = {"batch": 1, "heads": 3, "queries": 3, "keys": 4, "scope": Causal(), "dtype": torch.float32}
+@pytest.mark.parametrize("room", [2560, 2 * 5120])
+def test_it_is_the_same_in_chunks(monkeypatch, room):
+    options = {"batch": 1, "heads": 3, "queries": 20, "keys": 4, "scope": Causal(), "dtype": torch.float32, "offset": 0}
     expected = outcome(additive_gpu.run, additive, **options)
-    monkeypatch.setattr(operator, "TILES", Tiles(**SMALL, chunk=chunk))
+    monkeypatch.setattr(operator, "TILES", Tiles(**SMALL, room=room))
     for found, whole in zip(outcome(additive_gpu.run, additive, **options), expected, strict=True):
         torch.testing.assert_close(found, whole)
 

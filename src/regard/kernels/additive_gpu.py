@@ -1,10 +1,11 @@
 """Additive attention in Triton: attend(score=Additive or Concat, normalise=any, scope=any) on a GPU.
 
-With Softmax, scores, shares and the sum of values are one pass that never holds queries x keys x hidden units, and queries
-x keys only where the weights are asked for; the way back recomputes them from one number for each query. Padding, causal
-and local scopes are worked out in the kernel; any other is a boolean mask, read by tiles, and tiles where nothing may be
-seen are passed over. One query, as in a decoder step, has its keys split among the processors. With other normalisers the
-scores alone come from the kernel. Location-sensitive attention is covered too: what it tells the keys is part of them.
+With Softmax, scores, shares and the sum of values never hold queries x keys x hidden units, and queries x keys for a few
+heads at a time, or whole where the weights are asked for; the way back recomputes them from one number for each query.
+Padding, causal and local scopes are worked out in the kernel; any other is a boolean mask, read by tiles, and tiles where
+nothing may be seen are passed over. One query, as in a decoder step, has its keys split among the processors. With other
+normalisers the scores alone come from the kernel. Location-sensitive attention is covered too: what it tells the keys is
+part of them.
 """
 
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def worthwhile(request: Request) -> bool:
 
 
 def run(request: Request) -> Attended:
-    """One fused pass for Softmax; the three stages with tiled scores for any other normaliser."""
+    """One operator for Softmax; the three stages with tiled scores for any other normaliser."""
     from regard.kernels.additive_triton.operator import attention
 
     assert isinstance(request.score, Additive | Concat)

@@ -11,5 +11,15 @@ def _small(monkeypatch):
     from regard.kernels.additive_triton import operator
     from regard.kernels.additive_triton.arguments import Tiles
 
-    small = {"rows": 16, "columns": 16, "pairs": 2, "gather_rows": 16, "gather_columns": 4, "gather_units": 16}
+    small = {
+        "rows": 16,
+        "columns": 16,
+        "pairs": 2,
+        "gather_rows": 16,
+        "gather_columns": 4,
+        "gather_units": 16,
+        "gather_pairs": 1,
+        "read_columns": 16,
+        "slope_columns": 16,
+    }
     monkeypatch.setattr(operator, "TILES", Tiles(**small))

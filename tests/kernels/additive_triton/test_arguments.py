@@ -1,16 +1,9 @@
-import math
-
 import pytest
 import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, reach
-
-
-def test_reach_is_the_largest_number_whatever_its_sign():
-    data = torch.tensor([[[[1.0, -3.0], [math.nan, 2.0], [-math.inf, 0.0]]]])
-    assert reach(data).flatten().tolist() == [3.0, 0.0, math.inf]
+from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, limit, padded, processors
 
 
 def test_a_mask_is_read_where_it_lies():
@@ -25,8 +18,25 @@ def test_what_dropout_leaves_grows():
     assert not Dropped().arguments()["DROPOUT"]
 
 
-def test_kernels_read_both_sides_unit_by_unit():
-    query, key = torch.randn(1, 2, 3, 8), torch.randn(1, 1, 5, 8)
-    told = Sides.of(query, key, torch.ones(1, 8)).arguments(Tiles(pairs=4))
-    assert (told["query"].shape, told["key"].shape, told["EVEN"]) == ((1, 2, 8, 3), (1, 1, 8, 5), True)
-    assert (told["heads"], told["key_heads"], told["v_heads"]) == (2, 1, 1)
+def test_heads_find_the_heads_of_their_keys_through_the_batch():
+    sides = Sides.of(torch.randn(2, 4, 3, 8), torch.randn(2, 2, 5, 8), torch.ones(1, 8))
+    assert sides.sources(range(8)) == range(4)
+    assert sides.sources(range(1, 2)) == range(1)
+    assert sides.sources(range(3, 6)) == range(1, 3)
+
+
+def test_lengths_are_padded_so_that_every_kernel_finds_whole_tiles():
+    assert [padded(count, 16) for count in (0, 1, 16, 17)] == [0, 16, 16, 32]
+    tiles = Tiles(rows=16, columns=64, gather_rows=32, gather_columns=8)
+    assert (tiles.tall, tiles.wide) == (32, 64)
+
+
+def test_registers_are_limited_where_the_compiler_is_nvidias(monkeypatch):
+    assert limit(Tiles(registers=96)) == {}  # the interpreter has none
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    assert limit(Tiles(registers=96)) == {"maxnreg": 96}
+    assert limit(Tiles(registers=None)) == {}
+
+
+def test_a_cpu_counts_as_two_processors():
+    assert processors(torch.device("cpu")) == 2

@@ -27,7 +27,8 @@ def test_far_from_zero_the_sum_counts_and_not_its_parts(queries):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_up_to_the_end_of_its_range_the_rational_form_holds():
-    query, key = torch.tensor([[[[39.9, -39.9], [0.5, -39.9]]]]), torch.tensor([[[[39.9, -39.9], [-39.5, 39.9]]]])
+@pytest.mark.parametrize("size", [10.4, 10.6])
+def test_up_to_the_end_of_its_range_the_rational_form_holds_and_beyond_the_other(size):
+    query, key = torch.tensor([[[[size, -size], [0.5, -size]]]]), torch.tensor([[[[size, -size], [0.5 - size, size]]]])
     expected = (torch.tanh(query[:, :, :, None] + key[:, :, None]) @ torch.tensor([1.0, 3.0]))[0, 0]
     torch.testing.assert_close(operator.scores(query, key, torch.tensor([[1.0, 3.0]]))[0, 0], expected, rtol=1e-5, atol=2e-5)

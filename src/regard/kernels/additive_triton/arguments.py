@@ -18,23 +18,44 @@ class Tiles:
     """How large the tiles of each kernel are, and by how many warps each is computed."""
 
     rows: int = 32
-    columns: int = 32
+    columns: int = 64
     pairs: int = 4
     """Pairs of hidden units that share a reciprocal, unrolled."""
-    values: int = 512
-    """Dimensions of the value that one program sums; for more, scores are computed again."""
-    warps: int = 8
+    warps: int = 2
+    registers: int | None = 128
+    """That a thread of `compare` or `gather` has at most; None: as many as the compiler likes."""
+    splits: int = 8
+    """Among how many programs the hidden units of a tile are spread at most, where there are few tiles."""
+    read_rows: int = 16
+    read_columns: int = 128
+    values: int = 64
+    """Dimensions of the value that one program sums."""
+    slope_rows: int = 4
+    slope_columns: int = 512
+    read_warps: int = 4
+    """Of reading, of weights and of slopes."""
     gather_rows: int = 32
-    gather_columns: int = 16
     gather_units: int = 64
+    gather_columns: int = 32
+    gather_pairs: int = 2
     gather_warps: int = 4
     step_columns: int = 16
     step_units: int = 256
     step_warps: int = 4
     precision: str = "ieee"
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
-    chunk: int | None = None
-    """Scores held at a time on the way back; None: as many as need the bytes of the inputs."""
+    room: int | None = None
+    """Bytes held at a time for scores and exponentials; None: those of the inputs."""
+
+    @property
+    def tall(self) -> int:
+        """Queries are padded to a multiple of it."""
+        return max(self.rows, self.read_rows, self.slope_rows, self.gather_rows, self.gather_columns)
+
+    @property
+    def wide(self) -> int:
+        """Keys are padded to a multiple of it."""
+        return max(self.columns, self.gather_rows, self.gather_columns)
 
 
 class Scoped(NamedTuple):
@@ -80,40 +101,32 @@ class Dropped(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Both sides of the score and its vector, and the largest |x| of each query and key."""
+    """Both sides of the score and its vector, as they lie."""
 
     query: Float[Tensor, "batch heads queries hidden"]
     key: Float[Tensor, "batch key_heads keys hidden"]
     v: Float[Tensor, "v_heads hidden"]
-    query_reach: Float[Tensor, "batch heads queries"]
-    key_reach: Float[Tensor, "batch key_heads keys"]
 
     @classmethod
     def of(cls, query: Tensor, key: Tensor, v: Tensor) -> "Sides":
-        """Both sides as they lie, measured."""
-        query, key = query.contiguous(), key.contiguous()
-        return cls(query, key, v.contiguous(), reach(query), reach(key))
+        """With nothing between their numbers."""
+        return cls(query.contiguous(), key.contiguous(), v.contiguous())
 
-    def arguments(self, tiles: Tiles) -> dict[str, Any]:
-        """As the kernels that compare name them, with both sides feature-major: a program reads one unit of a whole tile."""
-        hidden = self.query.shape[3]
-        return {
-            "query": self.query.mT.contiguous(),
-            "key": self.key.mT.contiguous(),
-            "v": self.v,
-            "query_reach": self.query_reach,
-            "key_reach": self.key_reach,
-            **heads(self.query, self.key, self.v),
-            "T": self.query.shape[2],
-            "S": self.key.shape[2],
-            "D": hidden,
-            "PAIRS": tiles.pairs,
-            "EVEN": hidden % (2 * tiles.pairs) == 0,
-            "ASSEMBLY": assembly(),
-            "ROWS": tiles.rows,
-            "COLUMNS": tiles.columns,
-            "num_warps": tiles.warps,
-        }
+    def sources(self, these: range) -> range:
+        """The heads of the keys that these heads of the queries look at, both counted through the batch."""
+        groups, shared = self.query.shape[1], self.key.shape[1]
+        first, last = (head // groups * shared + head % groups * shared // groups for head in (these[0], these[-1]))
+        return range(first, last + 1)
+
+
+def padded(count: int, tile: int) -> int:
+    """As many as fill whole tiles."""
+    return -(-count // tile) * tile
+
+
+def processors(device: torch.device) -> int:
+    """How many there are to keep busy; on a CPU, where the interpreter runs, two."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2
 
 
 def heads(query: Tensor, key: Tensor, v: Tensor) -> dict[str, int]:
@@ -121,15 +134,14 @@ def heads(query: Tensor, key: Tensor, v: Tensor) -> dict[str, int]:
     return {"heads": query.shape[1], "key_heads": key.shape[1], "v_heads": v.shape[0]}
 
 
-def reach(data: Float[Tensor, "batch heads time hidden"]) -> Float[Tensor, "batch heads time"]:
-    """max |x|. NaN has none, and does not hide that of its neighbours."""
-    low, high = torch.aminmax(data, dim=-1)
-    return torch.maximum(high, -low).float().nan_to_num_(nan=0.0, posinf=torch.inf)
-
-
 def assembly() -> bool:
     """Whether kernels may hold NVIDIA's assembly: the interpreter knows none, and AMD's GPUs another."""
     return os.environ.get("TRITON_INTERPRET") != "1" and torch.version.hip is None
+
+
+def limit(tiles: Tiles) -> dict[str, int]:
+    """How many registers a thread may have, as NVIDIA's compiler is told; nobody else knows the word."""
+    return {"maxnreg": tiles.registers} if tiles.registers and assembly() else {}
 
 
 def on(data: Tensor) -> AbstractContextManager[Any]:

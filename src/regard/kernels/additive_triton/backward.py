@@ -1,10 +1,10 @@
-"""The way back of additive attention, from log Σ e^s: `slope` finds the weights again, `gather` sums up what flows back.
+"""The way back of additive attention, from log Σ e^s: `slope` finds what flows into the scores, `gather` what leaves them.
 
     ds = a (da - Σ a da),    dq = 4 v Σ_k ds r (1 - r),    dk = 4 v Σ_q ds r (1 - r),    dv = Σ ds (1 - 2 r)
 
-Scores are computed anew, a chunk of queries at a time, so that ds exists for that chunk alone. dq and dk are the same sum
-with the roles changed, one program for each tile of rows and hidden units, so that nothing is added in an order that
-changes from run to run.
+Scores are computed anew, a chunk at a time, so that ds exists for that chunk alone. dq and dk are the same sum with the
+roles changed: a program has a tile of rows and hidden units and goes through the columns, two of which share a reciprocal.
+Where several programs share a sum, each writes its own part, so that nothing is added in an order that changes.
 """
 
 from typing import no_type_check
@@ -12,59 +12,82 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.additive_triton.rational import REACH, compare, denominator, exponential, plain, reciprocal
+from regard.kernels.additive_triton.forward import whole
+from regard.kernels.additive_triton.rational import REACH, plain, reciprocal
 from regard.kernels.additive_triton.visible import kept, seen, some
 
 
-@triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "begin", "count", "base"])
+@triton.jit
+@no_type_check
+def flowing(
+    scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
+    DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
+):  # fmt: skip
+    """Weights before and after dropout, and weights times what flows into them, of one tile; 0 where nothing is seen."""
+    sums = tl.load(total + head * T + rows, mask=rows < T, other=0.0)
+    s = whole(scores, cells, found, parts, size)
+    a = tl.where(found, tl.exp(tl.where(found, s - sums[:, None], 0.0)), 0.0)
+    share = a
+    if DROPOUT:
+        share = a * kept(drawn, head, rows, columns, S, dropout, scale)
+    flow = share * tl.load(da + flows, mask=found, other=0.0)
+    if GIVEN:
+        places = (head * T + rows)[:, None] * S + columns[None, :]
+        flow += a * tl.load(given + places, mask=found, other=0.0).to(tl.float32)
+    return a, share, flow
+
+
+@triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
 def slope(
-    query, key, v, query_reach, key_reach, keep, mask, offsets, seed, total, given, slopes, weights, dropped,
-    base, begin, count,
-    heads, key_heads, v_heads, T, S, D, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, dropout, scale,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, PAIRS: tl.constexpr, EVEN: tl.constexpr, ASSEMBLY: tl.constexpr,
+    scores, da, total, given, dropped, keep, mask, offsets, seed, base, begin, count, tall, wide, parts, size,
+    heads, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, dropout, scale,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
-    """Turn da of `count` queries from `begin` on into a da, in place, and give the weights, before and after dropout.
+    """Turn the scores of ROWS queries into ds = a (da - Σ a da), in place, and give their weights after dropout.
 
-    `given` is what flows into the weights themselves, where somebody asked for them.
+    `given` is what flows into the weights themselves, where somebody asked for them. Σ a is 1, and 0 of the blind, but for
+    rounding, which would add what all da have in common: so Σ a da is divided by it.
     """
-    local = tl.program_id(2).to(tl.int64)
+    local = tl.program_id(1).to(tl.int64)
     head = base + local
     b, h = head // heads, head % heads
-    places = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    places = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     rows = tl.where(places < count, begin + places, T)
-    columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    source = b * key_heads + h * key_heads // heads
+    scores += local * tall * wide
+    da += local * count * S
+    dropped += local * count * S
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, KEEP, MASK)
-    cells = (local * count + places)[:, None] * S + columns[None, :]
-    inside = (places < count)[:, None] & (columns < S)[None, :]
-    a = tl.zeros((ROWS, COLUMNS), tl.float32)
-    share = tl.zeros((ROWS, COLUMNS), tl.float32)
-    flow = tl.zeros((ROWS, COLUMNS), tl.float32)
-    if some(found):
-        far = tl.max(tl.load(query_reach + head * T + rows, mask=rows < T, other=0.0), axis=0)
-        reach = tl.max(tl.load(key_reach + source * S + columns, mask=columns < S, other=0.0), axis=0)
-        s = compare(
-            query + head * D * T, key + source * D * S, v + h * v_heads // heads * D, tl.maximum(reach, far) > REACH,
-            rows, columns, T, S, D, ROWS, COLUMNS, PAIRS, EVEN, ASSEMBLY,
+    drawn = 0
+    if DROPOUT:
+        drawn = tl.load(seed)
+    mass = tl.zeros((ROWS, COLUMNS), tl.float32)
+    mean = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(0, wide, COLUMNS):
+        columns = start + tl.arange(0, COLUMNS)
+        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, KEEP, MASK)
+        cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
+        a, share, flow = flowing(
+            scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
+            DROPOUT, GIVEN,
         )  # fmt: skip
-        sums = tl.load(total + head * T + rows, mask=rows < T, other=0.0)
-        a = tl.where(found, tl.exp(tl.where(found, s - sums[:, None], 0.0)), 0.0)
-        share = a
-        if DROPOUT:
-            share = a * kept(tl.load(seed), head, rows, columns, S, dropout, scale)
-        flowing = tl.load(slopes + cells, mask=found, other=0.0)
-        flow = share * flowing
-        if GIVEN:
-            flow += a * tl.load(given + (head * T + rows)[:, None] * S + columns[None, :], mask=found, other=0.0).to(
-                tl.float32
-            )
-    tl.store(slopes + cells, flow, mask=inside)
-    tl.store(weights + cells, a, mask=inside)
-    tl.store(dropped + cells, share.to(dropped.dtype.element_ty), mask=inside)
+        mass += a
+        mean += flow
+    middle = tl.sum(mean, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
+    for start in range(0, wide, COLUMNS):
+        columns = start + tl.arange(0, COLUMNS)
+        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, KEEP, MASK)
+        cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
+        a, share, flow = flowing(
+            scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
+            DROPOUT, GIVEN,
+        )  # fmt: skip
+        ds = tl.where(found, flow - a * middle[:, None], 0.0)
+        tl.store(scores + cells, ds, mask=(columns < wide)[None, :])
+        inside = (places < count)[:, None] & (columns < S)[None, :]
+        tl.store(dropped + flows, share.to(dropped.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -75,79 +98,80 @@ def number(places, present):
     return tl.where(data == data, data, 0.0)
 
 
-@triton.jit(do_not_specialize=["base", "R", "C", "row_begin", "column_begin", "row_count", "column_count"])
+@triton.jit(
+    do_not_specialize=["base", "row_base", "column_base", "R", "C", "row_begin", "column_begin", "row_count", "column_count"]
+)
 @no_type_check
 def gather(
-    rows_of, columns_of, row_reach, column_reach, v, slopes, found, falls, steeps,
-    base, heads, row_heads, column_heads, v_heads, R, C, D, row_begin, column_begin, row_count, column_count,
+    rows_of, columns_of, left, right, row_reach, column_reach, v, slopes, found, falls,
+    base, row_base, column_base, heads, row_heads, column_heads, v_heads, R, C, D,
+    row_begin, column_begin, row_count, column_count, row_pad, column_pad, high, reach, part_stride, head_stride,
     row_stride, column_stride,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, UNITS: tl.constexpr, ASSEMBLY: tl.constexpr,
-    ADD: tl.constexpr, FALLS: tl.constexpr, STEEPS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, UNITS: tl.constexpr, PAIRS: tl.constexpr, PARTS: tl.constexpr,
+    ASSEMBLY: tl.constexpr, FALLS: tl.constexpr,
 ):  # fmt: skip
-    """4 v Σ ds r (1 - r) over the columns, for a tile of rows and hidden units; queries are the rows for dq, keys for dk.
+    """4 v Σ ds r (1 - r) over `reach` columns, for a tile of rows and hidden units: of queries for dq, of keys for dk.
 
-    FALLS asks for Σ ds tanh over all rows of the tile too, and STEEPS for 4 v Σ ds r (1 - r) over them.
+    FALLS asks for Σ ds tanh over all rows of the tile too.
     """
-    local = tl.program_id(2).to(tl.int64)
+    local, part = (tl.program_id(2) // PARTS).to(tl.int64), tl.program_id(2) % PARTS
     head = base + local
     b, h = head // heads, head % heads
     places = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    inside = places < row_count
     units = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
-    wide = units < D
     row_source = b * row_heads + h * row_heads // heads
     column_source = b * column_heads + h * column_heads // heads
-    rows_of += (row_source * R + row_begin) * D
-    columns_of += (column_source * C + column_begin) * D
-    row_reach += row_source * R + row_begin
-    column_reach += column_source * C + column_begin
-    slopes += local * row_count * column_count
-    present = inside[:, None] & wide[None, :]
-    q = number(rows_of + places.to(tl.int64)[:, None] * D + units[None, :], present)
-    left = exponential(tl.minimum(tl.maximum(q, -REACH), REACH))
-    far = tl.max(tl.load(row_reach + places, mask=inside, other=0.0), axis=0)
+    near, beside = row_source - row_base, column_source - column_base
+    slopes += local * row_pad * column_pad + places * row_stride
+    panel = tl.program_id(1) * UNITS
+    left += near * row_pad * high + panel * row_pad
+    right += beside * column_pad * high + panel * column_pad
+    column_reach += beside * column_pad
+    power = tl.load(left + places[:, None] * UNITS + tl.arange(0, UNITS)[None, :])
+    far = tl.max(tl.load(row_reach + near * row_pad + places), axis=0)
     fall = tl.zeros((ROWS, UNITS), tl.float32)
     steep = tl.zeros((ROWS, UNITS), tl.float32)
-    level = tl.zeros((ROWS, 1), tl.float32)
-    for start in range(0, column_count, COLUMNS):
+    level = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(part * reach, tl.minimum(part * reach + reach, column_pad), COLUMNS):
         block = start + tl.arange(0, COLUMNS)
-        there = inside[:, None] & (block < column_count)[None, :]
-        tile = tl.load(slopes + places[:, None] * row_stride + block[None, :] * column_stride, mask=there, other=0.0)
-        reach = tl.max(tl.load(column_reach + block, mask=block < column_count, other=0.0), axis=0)
-        wild = tl.maximum(reach, far) > REACH
-        end = tl.minimum(start + COLUMNS, column_count)
-        if some(tile != 0.0) & wild:
-            for c in range(start, end):
-                k = number(columns_of + c * D + units, wide)
-                ds = tl.load(slopes + places * row_stride + c * column_stride, mask=inside, other=0.0)[:, None]
-                r = plain(q + k[None, :], ASSEMBLY)
-                level += ds
-                fall += ds * r
-                steep += ds * r - ds * r * r
-        elif some(tile != 0.0):
-            for c in range(start, end, 2):
-                second = c + 1 < end
-                k1, k2 = number(columns_of + c * D + units, wide), number(columns_of + (c + 1) * D + units, wide & second)
-                cells = slopes + places * row_stride + c * column_stride
-                ds1 = tl.load(cells, mask=inside, other=0.0)[:, None]
-                ds2 = tl.load(cells + column_stride, mask=inside & second, other=0.0)[:, None]
-                x = denominator(left, exponential(k1)[None, :])
-                y = denominator(left, exponential(k2)[None, :])
-                shared = reciprocal(x * y, ASSEMBLY)
-                r1, r2 = shared * y, shared * x
-                flow1, flow2 = ds1 * r1, ds2 * r2
-                level += ds1 + ds2
-                fall += flow1 + flow2
-                steep += flow1 - flow1 * r1 + flow2 - flow2 * r2
-    w = tl.load(v + h * v_heads // heads * D + units, mask=wide, other=0.0).to(tl.float32)
-    cells = found + (head * R + row_begin + places)[:, None] * D + units[None, :]
-    present = inside[:, None] & wide[None, :]
-    whole = 4.0 * w[None, :] * steep
-    if ADD:
-        whole += tl.load(cells, mask=present, other=0.0).to(tl.float32)
-    tl.store(cells, whole.to(found.dtype.element_ty), mask=present)
-    part = (local * tl.num_programs(0) + tl.program_id(0)) * D + units
+        tile = tl.load(slopes[:, None] + block[None, :] * column_stride)
+        wild = far + tl.max(tl.load(column_reach + block), axis=0) > REACH
+        if some(tile != 0.0):
+            if FALLS:
+                level += tile
+            if wild:
+                rows, columns = (
+                    rows_of + (row_source * R + row_begin) * D,
+                    columns_of + (column_source * C + column_begin) * D,
+                )
+                inside = (places < row_count)[:, None] & (units < D)[None, :]
+                q = number(rows + places.to(tl.int64)[:, None] * D + units[None, :], inside)
+                for c in range(start, tl.minimum(start + COLUMNS, column_count)):
+                    ds = tl.load(slopes + c * column_stride)[:, None]
+                    r = plain(q + number(columns + c * D + units, units < D)[None, :], ASSEMBLY)
+                    fall += ds * r
+                    steep += ds * (r - r * r)
+            else:
+                powers, flows = right + start * UNITS + tl.arange(0, UNITS), slopes + start * column_stride
+                for _ in range(0, COLUMNS, 2 * PAIRS):
+                    for pair in tl.static_range(PAIRS):
+                        first, second = 2 * pair, 2 * pair + 1
+                        x = tl.fma(power, tl.load(powers + first * UNITS)[None, :], 1.0)
+                        y = tl.fma(power, tl.load(powers + second * UNITS)[None, :], 1.0)
+                        ds1 = tl.load(flows + first * column_stride)[:, None]
+                        ds2 = tl.load(flows + second * column_stride)[:, None]
+                        shared = reciprocal(x * y, ASSEMBLY)
+                        r1, r2 = shared * y, shared * x
+                        if FALLS:
+                            fall = tl.fma(ds2, r2, tl.fma(ds1, r1, fall))
+                        steep = tl.fma(ds2, r2 - r2 * r2, tl.fma(ds1, r1 - r1 * r1, steep))
+                    powers += 2 * PAIRS * UNITS
+                    flows += 2 * PAIRS * column_stride
+    w = tl.load(v + h * v_heads // heads * D + units, mask=units < D, other=0.0).to(tl.float32)
+    cells = found + part * part_stride + local * head_stride + places.to(tl.int64)[:, None] * D + units[None, :]
+    present = (places < row_count)[:, None] & (units < D)[None, :]
+    tl.store(cells, (4.0 * w[None, :] * steep).to(found.dtype.element_ty), mask=present)
     if FALLS:
-        tl.store(falls + part, tl.sum(level - 2.0 * fall, axis=0), mask=wide)
-    if STEEPS:
-        tl.store(steeps + part, 4.0 * w * tl.sum(steep, axis=0), mask=wide)
+        whole_level = tl.sum(tl.sum(level, axis=1), axis=0)
+        cell = (tl.program_id(2).to(tl.int64) * tl.num_programs(0) + tl.program_id(0)) * D + units
+        tl.store(falls + cell, whole_level - 2.0 * tl.sum(fall, axis=0), mask=units < D)

@@ -1,6 +1,6 @@
 """Launch the kernels of the way there: many queries, their weights, and one query alone."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import triton
@@ -8,65 +8,113 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.kernels.additive_triton import forward, step
-from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, assembly, heads, on
-from regard.kernels.gpu.tiles import largest
+from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, assembly, heads, on, processors
+from regard.kernels.additive_triton.chunks import chunks
+from regard.kernels.additive_triton.compared import Compared, compare
+
+
+class Attended(NamedTuple):
+    """Context, log Σ e^s of every query, and the weights where they are wanted."""
+
+    context: Float[Tensor, "batch heads queries value"]
+    total: Float[Tensor, "batch heads queries"]
+    weights: Float[Tensor, "batch heads queries keys"] | None
 
 
 def attend(
     sides: Sides,
     value: Float[Tensor, "batch value_heads keys value"],
-    compared: dict[str, Any],
     scoped: Scoped,
     dropped: Dropped,
     dtype: torch.dtype,
+    weights: torch.dtype | None,
     tiles: Tiles,
-) -> tuple[Float[Tensor, "batch heads queries value"], Float[Tensor, "batch heads queries"]]:
-    """Context, and log Σ e^s of every query."""
-    (batch, groups, queries, _), size = sides.query.shape, value.shape[3]
-    context = value.new_empty(batch, groups, queries, size, dtype=dtype)
+) -> Attended:
+    """Scores, softmax and the sum of values, a chunk of heads or of queries at a time."""
+    value = value.contiguous()
+    (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
+    context = value.new_empty(batch, groups, queries, value.shape[3], dtype=dtype)
     total = value.new_empty(batch, groups, queries, dtype=torch.float32)
-    whole = max(16, min(tiles.values, triton.next_power_of_2(size)))
+    shown = None if weights is None else value.new_empty(batch, groups, queries, keys, dtype=weights)
+    found = Attended(context, total, shown)
+    for chunk in chunks(sides, value, tiles, back=False):
+        compared = compare(sides, chunk, scoped, tiles)
+        read(compared, sides, value, scoped, dropped, found, tiles)
+        if shown is not None:
+            weigh(compared, sides, scoped, total, shown, tiles)
+    return found
 
-    def start(width: int) -> None:
-        forward.attend[(triton.cdiv(queries, tiles.rows), batch * groups, triton.cdiv(size, width))](
-            **compared,
+
+def read(
+    compared: Compared,
+    sides: Sides,
+    value: Float[Tensor, "batch value_heads keys value"],
+    scoped: Scoped,
+    dropped: Dropped,
+    found: Attended,
+    tiles: Tiles,
+) -> None:
+    """Write context and log Σ e^s of a chunk."""
+    size = value.shape[3]
+    width = max(16, min(tiles.values, triton.next_power_of_2(size)))
+    down = triton.cdiv(len(compared.chunk.rows), tiles.read_rows)
+    with on(value):
+        forward.read[(down, triton.cdiv(size, width), len(compared.chunk.heads))](
+            **compared.arguments(),
             **scoped.arguments(),
             **dropped.arguments(),
-            value=value.contiguous(),
-            context=context,
-            total=total,
+            value=value,
+            context=found.context,
+            total=found.total,
+            heads=sides.query.shape[1],
             value_heads=value.shape[1],
+            T=sides.query.shape[2],
+            S=sides.key.shape[2],
             V=size,
+            ROWS=tiles.read_rows,
+            COLUMNS=tiles.read_columns,
             VALUES=width,
             PRECISION=tiles.precision,
+            num_warps=tiles.read_warps,
         )
-
-    widths = [whole >> halved for halved in range(whole.bit_length() - 4)]  # 16 is the least that is multiplied
-    largest(start, widths, lambda width: need(width, value, tiles), value.device, ("additive", whole, value.dtype))
-    return context, total
-
-
-def need(width: int, value: Tensor, tiles: Tiles) -> int:
-    """Bytes of shared memory that `attend` takes: a tile of values, and the shares that it is multiplied by."""
-    return (width + tiles.rows) * tiles.columns * value.element_size()
 
 
 def weigh(
+    compared: Compared,
     sides: Sides,
-    compared: dict[str, Any],
     scoped: Scoped,
     total: Float[Tensor, "batch heads queries"] | None,
-    dtype: torch.dtype,
+    weights: Float[Tensor, "batch heads queries keys"],
     tiles: Tiles,
-) -> Float[Tensor, "batch heads queries keys"]:
-    """The weights, from log Σ e^s; without it the scores, less Σ v."""
-    (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
-    weights = sides.query.new_empty(batch, groups, queries, keys, dtype=dtype)
+    level: Float[Tensor, " v_heads"] | None = None,
+) -> None:
+    """Write the weights of a chunk, from log Σ e^s; without it the scores, with their Σ v."""
+    down, across = triton.cdiv(len(compared.chunk.rows), tiles.rows), triton.cdiv(weights.shape[3], tiles.columns)
     with on(weights):
-        forward.weigh[(triton.cdiv(keys, tiles.columns), triton.cdiv(queries, tiles.rows), batch * groups)](
-            **compared, **scoped.arguments(), total=total, weights=weights, SCORES=total is None
+        forward.weigh[(across, down, len(compared.chunk.heads))](
+            **compared.arguments(),
+            **scoped.arguments(),
+            total=total,
+            level=level,
+            weights=weights,
+            heads=sides.query.shape[1],
+            v_heads=sides.v.shape[0],
+            T=sides.query.shape[2],
+            S=sides.key.shape[2],
+            ROWS=tiles.rows,
+            COLUMNS=tiles.columns,
+            SCORES=total is None,
+            num_warps=tiles.read_warps,
         )
-    return weights
+
+
+def score(sides: Sides, tiles: Tiles) -> Float[Tensor, "batch heads queries keys"]:
+    """Σ v - 2 Σ v r of all pairs, in the precision of the query."""
+    found = sides.query.new_empty(*sides.query.shape[:3], sides.key.shape[2])
+    level = sides.v.float().sum(-1)
+    for chunk in chunks(sides, None, tiles, back=False):
+        weigh(compare(sides, chunk, Scoped(), tiles), sides, Scoped(), None, found, tiles, level)
+    return found
 
 
 class Stepped(NamedTuple):
@@ -129,6 +177,5 @@ def one_query(
 
 def share(groups: int, keys: int, tile: int, device: torch.device) -> int:
     """How many keys a program takes: whole tiles, and few enough that four programs a processor have work."""
-    processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2
-    splits = triton.cdiv(4 * processors, groups)
+    splits = triton.cdiv(4 * processors(device), groups)
     return triton.cdiv(triton.cdiv(keys, splits), tile) * tile

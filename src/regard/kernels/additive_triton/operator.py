@@ -70,11 +70,9 @@ def attended(
         found = launch.one_query(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
         return found.context, query.new_empty(0), found.weights, found.dropped if rate else query.new_empty(0)
     sides = Sides.of(query, key, v)
-    compared = sides.arguments(TILES)
-    read, total = launch.attend(sides, value, compared, scoped, dropped, DTYPES[context], TILES)
-    if not weights:
-        return read, total, query.new_empty(0), query.new_empty(0)
-    return read, total, launch.weigh(sides, compared, scoped, total, DTYPES[weights], TILES), query.new_empty(0)
+    many = launch.attend(sides, value, scoped, dropped, DTYPES[context], DTYPES[weights] if weights else None, TILES)
+    shown = query.new_empty(0) if many.weights is None else many.weights
+    return many.context, many.total, shown, query.new_empty(0)
 
 
 def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], torch.dtype]:
@@ -165,9 +163,7 @@ def scored(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     """Σ v - 2 Σ v r of all pairs."""
     if not (query.numel() and key.numel()):
         return query.new_zeros(*query.shape[:3], key.shape[2])
-    sides = Sides.of(query, key, v)
-    less = launch.weigh(sides, sides.arguments(TILES), Scoped(), None, torch.float32, TILES)
-    return less.add_(v.float().sum(-1)[:, None, None]).to(query.dtype)
+    return launch.score(Sides.of(query, key, v), TILES)
 
 
 @scored.register_fake

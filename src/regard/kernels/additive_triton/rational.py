@@ -2,10 +2,11 @@
 
     tanh(q + k) = 1 - 2 r,    r = 1 / (1 + e^{2q} e^{2k}),    a / x + b / y = (a y + b x) / (x y)
 
-The exponentials are per query and per key, so that the special-function units, which would take a tanh for every pair and
-unit, take half a reciprocal instead. Σ v is the same for every key and cancels in a softmax, so a tile is -2 Σ v r.
-Range: with |q| and |k| up to 40 both exponentials are within e^±80, and their product is clamped at e^40, so that the
-product of two denominators stays finite. A tile that goes beyond takes r of the sum, which overflows to 0 as it should.
+The exponentials are per query and per key and come ready made (see `powers`), so that the special-function units, which
+would take a tanh for every pair and unit, take half a reciprocal instead; the rest is three multiply-adds. Σ v is the same
+for every key and cancels in a softmax, so a tile is -2 Σ v r.
+Range: in a tile whose largest |q| and |k| add up to at most 21 a denominator is at most 1 + e^42, and the product of two
+stays finite with nothing clamped; NaN stays NaN. A tile beyond takes r of the sum, which overflows to 0 as it should.
 """
 
 from typing import no_type_check
@@ -13,11 +14,8 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-REACH = tl.constexpr(40.0)
-"""The largest |q| or |k| for which the exponentials are taken apart."""
-
-CLAMP = tl.constexpr(2.3538526683702e17)
-"""e^40: beyond it r is below 5e-18, which is 0 beside any other."""
+REACH = tl.constexpr(21.0)
+"""The largest |q| + |k| for which the exponentials are taken apart."""
 
 
 @triton.jit
@@ -50,48 +48,40 @@ def plain(x, ASSEMBLY: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def denominator(left, right):
-    """1 + e^{2q} e^{2k}, at most 1 + e^40. NaN stays NaN, or nobody would learn of it."""
-    return 1.0 + tl.minimum(left * right, CLAMP, propagate_nan=tl.PropagateNan.ALL)
+def paired(
+    left, right, v, start, end, ROWS: tl.constexpr, COLUMNS: tl.constexpr, PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr
+):
+    """-2 Σ v r over hidden units from `start` to `end`, whole pairs; `left` and `right` point at unit 0 of their tiles.
 
-
-@triton.jit
-@no_type_check
-def feature(data, d, length, places, D, EVEN: tl.constexpr):
-    """Hidden unit d of some queries or keys, from a feature-major matrix; 0 beyond either end."""
-    inside = places < length
-    if not EVEN:
-        inside = inside & (d < D)
-    return tl.load(data + d * length + places, mask=inside, other=0.0).to(tl.float32)
-
-
-@triton.jit
-@no_type_check
-def factor(v, d, D, EVEN: tl.constexpr):
-    """v of hidden unit d; 0 beyond the last."""
-    found = tl.load(v + d) if EVEN else tl.load(v + d, mask=d < D, other=0.0)
-    return found.to(tl.float32)
-
-
-@triton.jit
-@no_type_check
-def compare(
-    query, key, v, wild, rows, columns, T, S, D,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, PAIRS: tl.constexpr, EVEN: tl.constexpr, ASSEMBLY: tl.constexpr,
-):  # fmt: skip
-    """-2 Σ_d v_d r_d for a tile of queries and keys, both feature-major."""
+    Unit follows unit there without a gap, so that every place within an iteration is known to the compiler. Nothing is
+    masked: what lies beyond either end is e^0, and v is 0 there.
+    """
     fall = tl.zeros((ROWS, COLUMNS), tl.float32)
-    if wild:
-        for d in range(D):
-            q, k = feature(query, d, T, rows, D, True), feature(key, d, S, columns, D, True)
-            fall += factor(v, d, D, True) * plain(q[:, None] + k[None, :], ASSEMBLY)
-    else:
-        for start in range(0, D, 2 * PAIRS):
-            for pair in tl.static_range(PAIRS):
-                d = start + 2 * pair
-                q1, q2 = feature(query, d, T, rows, D, EVEN), feature(query, d + 1, T, rows, D, EVEN)
-                k1, k2 = feature(key, d, S, columns, D, EVEN), feature(key, d + 1, S, columns, D, EVEN)
-                x = denominator(exponential(q1)[:, None], exponential(k1)[None, :])
-                y = denominator(exponential(q2)[:, None], exponential(k2)[None, :])
-                fall += (factor(v, d, D, EVEN) * y + factor(v, d + 1, D, EVEN) * x) * reciprocal(x * y, ASSEMBLY)
+    left += start * ROWS + tl.arange(0, ROWS)
+    right += start * COLUMNS + tl.arange(0, COLUMNS)
+    v += start
+    for _ in range(start, end, 2 * PAIRS):
+        for pair in tl.static_range(PAIRS):
+            first, second = 2 * pair, 2 * pair + 1
+            x = tl.fma(tl.load(left + first * ROWS)[:, None], tl.load(right + first * COLUMNS)[None, :], 1.0)
+            y = tl.fma(tl.load(left + second * ROWS)[:, None], tl.load(right + second * COLUMNS)[None, :], 1.0)
+            fall += (tl.load(v + first) * y + tl.load(v + second) * x) * reciprocal(x * y, ASSEMBLY)
+        left += 2 * PAIRS * ROWS
+        right += 2 * PAIRS * COLUMNS
+        v += 2 * PAIRS
+    return -2.0 * fall
+
+
+@triton.jit
+@no_type_check
+def summed(
+    query, key, v, rows, columns, T, S, D, start, end, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl.constexpr
+):
+    """The same for numbers of any size, from queries and keys as they came."""
+    fall = tl.zeros((ROWS, COLUMNS), tl.float32)
+    left, right = query + rows.to(tl.int64) * D, key + columns.to(tl.int64) * D
+    for d in range(start, tl.minimum(end, D)):
+        q = tl.load(left + d, mask=rows < T, other=0.0).to(tl.float32)
+        k = tl.load(right + d, mask=columns < S, other=0.0).to(tl.float32)
+        fall += tl.load(v + d) * plain(q[:, None] + k[None, :], ASSEMBLY)
     return -2.0 * fall

@@ -2,7 +2,7 @@
 
 The keys are read once and as they lie. Time goes by the bytes, so that an exponential and a reciprocal for each of their
 numbers cost nothing: r is taken of q + k, and no range needs a guard. The scores stay, one number for each key, and become
-the weights; with dropout there are two sets, before and after it.
+the weights; with dropout there are two sets, before and after it. The way back, `trace`, is one pass over the keys too.
 """
 
 from typing import no_type_check
@@ -98,3 +98,33 @@ def join(
         if DROPOUT:
             p = p * tl.sum(kept(tl.load(seed), head, row, columns, S, dropout, scale), axis=0)
             tl.store(dropped + head * S + columns, p, mask=columns < S)
+
+
+@triton.jit(do_not_specialize=["S"])
+@no_type_check
+def trace(
+    query, key, v, slopes, d_key, steeps, falls, heads, key_heads, v_heads, S, D,
+    COLUMNS: tl.constexpr, UNITS: tl.constexpr, ASSEMBLY: tl.constexpr,
+):  # fmt: skip
+    """dk = 4 v ds r (1 - r) of a tile of keys, and over the tile Σ of it, for dq, and Σ ds (1 - 2 r), for dv.
+
+    Where nobody may look ds is 0, and NaN, which would survive that, counts as 0; where somebody looks ds is NaN too.
+    """
+    head = tl.program_id(2).to(tl.int64)
+    b, h = head // heads, head % heads
+    columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    units = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
+    wide = units < D
+    inside = (columns < S)[:, None] & wide[None, :]
+    key += (b * key_heads + h * key_heads // heads) * S * D
+    cells = columns.to(tl.int64)[:, None] * D + units[None, :]
+    x = tl.load(key + cells, mask=inside, other=0.0).to(tl.float32)
+    x += tl.load(query + head * D + units, mask=wide, other=0.0).to(tl.float32)[None, :]
+    r = plain(tl.where(x == x, x, 0.0), ASSEMBLY)
+    ds = tl.load(slopes + head * S + columns, mask=columns < S, other=0.0)[:, None]
+    w = tl.load(v + h * v_heads // heads * D + units, mask=wide, other=0.0).to(tl.float32)
+    steep = 4.0 * w[None, :] * ds * (r - r * r)
+    tl.store(d_key + head * S * D + cells, steep.to(d_key.dtype.element_ty), mask=inside)
+    part = (head * tl.num_programs(0) + tl.program_id(0)) * D + units
+    tl.store(steeps + part, tl.sum(steep, axis=0), mask=wide)
+    tl.store(falls + part, tl.sum(ds * (1.0 - 2.0 * r), axis=0), mask=wide)
