@@ -45,12 +45,13 @@ def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason()
         "linear needs FeatureMap, got Distance; "
         "local needs the windows of local_m or local_p, which no other scope has; "
         "rows gives weights, and none are asked for; "
-        "sdpa needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance. "
+        "sdpa needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance; "
+        "simplex needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance. "
         "impl='auto' takes the reference instead"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
         kernels.choose(request(Distance()), "fused")
-    with pytest.raises(ValueError, match=re.escape("sdpa needs Softmax, got Sparsemax. impl='auto' takes the")):
+    with pytest.raises(ValueError, match=re.escape("simplex needs a GPU, got cpu. impl='auto' takes the")):
         attend(DATA, DATA, DATA, normalise=Sparsemax(), impl="fused")
 
 

@@ -44,6 +44,7 @@ def test_kernels_say_what_they_cover_and_why_not():
         "flash": f"needs one of {products}, T5, Alibi, got Additive",
         "linear": "needs FeatureMap, got Additive",
         "sdpa": f"needs one of {products}, got Additive",
+        "simplex": f"needs one of {products}, got Additive",
         **windows,
         **weights,
     }
@@ -54,6 +55,7 @@ def test_kernels_say_what_they_cover_and_why_not():
         "flash": "needs Softmax, got Sparsemax",
         "linear": "needs SumToOne, got Sparsemax",
         "sdpa": "needs Softmax, got Sparsemax",
+        "simplex": f"needs one of {products}, got Additive",
         **windows,
         **weights,
     }

@@ -108,8 +108,13 @@ def strides(data: Tensor, axes: int) -> list[int]:
     return [0 if data.shape[axis] == 1 else data.stride(axis) for axis in range(axes)]
 
 
-def fit(program: str, start: Callable[[list[int]], None], tiles: list[int], query: Tensor, values: Tensor) -> None:
-    """Start a program with the largest of these tiles and smaller ones that the GPU has room for."""
+def fit(
+    program: str, start: Callable[[list[int]], None], tiles: list[int], query: Tensor, values: Tensor, whose: str = "flash"
+) -> None:
+    """Start a program with the largest of these tiles and smaller ones that the GPU has room for.
+
+    Other kernels have programs that hold the same as flash's of that name; what fits is remembered for each kernel.
+    """
     sizes = block(query.shape[3]), block(values.shape[3]), query.element_size()
-    kind = program, *tiles, *sizes
+    kind = program, whose, *tiles, *sizes
     largest(start, down_from(tiles), lambda each: need(program, each, *sizes), query.device, kind)

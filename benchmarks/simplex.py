@@ -1,0 +1,147 @@
+"""Sparsemax and entmax without the matrix on a GPU: right first, then time and memory beside the three stages, in one run.
+
+Parity comes first, in processes that compile beside each other: context and every gradient (alpha's too) against double
+precision, no further away than twice what plain PyTorch is, three times for a gradient, and equal in a repeat. Then medians
+by device events for every set of tiles, causal and in bfloat16, beside the three stages and beside flash, whose softmax
+takes one pass where these take several. Rows are appended to results/simplex.csv. Exit code 1 where a number is too far.
+
+    python benchmarks/simplex.py                 all of it, on one GPU, in under a minute
+    python benchmarks/simplex.py --only time     without parity
+"""
+
+import argparse
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+import _bare  # noqa: F401
+from _apart import apart, far
+from _timing import WHERE, append, measure, where
+from regard.attention.attend import compose
+from regard.attention.normalise.entmax import Entmax
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.normalise.sparsemax import Sparsemax
+from regard.attention.scope import Scope
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.padding import Padding
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Normaliser, Request
+from regard.kernels import flash, simplex
+
+RESULTS = Path(__file__).parent / "results" / "simplex.csv"
+HEADER = ["name", "shape", "pass", "tiles", "dtype", "ms", "spread_ms", "peak_bytes", *WHERE]
+NORMALISERS: dict[str, Callable[[], Normaliser]] = {
+    "sparsemax": Sparsemax,
+    "entmax": Entmax,
+    "learned": lambda: Entmax(1.3, learn=True).cuda(),
+}
+KINDS = {"single64": (torch.float32, 64), "bfloat64": (torch.bfloat16, 64), "bfloat128": (torch.bfloat16, 128)}
+KINDS |= {"half24": (torch.float16, 24)}
+SHAPES = ("4x16x2048x64", "64x8x512x64", "2x16x4096x128")
+TILES = {64: ([64, 64, 4, 3], [128, 64, 8, 2]), 128: ([64, 32, 8, 2], [64, 64, 8, 2])}
+PARITY = [f"{which} hidden {kind}" for which, kind in itertools.product(NORMALISERS, KINDS)]
+PARITY += [f"{which} everywhere bfloat64" for which in NORMALISERS]
+
+
+def request(shape: tuple[int, ...], dtype: torch.dtype, normalise: Normaliser, scope: Scope, offset: int = 0) -> Request:
+    torch.manual_seed(0)
+    sides = [torch.randn(shape, device="cuda", dtype=dtype) for _ in range(3)]
+    return Request(2 * sides[0], *sides[1:], ScaledDot(), normalise, scope, 0.0, offset, False, ())
+
+
+def once(run: Callable[[Request], object], asked: Request, backward: bool) -> list[Tensor]:
+    """The context, and with `backward` the gradient of every input and of alpha."""
+    with torch.set_grad_enabled(backward):
+        leaves = [each.detach().requires_grad_(backward) for each in asked[:3]]
+        context = run(asked._replace(query=leaves[0], keys=leaves[1], values=leaves[2])).context
+        if not backward:
+            return [context]
+        learned = list(asked.normalise.parameters()) if isinstance(asked.normalise, Entmax) else []
+        flow = torch.linspace(-3, 3, context.numel(), device="cuda", dtype=torch.float64).cos().view_as(context)
+        return [context.detach(), *torch.autograd.grad(context, [*leaves, *learned], flow.to(context.dtype))]
+
+
+def parity(name: str) -> list[str]:
+    """Of one case: 333 queries and keys, of which a row may see 97 and the first queries none."""
+    which, scope, kind = name.split()
+    dtype, size = KINDS[kind]
+    keep = torch.arange(333, device="cuda")[None] < torch.tensor([[333], [97]], device="cuda")
+    hidden = Causal() & Padding(keep)
+    normalise = NORMALISERS[which]()
+    asked = request((2, 4, 333, size), dtype, normalise, hidden if scope == "hidden" else Everywhere(), -3)
+    ours, again, plain = (once(run, asked, True) for run in (simplex.run, simplex.run, compose))
+    wide = asked._replace(**{side: getattr(asked, side).double() for side in ("query", "keys", "values")})
+    if isinstance(normalise, Entmax):
+        normalise.double()
+    return far(name, ours, again, plain, once(compose, wide, True))
+
+
+def sides() -> dict[str, tuple[Callable[[Request], object], Request, bool, list[int]]]:
+    """What is timed, by name: how, what, with the way back, and with which tiles of ours."""
+    found: dict[str, tuple[Callable[[Request], object], Request, bool, list[int]]] = {}
+    for shape, backward in itertools.product(SHAPES, (False, True)):
+        numbers = tuple(map(int, shape.split("x")))
+        label = f"{shape} {'fwd+bwd' if backward else 'fwd'}"
+        asked = request(numbers, torch.bfloat16, Softmax(), Causal())
+        found[f"flash softmax {label} -"] = flash.run, asked, backward, []
+        for which, normalise in NORMALISERS.items():
+            part = asked._replace(normalise=normalise())
+            found[f"stages {which} {label} -"] = compose, part, backward, []
+            for tiles in TILES[numbers[3]]:
+                found[f"ours {which} {label} {'x'.join(map(str, tiles))}"] = simplex.run, part, backward, tiles
+    return found
+
+
+def tiled(run: Callable[[Request], object], asked: Request, backward: bool, tiles: list[int]) -> Callable[[], object]:
+    def side() -> object:
+        simplex.tiles = lambda query, values: tiles
+        return once(run, asked, backward)
+
+    return side
+
+
+def work(name: str) -> list[str]:
+    """Parity of a case, or one pass of a variant, so that it is compiled."""
+    if name in PARITY:
+        return parity(name)
+    tiled(*sides()[name])()
+    torch.cuda.synchronize()
+    return []
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=["parity", "time"], help="without it, both")
+    parser.add_argument("--rounds", type=int, default=10)
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print(
+            "needs a GPU, and there is none; tests/kernels runs the same programs in Triton's interpreter", file=sys.stderr
+        )
+        return 2
+    timed = {} if options.only == "parity" else sides()
+    compiled = [name for name in timed if "stages" not in name and "fwd+bwd" in name]  # fwd is a part of it
+    compiled = [name for name in compiled if "64x8x512x64" not in name]  # programs do not differ by lengths
+    worse = apart(work, [*([] if options.only == "time" else PARITY), *compiled])
+    rows = []
+    for name, side in timed.items():
+        try:
+            found = measure(tiled(*side), options.rounds, warm=2, seconds=0.5)
+        except Exception as error:  # tiles too large for a program are a finding too
+            print(f"{name:60} {type(error).__name__}: {' '.join(str(error).split())[:120]}", flush=True)
+            continue
+        print(f"{name:60} {found.ms:9.4f} ms ±{found.spread:.4f} {found.peak / 2**20:9.1f} MiB", flush=True)
+        kind, which, shape, passes, tiles = name.split()
+        taken = [f"{found.ms:.4f}", f"{found.spread:.4f}", found.peak]
+        rows.append([f"{kind} {which}", shape, passes, tiles, "bfloat16", *taken, *where()])
+    append(RESULTS, HEADER, rows)
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
