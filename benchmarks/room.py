@@ -24,11 +24,12 @@ from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITFunction
 
+from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
-from regard.kernels import brief, flash, rows
+from regard.kernels import brief, decode, flash, rows, simplex
 from regard.kernels.additive_triton.operator import attention
 from regard.kernels.gpu import chip, tiles
 
@@ -88,6 +89,11 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
         yield "rows", rows.covers(seen) or (lambda: rows.run(seen._replace(query=asked[0].detach())))
     short = Request(*(each[:, :, :64] for each in asked), flash.ScaledDot(), Softmax(), Causal(), 0.0, 0, False, ())
     yield "brief", brief.covers(short) or (lambda: brief.run(short).context.sum().backward())
+    sparse = Request(*asked, flash.ScaledDot(), Entmax(1.3), Causal(), 0.1, 0, False, ())
+    yield "simplex", simplex.covers(sparse) or (lambda: simplex.run(sparse).context.sum().backward())
+    with torch.no_grad():
+        long = Request(torch.empty(1, 16, 1, size, dtype=kind), *asked[1:], T5(16), Softmax(), Causal(), 0.0, 199, False, ())
+        yield "decode", decode.covers(long) or (lambda: decode.run(long))
     v = torch.empty(1, size, dtype=kind, requires_grad=True)
     yield "additive", lambda: attention(*asked, v)[0].sum().backward()
 
@@ -97,7 +103,7 @@ def main() -> None:
     parser.add_argument("--chips", nargs="*", type=int, default=list(ROOM), help=f"of {', '.join(map(str, ROOM))}")
     parser.add_argument("--kinds", nargs="*", default=["float32", "float16", "bfloat16"])
     parser.add_argument("--sizes", nargs="*", type=int, default=[8, 24, 64, 80, 96, 128, 160, 256])
-    parser.add_argument("--kernels", nargs="*", default=["flash", "rows", "brief", "additive"])
+    parser.add_argument("--kernels", nargs="*", default=["flash", "rows", "brief", "simplex", "decode", "additive"])
     options = parser.parse_args()
     driver.set_active(ABSENT)
     knobs.cache.dir = CACHE.name

@@ -41,6 +41,7 @@ def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason()
         "no kernel covers this request: additive needs Additive or Concat, got Distance; "
         "additive_gpu needs Additive or Concat, got Distance; "
         "brief needs one of Dot, ScaledDot, Bilinear, got Distance; "
+        "decode needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, T5, Alibi, got Distance; "
         "flash needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, T5, Alibi, got Distance; "
         "linear needs FeatureMap, got Distance; "
         "local needs the windows of local_m or local_p, which no other scope has; "
@@ -76,6 +77,16 @@ def test_a_kernel_that_does_not_pay_leaves_the_request_to_the_next(monkeypatch):
     assert kernels.LOADED["flash"].covers(request()) is None
     assert kernels.choose(request(), "auto") is sdpa
     assert kernels.choose(request(), "fused") is sdpa
+
+
+def test_a_kernel_that_nobody_has_timed_is_taken_first_where_a_kernel_is_asked_for(monkeypatch):
+    flash = kernels.LOADED["flash"]
+    monkeypatch.setattr(flash, "DEVICES", ("cpu",))
+    monkeypatch.setattr(flash, "INSTALLED", True)
+    monkeypatch.setattr(flash, "untimed", lambda request: not request.dropout, raising=False)
+    assert kernels.choose(request(), "auto") is sdpa
+    assert kernels.choose(request(), "fused") is flash
+    assert kernels.choose(request()._replace(dropout=0.5), "fused") is sdpa
 
 
 def test_a_kernel_that_is_given_takes_every_request():

@@ -42,7 +42,7 @@ def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
         reason = against(kernel, request)
         if reason is not None:
             reasons.append(f"{name} {reason}")
-        elif worthwhile(kernel, request):
+        elif worthwhile(kernel, request) or (impl == "fused" and untimed(kernel, request)):
             return kernel
         else:  # perhaps another one pays
             able.append(kernel)
@@ -68,6 +68,12 @@ def worthwhile(kernel: Kernel, request: "Request") -> bool:
     """Whether a kernel that covers a request is also faster; those that never doubt it do not say."""
     asked = getattr(kernel, "worthwhile", None)
     return asked is None or bool(asked(request))
+
+
+def untimed(kernel: Kernel, request: "Request") -> bool:
+    """Whether a kernel is made for such a request but nobody has timed it: "auto" leaves it, and "fused" tries it first."""
+    asked = getattr(kernel, "untimed", None)
+    return asked is not None and bool(asked(request))
 
 
 def load() -> None:

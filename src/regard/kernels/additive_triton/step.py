@@ -75,7 +75,7 @@ def join(
     scores, parts, tops, masses, seed, context, weights, dropped, S, V, splits, dropout, scale,
     COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """The context of all parts together, and scores turned into weights."""
+    """The context of all parts together, and scores turned into weights where there is room for them."""
     head = tl.program_id(0).to(tl.int64)
     each, dims = tl.arange(0, SPLITS), tl.arange(0, VALUES)
     tops = tl.load(tops + head * splits + each, mask=each < splits, other=float("-inf"))
@@ -89,15 +89,16 @@ def join(
     read = tl.load(parts + (head * splits + each)[:, None] * V + dims[None, :], mask=inside, other=0.0)
     read = tl.sum(read * shrink[:, None], axis=0) / mass
     tl.store(context + head * V + dims, read.to(context.dtype.element_ty), mask=dims < V)
-    row = tl.zeros((1,), tl.int32)
-    for start in range(0, S, COLUMNS):
-        columns = start + tl.arange(0, COLUMNS)
-        s = tl.load(scores + head * S + columns, mask=columns < S, other=float("-inf"))
-        p = tl.exp(s - steady) / mass
-        tl.store(weights + head * S + columns, p, mask=columns < S)
-        if DROPOUT:
-            p = p * tl.sum(kept(tl.load(seed), head, row, columns, S, dropout, scale), axis=0)
-            tl.store(dropped + head * S + columns, p, mask=columns < S)
+    if weights is not None:
+        row = tl.zeros((1,), tl.int32)
+        for start in range(0, S, COLUMNS):
+            columns = start + tl.arange(0, COLUMNS)
+            s = tl.load(scores + head * S + columns, mask=columns < S, other=float("-inf"))
+            p = tl.exp(s - steady) / mass
+            tl.store(weights + head * S + columns, p, mask=columns < S)
+            if DROPOUT:
+                p = p * tl.sum(kept(tl.load(seed), head, row, columns, S, dropout, scale), axis=0)
+                tl.store(dropped + head * S + columns, p, mask=columns < S)
 
 
 @triton.jit(do_not_specialize=["S"])

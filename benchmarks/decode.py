@@ -1,0 +1,153 @@
+"""A decoder's step against a long memory on a GPU: right first, then time beside PyTorch's kernel and flash, in one run.
+
+Parity comes first, in processes that compile beside each other: the context against double precision, no further away than
+twice what plain PyTorch is, and equal in a repeat. Then medians by device events, each step replayed as a CUDA graph, for
+every set of tiles and number of parts, with the share of the time in which the memory's bytes could have been read once.
+`filled` is a cache of which each row has filled a half. Rows are appended to results/decode.csv. Exit code 1 where a number
+is too far away.
+
+    python benchmarks/decode.py                 all of it, on one GPU, in under half a minute
+    python benchmarks/decode.py --only time     without parity
+"""
+
+import argparse
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import _bare  # noqa: F401
+from _apart import apart, far
+from _timing import WHERE, append, captured, measure, where
+from regard.attention.attend import compose
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.scope import Scope
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.padding import Padding
+from regard.attention.score.alibi import Alibi
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Request
+from regard.kernels import decode, flash
+from regard.kernels.decode_triton import launch
+
+RESULTS = Path(__file__).parent / "results" / "decode.csv"
+HEADER = ["name", "shape", "case", "variant", "dtype", "ms", "spread_ms", "of_bandwidth", *WHERE]
+BANDWIDTH = 4.8e12
+"""Bytes a second of one H200's memory, by its data sheet."""
+DTYPES = {"single": torch.float32, "bfloat": torch.bfloat16, "half": torch.float16}
+SCOPES = ("everywhere", "padded", "filled", "few", "alibi")
+SHAPES = ("1x32x8x32768x128", "8x32x8x8192x128", "64x16x16x2048x64")
+"""Rows, heads, key heads, keys, size."""
+TILES = ([16, 64, 4, 3], [16, 32, 4, 4], [16, 128, 4, 2])
+PARTS = (64, 128)
+PARITY = [" ".join(each) for each in itertools.product(SCOPES, DTYPES)]
+
+
+def request(shape: tuple[int, ...], dtype: torch.dtype, scope: Scope, queries: int = 1) -> Request:
+    torch.manual_seed(0)
+    batch, heads, key_heads, keys, size = shape
+    query = torch.randn(batch, heads, queries, size, device="cuda", dtype=dtype)
+    memory = [torch.randn(batch, key_heads, keys, size, device="cuda", dtype=dtype) for _ in range(2)]
+    return Request(query, *memory, ScaledDot(), Softmax(), scope, 0.0, keys - queries, False, ())
+
+
+@torch.no_grad()
+def parity(name: str) -> list[str]:
+    """Of one case: 3333 keys, and two rows that differ."""
+    case, kind = name.split()
+    keep = torch.arange(3333, device="cuda")[None] < torch.tensor([[3333], [977]], device="cuda")
+    scope = {"padded": Padding(keep), "filled": Causal(), "few": Causal()}.get(case, Everywhere())
+    lines = []
+    for size in (64, 128):
+        asked = request((2, 8, 2, 3333, size), DTYPES[kind], scope, 3 if case == "few" else 1)
+        if case == "filled":
+            asked = asked._replace(offset=torch.tensor([3000, 7], device="cuda"))
+        if case == "alibi":
+            asked = asked._replace(score=Alibi())
+        wide = asked._replace(**{side: getattr(asked, side).double() for side in ("query", "keys", "values")})
+        ours, again, plain, exact = (
+            [run(part).context]
+            for run, part in ((decode.run, asked), (decode.run, asked), (compose, asked), (compose, wide))
+        )
+        lines += far(f"{name} {size}", ours, again, plain, exact)
+    return lines
+
+
+def grouped(asked: Request) -> Tensor:
+    """PyTorch's kernel, which knows grouped heads; what a row has not filled yet is a mask."""
+    mask = None if isinstance(asked.scope, Everywhere) else asked.allowed
+    return F.scaled_dot_product_attention(asked.query, asked.keys, asked.values, attn_mask=mask, enable_gqa=True)
+
+
+def sides() -> dict[str, Callable[[], object]]:
+    """What is timed, by name."""
+    found: dict[str, Callable[[], object]] = {}
+    for shape, case in itertools.product(SHAPES, ("full", "filled")):
+        numbers = tuple(map(int, shape.split("x")))
+        asked = request(numbers, torch.bfloat16, Everywhere())
+        if case == "filled":
+            half = torch.full((numbers[0],), numbers[3] // 2 - 1, device="cuda")
+            asked = asked._replace(scope=Causal(), offset=half)
+        found[f"sdpa {shape} {case} -"] = lambda asked=asked: grouped(asked)
+        found[f"flash {shape} {case} -"] = lambda asked=asked: flash.run(asked).context
+        for tiles, parts in itertools.product(TILES, PARTS):
+            name = f"ours {shape} {case} {'x'.join(map(str, tiles))}/{parts}"
+            found[name] = lambda asked=asked, tiles=tiles, parts=parts: tiled(asked, tiles, parts)
+    return found
+
+
+def tiled(asked: Request, tiles: list[int], parts: int) -> Tensor:
+    decode.tiles, launch.MOST = lambda request: tiles, parts
+    return decode.run(asked).context
+
+
+@torch.no_grad()
+def work(name: str) -> list[str]:
+    """Parity of a case, or one step of a variant, so that it is compiled."""
+    if name in PARITY:
+        return parity(name)
+    sides()[name]()
+    torch.cuda.synchronize()
+    return []
+
+
+@torch.no_grad()
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=["parity", "time"], help="without it, both")
+    parser.add_argument("--rounds", type=int, default=20)
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print(
+            "needs a GPU, and there is none; tests/kernels runs the same programs in Triton's interpreter", file=sys.stderr
+        )
+        return 2
+    timed = {} if options.only == "parity" else sides()
+    compiled = [name for name in timed if not name.startswith("sdpa") and "8x32x8x8192x128" not in name]
+    compiled = [name for name in compiled if not name.endswith("/128")]  # programs differ by neither lengths nor parts
+    worse = apart(work, [*([] if options.only == "time" else PARITY), *compiled])
+    rows = []
+    for name, side in timed.items():
+        try:
+            found = measure(captured(side), options.rounds, warm=2, seconds=0.1)
+        except Exception as error:  # tiles too large for a program are a finding too
+            print(f"{name:60} {type(error).__name__}: {' '.join(str(error).split())[:120]}", flush=True)
+            continue
+        kind, shape, case, variant = name.split()
+        batch, _, key_heads, keys, size = map(int, shape.split("x"))
+        read = batch * key_heads * keys * size * 4 // (2 if case == "filled" else 1)  # keys and values, two bytes a number
+        share = read / BANDWIDTH / (found.ms / 1e3)
+        print(f"{name:60} {1e3 * found.ms:9.1f} us ±{1e3 * found.spread:.1f} {share:6.1%} of the bandwidth", flush=True)
+        taken = [f"{found.ms:.4f}", f"{found.spread:.4f}", f"{share:.3f}"]
+        rows.append([kind, shape, case, variant, "bfloat16", *taken, *where()])
+    append(RESULTS, HEADER, rows)
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""A decoder's step against a long memory: attend(score=what flash takes, normalise=Softmax(), scope=any), few queries.
+
+General kernels give a program some queries, and one query leaves most of a GPU idle. Here the keys are divided among
+programs, whose parts a second kernel joins; heads that share a key head are one tile, which reads it once. Under a causal
+or local scope with an offset, one for each row if they differ, only what a row may see is divided: a cache may have room
+that is not filled yet. No gradient; weights and statistics where they are asked for, one number for each key.
+"""
+
+import torch
+from torch import nn
+
+from regard.attention.per_head import spread
+from regard.attention.statistics import measure
+from regard.attention.types import Attended, Request
+from regard.kernels import flash
+from regard.kernels.decode_triton import launch
+
+FEW, ROWS = 8, 64
+"""The most queries, and the most of one program, where those of all heads that share a key head come together."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    reason = flash.covers(request._replace(weights=False, statistics=()))
+    if reason is not None:
+        return reason
+    if request.dropout:
+        return "never drops weights, and some are to be dropped"
+    if torch.is_grad_enabled() and learns(request):
+        return "has no gradient, and one is wanted"
+    if torch.compiler.is_compiling():
+        return "cannot be traced"
+    return _covers_rows(request)
+
+
+def _covers_rows(request: Request) -> str | None:
+    _, heads, queries, _ = request.query.shape
+    if queries > FEW:
+        return f"needs at most {FEW} queries, got {queries}"
+    shared = request.keys.shape[1]
+    if queries * heads > ROWS * shared and shared == request.values.shape[1]:
+        return f"needs at most {ROWS} queries for a key head, got {queries * heads // shared}"
+    return None
+
+
+def learns(request: Request) -> bool:
+    """Whether anything that a context depends on asks for a gradient."""
+    score: object = request.score
+    parameters = list(score.parameters()) if isinstance(score, nn.Module) else []
+    return any(each.requires_grad for each in (*request[:3], *parameters))
+
+
+def worthwhile(request: Request) -> bool:
+    """Not before it is timed on a GPU, which `regard bench decode` does: until then impl="fused" alone takes it."""
+    return False
+
+
+def untimed(request: Request) -> bool:
+    """For one query, which it is made for, it is tried before PyTorch's kernel and flash where a kernel is asked for."""
+    return request.query.shape[2] == 1
+
+
+def run(request: Request) -> Attended:
+    """Context, and weights or what is measured of them."""
+    query, scale = flash.sides(request)
+    keys, values = request.keys, request.values
+    heads = query.shape[1]
+    if keys.shape[1] != values.shape[1]:  # one of them belongs to groups of heads, and programs know one kind of group
+        keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+    plan = flash.plan(request, query, scale)._replace(tiles=tiles(request))
+    found = launch.attend(query, keys, values, plan, request.weights or bool(request.statistics))
+    if found.weights is None:
+        return Attended(found.context)
+    allowed = request.allowed if "uniform" in request.statistics else None
+    statistics = measure(found.weights, allowed, request.statistics)
+    return Attended(found.context, found.weights.to(values.dtype) if request.weights else None, statistics)
+
+
+def tiles(request: Request) -> list[int]:
+    """Queries (which follow from the heads), keys, warps and stages of one program; single precision takes registers."""
+    size = max(request.keys.shape[3], request.values.shape[3]) * request.keys.element_size()
+    if request.keys.dtype == torch.float32:
+        return [16, 16, 4, 2] if size <= 512 else [16, 16, 8, 1]
+    return [16, 64, 4, 3] if size <= 256 else [16, 32, 4, 2]
