@@ -20,6 +20,7 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.types import Request
 from regard.kernels import sdpa
+from regard.kernels.sdpa_backends import choice
 
 SCORES = {
     "dot": Dot(),
@@ -206,3 +207,103 @@ def test_attend_takes_it_unless_told_otherwise(calls):
     attend(data, data, data, impl="reference")
     attend(data, data, data, weights=True)
     assert len(calls) == 1
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """The CPU, taken for an H200."""
+    monkeypatch.setattr(choice, "DEVICES", ("cpu",))
+    monkeypatch.setattr(choice, "MACHINES", {0: choice.Machine((9, 0), 91900)})
+    monkeypatch.setattr(choice, "KNOWN", {})
+
+
+@pytest.fixture
+def orders(monkeypatch, gpu):
+    """The backends, first to last, that each call would ask on a GPU, and its options."""
+    seen = []
+    real = F.scaled_dot_product_attention
+
+    def watched(query, keys, values, **options):
+        seen.append((torch._C._get_sdp_priority_order()[0], keys.shape[1], options))
+        return real(query, keys, values, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", watched)
+    return seen
+
+
+CUDNN, FLASH = choice.CUDNN.value, choice.FLASH.value
+
+
+def test_on_a_gpu_cudnn_is_asked_first_unless_there_is_a_mask(orders):
+    for scope, first in ((Everywhere(), CUDNN), (Local(1), FLASH), (Everywhere() & Others(), FLASH)):
+        asked = request(scope=scope)
+        torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+        assert orders[-1][0] == first
+    asked = request(scope=Causal(), shape=(2, 2, 7, 7), offset=0)
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    assert orders[-1][0] == CUDNN
+    assert orders[-1][2]["is_causal"]
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_on_a_gpu_groups_of_heads_stay_groups_for_flash_alone(orders, groups):
+    asked = request(shape=(2, 4, 5, 7), groups=groups)
+    asked = asked._replace(values=asked.keys.clone())
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    assert orders[-1][:2] == (FLASH, 4)  # float32 is not flash's
+    assert not orders[-1][2]["enable_gqa"]
+    half = asked._replace(**{each: getattr(asked, each).bfloat16() for each in ("query", "keys", "values")})
+    torch.testing.assert_close(sdpa.run(half).context, compose(half).context, rtol=2e-2, atol=2e-2)
+    assert orders[-1][:2] == (FLASH, groups)
+    assert orders[-1][2]["enable_gqa"]
+    torch.testing.assert_close(
+        sdpa.run(half._replace(scope=Local(2))).context, compose(half._replace(scope=Local(2))).context, rtol=2e-2, atol=2e-2
+    )
+    assert orders[-1][1] == 4
+
+
+def test_on_a_gpu_keys_and_values_may_have_different_groups(orders):
+    asked = request(shape=(2, 4, 5, 7), groups=2)
+    asked = asked._replace(values=asked.values[:, :1])
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    assert orders[-1][1] == 4
+
+
+def test_on_a_gpu_rows_that_are_broken_in_memory_are_put_together(orders):
+    asked = request()
+    asked = asked._replace(keys=asked.keys.mT.contiguous().mT)
+    assert asked.keys.stride(-1) != 1
+    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+
+
+def test_on_a_gpu_what_would_be_unfused_is_left_with_a_reason(gpu):
+    text = "needs heads of a multiple of 4 to be fused on a GPU, got 4 and 3"
+    assert sdpa.covers(request()) == text
+    whole = request()._replace(values=torch.zeros(2, 2, 7, 4))
+    assert sdpa.covers(whole) is None
+    with pytest.raises(ValueError, match=f"flash needs a GPU, got cpu; flex needs a GPU, got cpu; .*sdpa {text}"):
+        attend(*request()[:3], impl="fused")
+    asked = request(offset=2)
+    torch.testing.assert_close(attend(*asked[:3]).context, compose(asked).context)
+
+
+def test_an_exported_graph_leaves_the_backend_to_where_it_runs(gpu, monkeypatch, calls):
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    assert sdpa.covers(request()) is None
+    sdpa.run(request())
+    assert "enable_gqa" not in calls[0]
+
+
+@pytest.mark.unhooked
+@pytest.mark.parametrize("scope", [Causal(), Local(2)], ids=str)
+def test_on_a_gpu_it_compiles_whole_with_lengths_left_open(gpu, scope):
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda query, keys, values: attend(query, keys, values, scope=scope).context, backend="eager", fullgraph=True
+    )
+    before = torch._C._get_sdp_priority_order()
+    for length in (5, 6):
+        sides = [torch.randn(2, 4, length, 8, requires_grad=True) for _ in range(3)]
+        expected = attend(*sides, scope=scope, impl="reference").context
+        torch.testing.assert_close(compiled(*sides), expected)
+    assert torch._C._get_sdp_priority_order() == before

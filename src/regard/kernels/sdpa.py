@@ -1,4 +1,7 @@
-"""PyTorch's fused attention: attend(score=any product of two vectors, normalise=Softmax(), scope=any)."""
+"""PyTorch's fused attention: attend(score=any product of two vectors, normalise=Softmax(), scope=any).
+
+On a GPU it has several backends, and `sdpa_backends` says which one is to be asked first.
+"""
 
 import torch
 from torch import Tensor
@@ -7,7 +10,6 @@ from torch.nn import functional as F
 from regard.attention.normalise import visible
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
-from regard.attention.scope.causal import Causal
 from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.cosine import Cosine
 from regard.attention.score.dot import Dot
@@ -16,6 +18,8 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
+from regard.kernels.sdpa_backends import choice
+from regard.kernels.sdpa_backends.priority import prioritised
 
 PRODUCTS = (Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl)
 
@@ -36,7 +40,7 @@ def covers(request: Request) -> str | None:
         return "never forms the weights, and they are asked for"
     if request.statistics and torch.compiler.is_compiling():
         return "takes statistics a block of queries at a time, which cannot be traced"
-    return None
+    return choice.choose(choice.kind(request)).unfused if _has_choice(request) else None
 
 
 def worthwhile(request: Request) -> bool:
@@ -48,24 +52,49 @@ def worthwhile(request: Request) -> bool:
 
 def run(request: Request) -> Attended:
     """Context by scaled_dot_product_attention; statistics by a sweep that holds the weights of a few queries at a time."""
-    heads = request.query.shape[1]
     query, scale = project(request)
-    keys, values = spread(request.keys, heads), spread(request.values, heads)
-    if _is_plainly_causal(request):
-        context = F.scaled_dot_product_attention(query, keys, values, dropout_p=request.dropout, is_causal=True, scale=scale)
-        return Attended(context, statistics=sweep(request))
-    allowed = request.allowed
-    context = F.scaled_dot_product_attention(
-        query,
-        keys,
-        values,
-        attn_mask=None if allowed is None else visible(allowed),
-        dropout_p=request.dropout,
-        scale=scale,
-    )
+    causal, allowed = False, None
+    if choice.plainly_causal(request):  # which in a graph depends on lengths
+        causal = True
+    else:
+        allowed = request.allowed
+    mask = None if allowed is None else visible(allowed)
+    context = (_on_gpu if _has_choice(request) else _plain)(request, query, mask, causal, scale)
     if allowed is not None:
         context = context.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
     return Attended(context, statistics=sweep(request))
+
+
+def _has_choice(request: Request) -> bool:
+    """Whether there are several backends; an exported graph leaves that to where it runs."""
+    return request.device in choice.DEVICES and not torch.compiler.is_exporting()
+
+
+def _plain(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
+    keys, values = (spread(each, query.shape[1]) for each in (request.keys, request.values))
+    return F.scaled_dot_product_attention(
+        query, keys, values, attn_mask=mask, dropout_p=request.dropout, is_causal=causal, scale=scale
+    )
+
+
+def _on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
+    """By the fastest backend that is right. None of the fused ones takes heads of several numbers or broken rows."""
+    asked, keys, values, heads = choice.kind(request), request.keys, request.values, query.shape[1]
+    shared = asked.grouped and keys.shape[1] == values.shape[1] and choice.flash(asked)
+    if asked.grouped and not shared:
+        keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+    query, keys, values = (each if each.stride(-1) == 1 else each.contiguous() for each in (query, keys, values))
+    with prioritised(choice.choose(asked).order):
+        return F.scaled_dot_product_attention(
+            query,
+            keys,
+            values,
+            attn_mask=mask,
+            dropout_p=request.dropout,
+            is_causal=causal,
+            scale=scale,
+            enable_gqa=shared,
+        )
 
 
 def project(request: Request) -> tuple[Tensor, float | None]:
@@ -77,10 +106,3 @@ def project(request: Request) -> tuple[Tensor, float | None]:
         return score.project(request.query, request.offset), 1.0
     assert isinstance(score, Dot | Bilinear | Cosine)
     return score.project(request.query), 1.0
-
-
-def _is_plainly_causal(request: Request) -> bool:
-    """The kernel's own causal mask begins at the first key; an exported graph keeps a mask, which fits any lengths."""
-    if type(request.scope) is not Causal or torch.compiler.is_exporting():
-        return False
-    return not isinstance(request.offset, Tensor) and request.offset == 0
