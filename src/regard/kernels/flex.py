@@ -1,0 +1,115 @@
+"""FlexAttention: attend(score=any product of two vectors, normalise=Softmax(), scope=any dataclass).
+
+A scope that hides much hides whole tiles, and these are passed over: documents packed into a row, blocks, pictures'
+neighbourhoods, windows with landmarks. It is compiled once for each structure of a scope, lengths left open. Where the
+compiler gives up, the next kernel takes the request, and a warning says so.
+
+Dong et al. 2024, https://arxiv.org/abs/2412.05496
+"""
+
+import warnings
+from collections.abc import Hashable
+
+import torch
+
+from regard import kernels
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.per_head import spread
+from regard.attention.scope import parts
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.document import Document
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.local import Local
+from regard.attention.scope.padding import Padding
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Attended, Request
+from regard.kernels import flash, sdpa
+from regard.kernels.flex_blocks import blocks, compiled
+
+SMALLEST = 16
+"""The smallest head that FlexAttention's programs take."""
+SKIPPED = (Everywhere, Padding, Causal, Local)
+"""Scopes whose hidden tiles our own `flash` passes over as well."""
+SHARE, LENGTH = 0.5, 1024
+"""It pays where at most this share of the tiles is left, of at least this many queries and keys."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    reason = _covers_stages(request) or flash.covers(request)
+    if reason is not None:
+        return reason
+    sizes = request.keys.shape[-1], request.values.shape[-1]
+    if min(sizes) < SMALLEST:
+        return f"needs heads of at least {SMALLEST}, got {min(sizes)}"
+    try:
+        asked = key(request)
+    except TypeError as error:
+        return str(error)
+    if blocks.capturing() and asked not in compiled.PROGRAMS:
+        return "is compiled first, which cannot be part of a CUDA graph"
+    return compiled.refusal(asked)
+
+
+def _covers_stages(request: Request) -> str | None:
+    if type(request.score) not in sdpa.PRODUCTS:
+        return f"needs one of {', '.join(each.__name__ for each in sdpa.PRODUCTS)}, got {type(request.score).__name__}"
+    normalise: object = request.normalise
+    if type(normalise) is not Softmax:
+        return f"needs Softmax, got {type(normalise).__name__}"
+    if request.statistics:
+        return "gives no statistics, and some are asked for"
+    if request.dropout:
+        return "never drops weights, and some are to be dropped"
+    if torch.compiler.is_compiling():
+        return "is compiled by itself, and never as part of something else"
+    return None
+
+
+def key(request: Request) -> Hashable:
+    """What two requests share that run the same program."""
+    query, keys, values = request.query, request.keys, request.values
+    moved = "rows" if isinstance(request.offset, torch.Tensor) else bool(request.offset)
+    gradient = torch.is_grad_enabled() and any(each.requires_grad for each in (query, keys, values))
+    shapes = query.shape[1], keys.shape[1], values.shape[1], keys.shape[3], values.shape[3]
+    scale = request.score.scale if isinstance(request.score, ScaledDot) else 1.0
+    return blocks.structure(request.scope), moved, query.dtype, gradient, shapes, scale, query.device
+
+
+def worthwhile(request: Request) -> bool:
+    """Where tiles are passed over that the other kernels read."""
+    known = list(parts(request.scope))
+    if all(isinstance(part, SKIPPED) for part in known) or min(request.query.shape[2], request.keys.shape[2]) < LENGTH:
+        return False
+    if blocks.held(request):
+        return any(isinstance(part, Document) for part in known)
+    if blocks.capturing() and blocks.key(request) not in blocks.MADE:
+        return False  # the share would have to be waited for
+    share = blocks.blocks(request).share
+    return share is not None and share <= SHARE
+
+
+def run(request: Request) -> Attended:
+    """The context, by FlexAttention or, where it cannot be compiled, by the next kernel."""
+    from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException  # slow to import
+
+    asked = key(request)
+    try:
+        return Attended(_compiled(request, asked))
+    except (TorchDynamoException, FailOnRecompileLimitHit, compiled.UnfusedError) as error:
+        first = str(error.__cause__ or error).strip().partition("\n")[0]
+        compiled.REFUSED[asked] = f"could not be compiled for this scope: {first}"
+    kernel = kernels.choose(request, "fused")  # flash covers all that is covered here
+    assert kernel is not None
+    name = next((name for name, each in kernels.LOADED.items() if each is kernel), "another kernel")
+    warnings.warn(f"flex {compiled.REFUSED[asked]}; {name} takes it from now on", RuntimeWarning, stacklevel=2)
+    return kernel.run(request)
+
+
+def _compiled(request: Request, asked: Hashable) -> torch.Tensor:
+    query, scale = sdpa.project(request)
+    keys, values = request.keys, request.values
+    if keys.shape[1] != values.shape[1]:  # FlexAttention knows one kind of group
+        keys, values = (spread(each, query.shape[1]).expand(-1, query.shape[1], -1, -1) for each in (keys, values))
+    grouped = keys.shape[1] != query.shape[1]
+    return compiled.program(asked)(query.to(keys.dtype), keys, values, blocks.blocks(request).mask, scale, grouped)
