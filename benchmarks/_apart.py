@@ -1,54 +1,91 @@
-"""What benchmarks of Triton kernels begin with: parity, and every variant compiled, in processes of their own.
+"""Work in processes side by side, which a failure does not stop and which end with their time.
 
-Compiling takes longest and one process does it on one core. What the processes compile is found again in Triton's cache.
+Compiling takes longest, and one process does it on one core; what the processes compile is found again in the caches that
+all share. A process whose work failed is replaced: after an illegal access a GPU does nothing more for it.
 """
 
 import os
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import connection, get_context
+from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
-
-
-def far(
-    name: str, ours: Sequence[Tensor], again: Sequence[Tensor], plain: Sequence[Tensor], exact: Sequence[Tensor]
-) -> list[str]:
-    """A line for each number further from double precision than twice what plain PyTorch is, or that repeats unequally.
-
-    The first number is the output; the others are gradients, which may be three times as far.
-    """
-    lines = []
-    for place, (one, other, beside, right) in enumerate(zip(ours, again, plain, exact, strict=True)):
-        error, usual = ((each.double() - right).abs().max().item() for each in (one, beside))
-        bound = (3 if place else 2) * usual + 4 * torch.finfo(torch.float32).eps * (1 + right.abs().max().item())
-        if not error <= bound:
-            lines.append(f"PARITY {name} number {place}: {error:.2e}, bound {bound:.2e}")
-        if not torch.equal(one, other):
-            lines.append(f"PARITY {name} number {place}: a repeat differs")
-    return lines
+LINES = 4
+"""How much of a traceback is told."""
 
 
-def apart(work: Callable[[str], list[str]], names: Sequence[str]) -> int:
-    """How many lines `work` found to say of all names; each is printed as it comes, and a failure is a line too."""
-    began, told = time.perf_counter(), 0
-    with ProcessPoolExecutor(min(16, os.cpu_count() or 1), get_context("spawn")) as pool:
-        waiting = {pool.submit(_guarded, work, name): name for name in names}
-        for done in as_completed(waiting):
-            lines = done.result()
-            told += len(lines)
-            for line in lines:
-                print(line, flush=True)
-    print(f"{len(names)} cases in {time.perf_counter() - began:.0f} s, {told} complaints", flush=True)
-    return told
+class Answer(NamedTuple):
+    """What a piece of work came to: its answer, or the last lines of what went wrong; and how many seconds it took."""
+
+    piece: Any
+    found: Any
+    failed: str
+    seconds: float
 
 
-def _guarded(work: Callable[[str], list[str]], name: str) -> list[str]:
+def apart(
+    work: Callable[[Any], Any], pieces: Sequence[Any], seconds: float = 600.0, count: int | None = None
+) -> Iterator[Answer]:
+    """Every piece as it is done; those that time did not suffice for come last, as failed."""
+    waiting, end = deque(pieces), time.perf_counter() + seconds
+    busy: dict[Any, tuple[Any, Any, float]] = {}
+    free: list[tuple[Any, Any]] = []
+    most = count or min(16, os.cpu_count() or 1)
     try:
-        return work(name)
-    except Exception as error:  # a variant that cannot be compiled is a finding, not the end
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        return [f"FAILED {name}: {type(error).__name__}: {' '.join(str(error).split())[:240]} ({last.name}:{last.lineno})"]
+        while (busy or waiting) and time.perf_counter() < end:
+            while waiting and len(busy) < most:
+                line, process = free.pop() if free else _start(work)
+                line.send(waiting[0])
+                busy[line] = process, waiting.popleft(), time.perf_counter()
+            for line in connection.wait(list(busy), timeout=max(0.0, end - time.perf_counter())):
+                process, piece, began = busy.pop(line)
+                found, failed = _received(line, process)
+                if failed:
+                    process.kill()
+                else:
+                    free.append((line, process))
+                yield Answer(piece, found, failed, time.perf_counter() - began)
+        for piece in (*(piece for _, piece, _ in busy.values()), *waiting):
+            yield Answer(piece, None, f"not done after {seconds:.0f} s", 0.0)
+    finally:
+        for process in (*(each[0] for each in busy.values()), *(each[1] for each in free)):
+            process.kill()
+
+
+def _start(work: Callable[[Any], Any]) -> tuple[Any, Any]:
+    context = get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(work, there))
+    process.start()
+    there.close()
+    return here, process
+
+
+def _serve(work: Callable[[Any], Any], line: Any) -> None:
+    """One piece after the other, until nobody asks any more."""
+    while True:
+        try:
+            piece = line.recv()
+        except EOFError:
+            return
+        try:
+            line.send((work(piece), ""))
+        except Exception as error:  # one that cannot be done is a finding, not the end
+            line.send((None, told(error)))
+
+
+def _received(line: Any, process: Any) -> tuple[Any, str]:
+    try:
+        found: tuple[Any, str] = line.recv()
+    except (EOFError, OSError):
+        process.join()
+        return None, f"its process ended with exit code {process.exitcode}"
+    return found
+
+
+def told(error: BaseException) -> str:
+    """The last lines of a traceback."""
+    lines = "".join(traceback.format_exception(error)).strip().splitlines()
+    return "\n".join(line[:300] for line in lines[-LINES:])

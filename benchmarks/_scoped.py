@@ -10,6 +10,7 @@ from torch import Tensor
 
 import _bare  # noqa: F401
 from _queued import Ways, measured, once, rows_of, timed, too_far
+from _timing import Budget
 from regard import kernels
 from regard.attention.attend import compose
 from regard.attention.normalise.softmax import Softmax
@@ -120,10 +121,11 @@ def reference(asked: Request, *given: Tensor) -> Tensor:
     return compose(asked._replace(query=given[0], keys=given[1], values=given[2])).context
 
 
-def scopes(rounds: int) -> list[list[object]]:
+def scopes(rounds: int, budget: Budget, write: Callable[..., None]) -> None:
     """Time every case, and say whom `auto` picked."""
-    rows = []
     for name in NAMES:
+        if budget.over(f"scopes {name}"):
+            continue
         asked = request(name)
         for flow in (None, torch.randn_like(asked.query)):
             which = "fwd" if flow is None else "fwd+bwd"
@@ -133,9 +135,8 @@ def scopes(rounds: int) -> list[list[object]]:
             chosen = kernels.choose(asked, "auto")
             picked = next((each for each, kernel in kernels.LOADED.items() if kernel is chosen), "reference")
             print(f"scopes {name:26} {which:7} {told}; auto is {picked}, {found['auto'].ms / fastest:.3f}", flush=True)
-            rows += rows_of("scopes", name, which, found, fastest)
+            write(*rows_of("scopes", name, which, found, fastest))
         made = timed(lambda asked=asked: blocks.make(asked), 3)
         print(f"scopes {name:26} tiles found in {made.ms:.3f} ms, host {made.host:.0f} us", flush=True)
     for reason in compiled.REFUSED.values():
         print(f"scopes: flex {reason}", flush=True)
-    return rows

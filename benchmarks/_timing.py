@@ -1,5 +1,6 @@
 """How every benchmark of whole passes measures: medians by device events, peak memory, rows with where they come from."""
 
+import argparse
 import csv
 import platform
 import statistics
@@ -115,10 +116,37 @@ def commit() -> str:
 
 
 def append(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    put(path, header, *rows)
+    print(f"{len(rows)} rows appended to {path.parent.name}/{path.name}")
+
+
+def put(path: Path, header: Sequence[str], *rows: Sequence[object]) -> None:
+    """Append rows and close the file, so that whoever is stopped after it loses none; in silence."""
     path.parent.mkdir(exist_ok=True)
     fresh = not path.exists()
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerows([header] if fresh else [])
         writer.writerows(rows)
-    print(f"{len(rows)} rows appended to {path.parent.name}/{path.name}")
+
+
+class Budget:
+    """Time for a part: a row that it does not suffice for is named and left out."""
+
+    def __init__(self, seconds: float):
+        self.end = time.perf_counter() + seconds
+
+    def over(self, name: str) -> bool:
+        """Whether the time is up, which is said of what is left out."""
+        late = time.perf_counter() > self.end
+        if late:
+            print(f"{name:60} left out: the time is up", flush=True)
+        return late
+
+
+def staged(parser: argparse.ArgumentParser) -> None:
+    """What every script of Triton kernels is asked."""
+    told = "in processes side by side; alone: and then stop; never: they have been"
+    parser.add_argument("--compile", choices=["first", "alone", "never"], default="first", help=told)
+    parser.add_argument("--workers", type=int, help="how many of these processes")
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the times; what is left then is left out")

@@ -1,10 +1,9 @@
 """A decoder's step against a long memory on a GPU: right first, then time beside PyTorch's kernel and flash, in one run.
 
-Parity comes first, in processes that compile beside each other: the context against double precision, no further away than
-twice what plain PyTorch is, and equal in a repeat. Then medians by device events, each step replayed as a CUDA graph, for
-every set of tiles and number of parts, with the share of the time in which the memory's bytes could have been read once.
-`filled` is a cache of which each row has filled a half. Rows are appended to results/decode.csv. Exit code 1 where a number
-is too far away.
+Parity comes first (parity.py), and every variant is compiled in processes side by side. Then medians by device events, each
+step replayed as a CUDA graph, for every set of tiles and number of parts, with the share of the time in which the memory's
+bytes could have been read once. `filled` is a cache of which each row has filled a half. Rows are appended to
+results/decode.csv as they come. Exit code 1 where a number is too far away.
 
     python benchmarks/decode.py                 all of it, on one GPU, in under half a minute
     python benchmarks/decode.py --only time     without parity
@@ -13,7 +12,7 @@ is too far away.
 import argparse
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import torch
@@ -21,15 +20,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import _bare  # noqa: F401
-from _apart import apart, far
-from _timing import WHERE, append, captured, measure, where
-from regard.attention.attend import compose
+from _apart import apart
+from _timing import WHERE, Budget, captured, measure, put, staged, where
+from parity import passed
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import Scope
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
-from regard.attention.scope.padding import Padding
-from regard.attention.score.alibi import Alibi
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
 from regard.kernels import decode, flash
@@ -39,43 +36,18 @@ RESULTS = Path(__file__).parent / "results" / "decode.csv"
 HEADER = ["name", "shape", "case", "variant", "dtype", "ms", "spread_ms", "of_bandwidth", *WHERE]
 BANDWIDTH = 4.8e12
 """Bytes a second of one H200's memory, by its data sheet."""
-DTYPES = {"single": torch.float32, "bfloat": torch.bfloat16, "half": torch.float16}
-SCOPES = ("everywhere", "padded", "filled", "few", "alibi")
 SHAPES = ("1x32x8x32768x128", "8x32x8x8192x128", "64x16x16x2048x64")
 """Rows, heads, key heads, keys, size."""
 TILES = ([16, 64, 4, 3], [16, 32, 4, 4], [16, 128, 4, 2])
 PARTS = (64, 128)
-PARITY = [" ".join(each) for each in itertools.product(SCOPES, DTYPES)]
 
 
-def request(shape: tuple[int, ...], dtype: torch.dtype, scope: Scope, queries: int = 1) -> Request:
+def request(shape: tuple[int, ...], dtype: torch.dtype, scope: Scope) -> Request:
     torch.manual_seed(0)
     batch, heads, key_heads, keys, size = shape
-    query = torch.randn(batch, heads, queries, size, device="cuda", dtype=dtype)
+    query = torch.randn(batch, heads, 1, size, device="cuda", dtype=dtype)
     memory = [torch.randn(batch, key_heads, keys, size, device="cuda", dtype=dtype) for _ in range(2)]
-    return Request(query, *memory, ScaledDot(), Softmax(), scope, 0.0, keys - queries, False, ())
-
-
-@torch.no_grad()
-def parity(name: str) -> list[str]:
-    """Of one case: 3333 keys, and two rows that differ."""
-    case, kind = name.split()
-    keep = torch.arange(3333, device="cuda")[None] < torch.tensor([[3333], [977]], device="cuda")
-    scope = {"padded": Padding(keep), "filled": Causal(), "few": Causal()}.get(case, Everywhere())
-    lines = []
-    for size in (64, 128):
-        asked = request((2, 8, 2, 3333, size), DTYPES[kind], scope, 3 if case == "few" else 1)
-        if case == "filled":
-            asked = asked._replace(offset=torch.tensor([3000, 7], device="cuda"))
-        if case == "alibi":
-            asked = asked._replace(score=Alibi())
-        wide = asked._replace(**{side: getattr(asked, side).double() for side in ("query", "keys", "values")})
-        ours, again, plain, exact = (
-            [run(part).context]
-            for run, part in ((decode.run, asked), (decode.run, asked), (compose, asked), (compose, wide))
-        )
-        lines += far(f"{name} {size}", ours, again, plain, exact)
-    return lines
+    return Request(query, *memory, ScaledDot(), Softmax(), scope, 0.0, keys - 1, False, ())
 
 
 def grouped(asked: Request) -> Tensor:
@@ -107,13 +79,18 @@ def tiled(asked: Request, tiles: list[int], parts: int) -> Tensor:
 
 
 @torch.no_grad()
-def work(name: str) -> list[str]:
-    """Parity of a case, or one step of a variant, so that it is compiled."""
-    if name in PARITY:
-        return parity(name)
+def work(name: str) -> None:
+    """One step of a variant, so that it is compiled."""
     sides()[name]()
     torch.cuda.synchronize()
-    return []
+
+
+def compiled(timed: Iterable[str], options: argparse.Namespace) -> None:
+    """What is to be timed, but for what is the same program: those differ by neither lengths nor parts."""
+    pieces = [name for name in timed if not name.startswith("sdpa") and "8x32x8x8192x128" not in name]
+    pieces = [name for name in pieces if not name.endswith("/128")]
+    for answer in apart(work, pieces, options.seconds, options.workers):
+        print(f"compiled {answer.piece:60} {answer.failed or f'{answer.seconds:.1f} s'}", flush=True)
 
 
 @torch.no_grad()
@@ -121,6 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["parity", "time"], help="without it, both")
     parser.add_argument("--rounds", type=int, default=20)
+    staged(parser)
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print(
@@ -128,11 +106,15 @@ def main() -> int:
         )
         return 2
     timed = {} if options.only == "parity" else sides()
-    compiled = [name for name in timed if not name.startswith("sdpa") and "8x32x8x8192x128" not in name]
-    compiled = [name for name in compiled if not name.endswith("/128")]  # programs differ by neither lengths nor parts
-    worse = apart(work, [*([] if options.only == "time" else PARITY), *compiled])
-    rows = []
+    if options.compile != "never":
+        compiled(timed, options)
+    if options.compile == "alone":
+        return 0
+    fine = options.only == "time" or passed(["decode"])
+    budget = Budget(options.seconds)
     for name, side in timed.items():
+        if budget.over(name):
+            continue
         try:
             found = measure(captured(side), options.rounds, warm=2, seconds=0.1)
         except Exception as error:  # tiles too large for a program are a finding too
@@ -144,9 +126,8 @@ def main() -> int:
         share = read / BANDWIDTH / (found.ms / 1e3)
         print(f"{name:60} {1e3 * found.ms:9.1f} us ±{1e3 * found.spread:.1f} {share:6.1%} of the bandwidth", flush=True)
         taken = [f"{found.ms:.4f}", f"{found.spread:.4f}", f"{share:.3f}"]
-        rows.append([kind, shape, case, variant, "bfloat16", *taken, *where()])
-    append(RESULTS, HEADER, rows)
-    return 1 if worse else 0
+        put(RESULTS, HEADER, [kind, shape, case, variant, "bfloat16", *taken, *where()])
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":

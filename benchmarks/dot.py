@@ -1,7 +1,7 @@
 """Scaled dot-product attention on a GPU: `auto` beside every public path, over a grid of 24 shapes, in one run.
 
 Parity comes first: the error of the context and of every gradient against double precision, beside that of plain PyTorch
-in the same precision. A number further away than twice that (three times for a gradient) ends the run with exit code 1.
+in the same precision. A number further away than twice that (three times for a gradient) ends it with exit code 1.
 Then medians by device events, forward and forward+backward, of
 
     default, flash, cudnn, efficient    PyTorch's function as it comes, and with one backend alone
@@ -13,7 +13,7 @@ it. A line ends with the ratio of `auto` to the fastest public path, asked to be
 knows only as a mask: sdpa, flash and flex (lengths built in, or open) and what `auto` picks; and the host: microseconds of
 a call and of its parts, and the first call at a new length. What is compiled is compiled in parallel beforehand.
 
-Rows are appended to results/dot.csv.
+Rows are appended to results/dot.csv as they come.
 
     python benchmarks/dot.py                     all of it, on one GPU, in about a minute
     python benchmarks/dot.py --only grid host    some of it
@@ -26,10 +26,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,8 +38,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import _bare  # noqa: F401
 import _scoped
+from _apart import apart
 from _queued import HEADER, Timed, Way, Ways, measured, once, rows_of, timed, too_far
-from _timing import append
+from _timing import Budget, put, staged
 from regard import kernels
 from regard.attention import attend
 from regard.attention.normalise.softmax import Softmax
@@ -152,26 +151,27 @@ def warm(shape: Shape) -> list[str]:
     return []
 
 
-def grid(rounds: int, flex: bool) -> list[list[object]]:
-    rows: list[list[object]] = []
+def grid(rounds: int, flex: bool, budget: Budget) -> None:
+    ratios: list[float] = []
     for shape in GRID:
         given = sides(shape)
         for flow in (None, torch.randn_like(given[2])):
             which = "fwd" if flow is None else "fwd+bwd"
+            if budget.over(f"grid {shape.name:32} {which}"):
+                continue
             found = measured(shape.name, ways(shape, flex), given, flow, rounds)
             public = min(each.ms for name, each in found.items() if name != "auto")
             ratio = found["auto"].ms / public
             told = ", ".join(f"{name} {each.ms:.4f}" for name, each in found.items())
             over = "" if ratio <= WITHIN else " OVER"
             print(f"grid {shape.name:32} {which:7} {told}; auto/fastest {ratio:.3f}{over}", flush=True)
-            rows += rows_of("grid", shape.name, which, found, public)
-    ratios = [float(str(row[6])) for row in rows if row[2] == "auto"]
+            put(RESULTS, HEADER, *rows_of("grid", shape.name, which, found, public))
+            ratios.append(ratio)
     within = sum(each <= WITHIN for each in ratios)
-    print(f"grid: {within} of {len(ratios)} within {WITHIN}, the worst {max(ratios):.3f}", flush=True)
-    return rows
+    print(f"grid: {within} of {len(ratios)} within {WITHIN}, the worst {max(ratios, default=0.0):.3f}", flush=True)
 
 
-def host(rounds: int) -> list[list[object]]:
+def host(rounds: int) -> None:
     """Microseconds of the host for a call and its parts, and milliseconds of the first call at a new length."""
     shape = Shape(8, 8, 128, 64, True)
     given = [each.detach() for each in sides(shape)]
@@ -197,7 +197,7 @@ def host(rounds: int) -> list[list[object]]:
         print(f"host {name:28} {each.host:7.1f} us", flush=True)
     for name, backend in BACKENDS.items():
         print(f"host first call at a new length, {name:10} {first_call(backend):.2f} ms", flush=True)
-    return rows_of("host", f"host, {shape.name}", "fwd", found, found["PyTorch's function"].ms)
+    put(RESULTS, HEADER, *rows_of("host", f"host, {shape.name}", "fwd", found, found["PyTorch's function"].ms))
 
 
 def first_call(backend: SDPBackend) -> float:
@@ -244,15 +244,20 @@ def captured() -> list[str]:
     return [] if torch.equal(found, ours(Causal(), *given)) else ["PARITY a CUDA graph differs from its call"]
 
 
-def compile_all(only: list[str], flex: bool) -> list[str]:
+def work(piece: Shape | str) -> list[str]:
+    """Compile FlexAttention at a shape of the grid, or all of a scope, whose parity is looked at too."""
+    return _scoped.warm(piece) if isinstance(piece, str) else warm(piece)
+
+
+def compile_all(options: argparse.Namespace) -> list[str]:
     """In parallel, with the parity of scopes; what is compiled lies on disk afterwards."""
     began = time.perf_counter()
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # processes are enough
-    shapes = [shape for shape in GRID if "grid" in only and (flex or shape in FLEX)]
-    names = [name for name in _scoped.NAMES if {"scopes", "parity"} & set(only)]
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        jobs = [*(pool.submit(_scoped.warm, name) for name in names), *(pool.submit(warm, shape) for shape in shapes)]
-        notes = [note for job in jobs for note in job.result()]
+    shapes = [shape for shape in GRID if "grid" in options.only and (options.flex or shape in FLEX)]
+    names = [name for name in _scoped.NAMES if {"scopes", "parity"} & set(options.only)]
+    notes = []
+    for answer in apart(work, [*names, *shapes], options.seconds, options.workers):
+        notes += answer.found or ([f"{answer.piece}: {answer.failed}"] if answer.failed else [])
     print(f"compiled in {time.perf_counter() - began:.1f} s", flush=True)
     return notes
 
@@ -269,6 +274,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=every, default=every)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--flex", action="store_true", help="compile FlexAttention at every shape of the grid")
+    staged(parser)
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("needs a GPU, and there is none; tests/kernels check what is chosen without one", file=sys.stderr)
@@ -276,13 +282,19 @@ def main() -> int:
     torch.manual_seed(0)
     warnings.simplefilter("ignore")  # a backend that does not take a shape says so at length
     print(f"{choice.machine(0)}; PyTorch by itself takes {default_backend(GRID[0])} at {GRID[0].name}", flush=True)
-    notes = compile_all(options.only, options.flex)
+    notes = [] if options.compile == "never" else compile_all(options)
+    if options.compile == "alone":
+        print("\n".join(notes), flush=True)
+        return 0
     notes += parity() if "parity" in options.only else []
     print("\n".join([*notes, f"parity: {sum('PARITY' in note for note in notes)} numbers too far away"]), flush=True)
-    rows = host(options.rounds) if "host" in options.only else []
-    rows += grid(options.rounds, options.flex) if "grid" in options.only else []
-    rows += _scoped.scopes(options.rounds) if "scopes" in options.only else []
-    append(RESULTS, HEADER, rows)
+    budget = Budget(options.seconds)
+    if "grid" in options.only:
+        grid(options.rounds, options.flex, budget)
+    if "host" in options.only and not budget.over("host"):
+        host(options.rounds)
+    if "scopes" in options.only:
+        _scoped.scopes(options.rounds, budget, partial(put, RESULTS, HEADER))
     return 1 if any("PARITY" in note for note in notes) else 0
 
 

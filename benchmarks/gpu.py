@@ -1,55 +1,120 @@
-"""Everything that is measured on a GPU: parity and benchmarks, one script after the other, in under eight minutes.
+"""Everything that is measured on a GPU: parity of every kernel, then times, in under eight minutes.
 
-Each script runs in a process of its own, with torch and triton alone if that is all there is, and for as long as its share
-of the eight minutes. It ends with exit code 1 where a script failed, found a number too far away or ran out of time; rows
-are in results/ as far as it got.
+Parity is parity.py: a line for each kernel, case and precision, and a failure stops nothing. For the times every part, which
+is a script of that name, compiles first, all of them side by side; then they measure one after the other, alone on the GPU.
+Lines are flushed and rows are in results/ as soon as they are there, so that whoever stops it loses nothing; what a part has
+no time for it leaves out and names. The parts of `curves` are in no table of docs/speed.md: lengths, and whole searches.
+Exit code 1 where a case or a script failed. It needs torch and triton and nothing else.
 
-    python benchmarks/gpu.py                        what `make gpu` does
-    python benchmarks/gpu.py recurrent flash        these alone
+    python benchmarks/gpu.py                                     what `make gpu` does
+    python benchmarks/gpu.py --only parity                       in about a minute
+    python benchmarks/gpu.py --only times --seconds 20           each part for 20 seconds at most
+    python benchmarks/gpu.py --part flash simplex                the parity and the times of these
 """
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SECONDS = {"additive": 90, "flash": 90, "recurrent": 45, "transformer": 130, "decoding_gpu": 75, "complexity": 40}
-"""The share of each script; flash holds the windows of local_p too."""
-BARE = "import _bare, runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
-"""Runs a script as it is, after what it may miss is made up for."""
+TIMES = {"additive": 25, "dot": 25, "flash": 25, "recurrent": 15, "transformer": 60, "decode": 8, "simplex": 10}
+"""Seconds of measuring. flash holds statistics, windows, local_p and rows too."""
+CURVES = {"complexity": 30, "decoding_gpu": 60}
+ASKED = {
+    "additive": ["--only", "time"],
+    "dot": ["--only", "grid", "scopes"],
+    "flash": ["--only", "window", "local_p", "statistics", "t5", "rows"],
+    "recurrent": ["--only", "time"],
+    "transformer": ["--only", "time"],
+    "decode": ["--only", "time"],
+    "simplex": ["--only", "time"],
+    "complexity": [],
+    "decoding_gpu": [],
+}
+"""What a script is told, so that it measures and does no more."""
+COMPILED = {"additive": 5, "dot": 5, "flash": 6, "decode": 2, "simplex": 3}
+"""Scripts that compile in processes of their own, and how many each has."""
+KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "loss", "sdpa", "flex")
+PARITY, COMPILING, GRACE = 90, 60, 20
+"""Seconds of parity, of compiling, and beyond its time after which a script is stopped."""
 
 
-def run(name: str) -> tuple[str, float]:
+def command(name: str, *told: str) -> list[str]:
+    return [sys.executable, "-u", str(FOLDER / f"{name}.py"), *told]
+
+
+def run(name: str, limit: float, *told: str) -> tuple[str, float]:
     """How a script ended, and how many seconds it took."""
+    print(f"\n{name}\n{'-' * len(name)}", flush=True)
     began = time.perf_counter()
-    beside = {"PYTHONPATH": os.pathsep.join(filter(None, (str(FOLDER), os.environ.get("PYTHONPATH"))))}
-    command = [sys.executable, "-c", BARE, str(FOLDER / f"{name}.py")]
+    how = ended(started(name, *told), limit)
+    return how, time.perf_counter() - began
+
+
+def started(name: str, *told: str) -> "subprocess.Popen[bytes]":
+    """A script, with whatever it starts in a group of its own."""
+    return subprocess.Popen(command(name, *told), start_new_session=True)
+
+
+def ended(process: "subprocess.Popen[bytes]", limit: float) -> str:
+    """How it ended; after its time it and whatever it started are stopped."""
     try:
-        code = subprocess.run(command, env=os.environ | beside, timeout=SECONDS[name]).returncode
+        code = process.wait(timeout=max(0.0, limit))
     except subprocess.TimeoutExpired:
-        return f"stopped after {SECONDS[name]} s", time.perf_counter() - began
-    return "ok" if code == 0 else f"exit code {code}", time.perf_counter() - began
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return f"stopped after {limit:.0f} s"
+    return "ok" if code == 0 else f"exit code {code}"
 
 
-def main() -> None:
+def compiled(names: list[str], seconds: float) -> None:
+    """Compile for all parts at once; what is not ready in time is compiled where it is measured."""
+    began = time.perf_counter()
+    told = "--compile", "alone", "--seconds", str(seconds)
+    found = {name: started(name, *ASKED[name], *told, "--workers", str(COMPILED[name])) for name in names}
+    for name, process in found.items():
+        print(f"compiling {name}: {ended(process, seconds + GRACE - (time.perf_counter() - began))}", flush=True)
+
+
+def timed(parts: dict[str, int], seconds: float | None) -> dict[str, tuple[str, float]]:
+    """How every part ended."""
+    compiled([name for name in parts if name in COMPILED], COMPILING)
+    found = {}
+    for name, usual in parts.items():
+        limit = usual if seconds is None else seconds
+        told = [*ASKED[name], *(["--compile", "never"] if name in COMPILED else [])]
+        told += ["--seconds", str(limit)] if name in TIMES else []
+        found[name] = run(name, limit + GRACE, *told)
+    return found
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SECONDS)}; without any, all")
+    parser.add_argument("--only", choices=["parity", "times", "curves"], help="without it, all three")
+    parser.add_argument("--part", nargs="+", default=[], metavar="NAME", help=f"of {', '.join({*KERNELS, *ASKED})}")
+    parser.add_argument("--seconds", type=float, help="of each part of the times; of all of parity")
     options = parser.parse_args()
-    unknown = [name for name in options.names if name not in SECONDS]
+    unknown = [name for name in options.part if name not in (*KERNELS, *ASKED)]
     if unknown:
-        parser.error(f"there is no GPU benchmark {unknown[0]!r}; there are {', '.join(SECONDS)}")
-    ended = {}
-    for name in options.names or SECONDS:
-        print(f"\n{name}\n{'-' * len(name)}", flush=True)
-        ended[name] = run(name)
+        parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(dict.fromkeys((*KERNELS, *ASKED)))}")
+    wanted = options.part or [*KERNELS, *ASKED]
+    ended: dict[str, tuple[str, float]] = {}
+    kernels = [name for name in KERNELS if name in wanted]
+    if options.only in (None, "parity") and kernels:
+        limit = options.seconds or PARITY
+        ended["parity"] = run("parity", limit + GRACE, *kernels, "--seconds", str(limit))
+    for which, parts in (("times", TIMES), ("curves", CURVES)):
+        if options.only in (None, which):
+            ended |= timed({name: usual for name, usual in parts.items() if name in wanted}, options.seconds)
     print()
-    for name, (how, seconds) in ended.items():
-        print(f"{name:12} {seconds:6.1f} s  {how}")
-    sys.exit(0 if all(how == "ok" for how, _ in ended.values()) else 1)
+    for name, (how, taken) in ended.items():
+        print(f"{name:12} {taken:6.1f} s  {how}", flush=True)
+    return 0 if all(how == "ok" for how, _ in ended.values()) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,9 +3,8 @@
 A teacher-forced pass of Luong's decoder (general attention, input feeding) from embeddings and an encoded source to the
 gradient of every parameter, bf16 by autocast. Sides: a loop over nn.LSTMCell as one would write it; ours step by step;
 ours as one operation (models/looped.py); each eager and replayed as one CUDA graph; and nn.LSTM by cuDNN of the same size,
-which has no attention and no feeding, in bf16 throughout. Parity comes first: readings and every gradient against double
-precision, no further than twice (gradients: three times) what the steps one by one are, and equal bits in 250 repeats.
-Rows are appended to results/recurrent.csv.
+which has no attention and no feeding, in bf16 throughout. Parity comes first (parity.py), and equal bits in 250 repeats.
+Rows are appended to results/recurrent.csv as they come.
 
     python benchmarks/recurrent.py                      all of it, on one GPU
     python benchmarks/recurrent.py --only parity        without the times
@@ -21,7 +20,8 @@ import torch
 from torch import Tensor, nn
 
 import _bare  # noqa: F401
-from _timing import WHERE, Measured, append, captured, tried, where
+from _timing import WHERE, Budget, Measured, captured, put, tried, where
+from parity import passed
 from regard.attention.types import Encoded
 from regard.models import looped
 from regard.models.attentions import attention
@@ -115,33 +115,8 @@ def one_by_one(side: Callable[[], list[Tensor]]) -> Callable[[], list[Tensor]]:
 
 
 def parity() -> bool:
-    """Print errors beside those of the steps one by one; whether all are within bounds, and repeats equal."""
-    fine = True
-    for shape in ((5, 7, 9, 24), (33, 2, 1, 65), (8, 20, 130, 96), (64, 12, 40, 512)):
-        case = Case(shape, dtype=torch.float64)
-        case.half = False
-        exact = case.ours()
-        case.decoder.float()
-        for name in ("source", "final", "flow"):
-            setattr(case, name, getattr(case, name).detach().float().requires_grad_(name == "source"))
-        for case.half in (False, True):
-            fine &= near(case, exact)
-    return fine & repeats()
-
-
-def near(case: Case, exact: list[Tensor]) -> bool:
-    """Whether readings and gradients of one case are as near to the exact ones as they have to be."""
-    fine, found, steps = True, case.ours(), one_by_one(case.ours)()
-    learned = (name for name, _ in case.decoder.named_parameters() if not name.startswith("output"))
-    for name, mine, theirs, right in zip(("read", "source", *learned), found, steps, exact, strict=True):
-        error, usual = ((each.double() - right).abs().max().item() for each in (mine, theirs))
-        least = 8 * torch.finfo(torch.float32).eps * (1 + right.abs().max().item())
-        within = error <= (2 if name == "read" else 3) * usual + least
-        fine &= within
-        kind, verdict = "bfloat16" if case.half else "float32", "ok" if within else "TOO FAR"
-        if not within or case.shape[3] == 512:
-            print(f"parity {case.shape!s:20} {kind:9} {name:26} {error:.2e} beside {usual:.2e} {verdict}", flush=True)
-    return fine
+    """Whether the loop is as near to double precision as the steps one by one, and repeats are equal."""
+    return passed(["loop"]) & repeats()
 
 
 def repeats() -> bool:
@@ -164,25 +139,24 @@ def sides(case: Case) -> dict[str, Callable[[], Callable[[], object]]]:
     by_hand, ours = partial(case.by_hand, hand), case.ours
     return {
         "LSTMCell loop": lambda: by_hand,
-        "LSTMCell loop, graph": lambda: captured(by_hand),
         "cuDNN LSTM alone": case.cudnn,
+        "ours one operation, graph": lambda: captured(ours),
+        "ours one operation": lambda: ours,
         "cuDNN LSTM alone, graph": lambda: captured(case.cudnn()),
-        "ours step by step": lambda: one_by_one(ours),
+        "LSTMCell loop, graph": lambda: captured(by_hand),
         "ours step by step, graph": lambda: captured(one_by_one(ours)),
         "ours additive, graph": lambda: captured(additive.ours),
-        "ours one operation": lambda: ours,
-        "ours one operation, graph": lambda: captured(ours),
+        "ours step by step": lambda: one_by_one(ours),
     }
 
 
-def compare(shape: Shape, rounds: int) -> list[list[object]]:
-    """Every side of one shape, and how each stands to the loop of LSTMCells and to cuDNN."""
+def compare(shape: Shape, rounds: int, budget: Budget) -> None:
+    """Every side of one shape, and how each stands to the loop of LSTMCells and to cuDNN, which come first."""
     case, found = Case(shape), dict[str, Measured]()
     for name, make in sides(case).items():
-        if (taken := tried(name, make, rounds)) is not None:
-            found[name] = taken
-    rows: list[list[object]] = []
-    for name, each in found.items():
+        if budget.over(f"{shape!s:20} {name}") or (taken := tried(name, make, rounds)) is None:
+            continue
+        each = found[name] = taken
         eager, cudnn = (
             found[other].ms if other in found else float("nan") for other in ("LSTMCell loop", "cuDNN LSTM alone")
         )
@@ -191,22 +165,22 @@ def compare(shape: Shape, rounds: int) -> list[list[object]]:
         print(f"{shape!s:20} {name:28} {each.ms:8.3f} ms ±{each.spread:.3f} {each.peak / 2**20:8.1f} MiB {told}", flush=True)
         shown = "x".join(map(str, shape))
         numbers = [f"{each.ms:.4f}", f"{each.spread:.4f}", each.peak, *(f"{ratio:.3f}" for ratio in ratios)]
-        rows.append([name, shown, "bfloat16", *numbers, *where()])
-    return rows
+        put(RESULTS, HEADER, [name, shown, "bfloat16", *numbers, *where()])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["parity", "time"], help="one of the two")
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the times; what is left then is left out")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("this needs a GPU, and there is none; on a CPU run tests/models/test_looped.py")
     torch.manual_seed(0)
     fine = options.only == "time" or parity()
-    rows = [row for shape in (SHAPES if options.only != "parity" else []) for row in compare(shape, options.rounds)]
-    if rows:
-        append(RESULTS, HEADER, rows)
+    budget = Budget(options.seconds)
+    for shape in SHAPES if options.only != "parity" else []:
+        compare(shape, options.rounds, budget)
     sys.exit(0 if fine else 1)
 
 

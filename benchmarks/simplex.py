@@ -1,9 +1,8 @@
 """Sparsemax and entmax without the matrix on a GPU: right first, then time and memory beside the three stages, in one run.
 
-Parity comes first, in processes that compile beside each other: context and every gradient (alpha's too) against double
-precision, no further away than twice what plain PyTorch is, three times for a gradient, and equal in a repeat. Then medians
-by device events for every set of tiles, causal and in bfloat16, beside the three stages and beside flash, whose softmax
-takes one pass where these take several. Rows are appended to results/simplex.csv. Exit code 1 where a number is too far.
+Parity comes first (parity.py), and every variant is compiled in processes side by side. Then medians by device events for
+every set of tiles, causal and in bfloat16, beside the three stages and beside flash, whose softmax takes one pass where
+these take several. Rows are appended to results/simplex.csv as they come. Exit code 1 where a number is too far.
 
     python benchmarks/simplex.py                 all of it, on one GPU, in under a minute
     python benchmarks/simplex.py --only time     without parity
@@ -12,23 +11,23 @@ takes one pass where these take several. Rows are appended to results/simplex.cs
 import argparse
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 import _bare  # noqa: F401
-from _apart import apart, far
-from _timing import WHERE, append, measure, where
+from _apart import apart
+from _timing import WHERE, Budget, measure, put, staged, where
+from parity import passed
 from regard.attention.attend import compose
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope import Scope
 from regard.attention.scope.causal import Causal
-from regard.attention.scope.everywhere import Everywhere
-from regard.attention.scope.padding import Padding
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Normaliser, Request
 from regard.kernels import flash, simplex
@@ -40,12 +39,8 @@ NORMALISERS: dict[str, Callable[[], Normaliser]] = {
     "entmax": Entmax,
     "learned": lambda: Entmax(1.3, learn=True).cuda(),
 }
-KINDS = {"single64": (torch.float32, 64), "bfloat64": (torch.bfloat16, 64), "bfloat128": (torch.bfloat16, 128)}
-KINDS |= {"half24": (torch.float16, 24)}
 SHAPES = ("4x16x2048x64", "64x8x512x64", "2x16x4096x128")
 TILES = {64: ([64, 64, 4, 3], [128, 64, 8, 2]), 128: ([64, 32, 8, 2], [64, 64, 8, 2])}
-PARITY = [f"{which} hidden {kind}" for which, kind in itertools.product(NORMALISERS, KINDS)]
-PARITY += [f"{which} everywhere bfloat64" for which in NORMALISERS]
 
 
 def request(shape: tuple[int, ...], dtype: torch.dtype, normalise: Normaliser, scope: Scope, offset: int = 0) -> Request:
@@ -62,23 +57,13 @@ def once(run: Callable[[Request], object], asked: Request, backward: bool) -> li
         if not backward:
             return [context]
         learned = list(asked.normalise.parameters()) if isinstance(asked.normalise, Entmax) else []
-        flow = torch.linspace(-3, 3, context.numel(), device="cuda", dtype=torch.float64).cos().view_as(context)
-        return [context.detach(), *torch.autograd.grad(context, [*leaves, *learned], flow.to(context.dtype))]
+        return [context.detach(), *torch.autograd.grad(context, [*leaves, *learned], flow(context.shape, context.dtype))]
 
 
-def parity(name: str) -> list[str]:
-    """Of one case: 333 queries and keys, of which a row may see 97 and the first queries none."""
-    which, scope, kind = name.split()
-    dtype, size = KINDS[kind]
-    keep = torch.arange(333, device="cuda")[None] < torch.tensor([[333], [97]], device="cuda")
-    hidden = Causal() & Padding(keep)
-    normalise = NORMALISERS[which]()
-    asked = request((2, 4, 333, size), dtype, normalise, hidden if scope == "hidden" else Everywhere(), -3)
-    ours, again, plain = (once(run, asked, True) for run in (simplex.run, simplex.run, compose))
-    wide = asked._replace(**{side: getattr(asked, side).double() for side in ("query", "keys", "values")})
-    if isinstance(normalise, Entmax):
-        normalise.double()
-    return far(name, ours, again, plain, once(compose, wide, True))
+@cache
+def flow(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """What comes back, drawn once."""
+    return torch.randn(shape, device="cuda", dtype=dtype)
 
 
 def sides() -> dict[str, tuple[Callable[[Request], object], Request, bool, list[int]]]:
@@ -92,7 +77,7 @@ def sides() -> dict[str, tuple[Callable[[Request], object], Request, bool, list[
         for which, normalise in NORMALISERS.items():
             part = asked._replace(normalise=normalise())
             found[f"stages {which} {label} -"] = compose, part, backward, []
-            for tiles in TILES[numbers[3]]:
+            for tiles in TILES[numbers[3]] if which == "entmax" else TILES[numbers[3]][:1]:
                 found[f"ours {which} {label} {'x'.join(map(str, tiles))}"] = simplex.run, part, backward, tiles
     return found
 
@@ -105,19 +90,24 @@ def tiled(run: Callable[[Request], object], asked: Request, backward: bool, tile
     return side
 
 
-def work(name: str) -> list[str]:
-    """Parity of a case, or one pass of a variant, so that it is compiled."""
-    if name in PARITY:
-        return parity(name)
+def work(name: str) -> None:
+    """One pass of a variant, so that it is compiled."""
     tiled(*sides()[name])()
     torch.cuda.synchronize()
-    return []
+
+
+def compiled(timed: Iterable[str], options: argparse.Namespace) -> None:
+    """What is to be timed, but for what is the same program: lengths make none, and fwd is a part of fwd+bwd."""
+    pieces = [name for name in timed if "stages" not in name and "fwd+bwd" in name and "64x8x512x64" not in name]
+    for answer in apart(work, pieces, options.seconds, options.workers):
+        print(f"compiled {answer.piece:60} {answer.failed or f'{answer.seconds:.1f} s'}", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["parity", "time"], help="without it, both")
     parser.add_argument("--rounds", type=int, default=10)
+    staged(parser)
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print(
@@ -125,22 +115,25 @@ def main() -> int:
         )
         return 2
     timed = {} if options.only == "parity" else sides()
-    compiled = [name for name in timed if "stages" not in name and "fwd+bwd" in name]  # fwd is a part of it
-    compiled = [name for name in compiled if "64x8x512x64" not in name]  # programs do not differ by lengths
-    worse = apart(work, [*([] if options.only == "time" else PARITY), *compiled])
-    rows = []
+    if options.compile != "never":
+        compiled(timed, options)
+    if options.compile == "alone":
+        return 0
+    fine = options.only == "time" or passed(["simplex"])
+    budget = Budget(options.seconds)
     for name, side in timed.items():
+        if budget.over(name):
+            continue
         try:
-            found = measure(tiled(*side), options.rounds, warm=2, seconds=0.5)
+            found = measure(tiled(*side), options.rounds, warm=2, seconds=0.3)
         except Exception as error:  # tiles too large for a program are a finding too
             print(f"{name:60} {type(error).__name__}: {' '.join(str(error).split())[:120]}", flush=True)
             continue
         print(f"{name:60} {found.ms:9.4f} ms ±{found.spread:.4f} {found.peak / 2**20:9.1f} MiB", flush=True)
         kind, which, shape, passes, tiles = name.split()
         taken = [f"{found.ms:.4f}", f"{found.spread:.4f}", found.peak]
-        rows.append([f"{kind} {which}", shape, passes, tiles, "bfloat16", *taken, *where()])
-    append(RESULTS, HEADER, rows)
-    return 1 if worse else 0
+        put(RESULTS, HEADER, [f"{kind} {which}", shape, passes, tiles, "bfloat16", *taken, *where()])
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":

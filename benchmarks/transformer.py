@@ -27,9 +27,10 @@ from torch import nn
 from torch.nn import functional as F
 
 import _bare  # noqa: F401
-from _near import attends, judges, without
+from _parity_models import without
 from _peers import HEADS, INNER, LAYERS, SIZE, VOCABULARY, Marian, Torch
-from _timing import WHERE, append, on_gpu, where
+from _timing import WHERE, Budget, on_gpu, put, where
+from parity import passed
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded, shifted
 from regard.kernels import brief
@@ -122,18 +123,18 @@ def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]
     """Every side by its name: how it is made, and the kernels that it goes without."""
     rows = batch.source.data.shape[0]
     made: dict[str, tuple[Callable[[], Step], tuple[Any, ...]]] = {
-        "ours, compiled, graph": (lambda: Ours(batch, compiled=True), ()),
         "ours, graph": (lambda: Ours(batch), ()),
-        "ours, eager": (lambda: Ours(batch, graph=False), ()),
         "Hugging Face Marian, eager": (lambda: Others(batch, Marian()), ()),
         "nn.Transformer, eager": (lambda: Others(batch, Torch()), ()),
+        "ours, eager": (lambda: Ours(batch, graph=False), ()),
     }
     if rows == SHAPES[0][0]:
         made |= {
+            "nn.Transformer, compiled": (lambda: Others(batch, Torch(), compiled=True), ()),
+            "ours, compiled, graph": (lambda: Ours(batch, compiled=True), ()),
             "ours, graph, SDPA": (lambda: Ours(batch), (brief,)),
             "ours, graph, loss in steps": (lambda: Ours(batch), (projected,)),
             "ours, compiled, graph, SDPA": (lambda: Ours(batch, compiled=True), (brief,)),
-            "nn.Transformer, compiled": (lambda: Others(batch, Torch(), compiled=True), ()),
         }
     return made
 
@@ -175,11 +176,11 @@ def told(step: Step) -> None:
         print(f"  {each.self_device_time_total / 5e3:8.3f} ms {each.count / 5:7.1f} x {each.key[:110]}")
 
 
-def compare(shape: tuple[int, int], only: str, rounds: int, profile: bool) -> None:
+def compare(shape: tuple[int, int], only: str, rounds: int, profile: bool, budget: Budget) -> None:
     """Every side that was asked for, one after the other."""
     batch, tokens = batch_of(*shape), shape[0] * shape[1]
     for name, (make, absent) in sides(batch).items():
-        if only not in name:
+        if only not in name or budget.over(f"{shape!s:10} {name}"):
             continue
         try:
             with without(*absent):
@@ -200,12 +201,12 @@ def compare(shape: tuple[int, int], only: str, rounds: int, profile: bool) -> No
             flush=True,
         )
         numbers = [f"{ms:.4f}", f"{spread:.4f}", f"{speed:.0f}", peak, f"{begin:.2f}"]
-        append(RESULTS, HEADER, [[name, "x".join(map(str, shape)), "bfloat16", *numbers, *where()]])
+        put(RESULTS, HEADER, [name, "x".join(map(str, shape)), "bfloat16", *numbers, *where()])
 
 
 def parity() -> bool:
     """Whether the kernels are as near to double precision as plain PyTorch, and a training with them goes as without."""
-    return attends() & judges() & trains()
+    return passed(["brief", "loss"]) & trains()
 
 
 def trains() -> bool:
@@ -226,7 +227,8 @@ def trains() -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="parity, or the sides whose name holds this")
+    parser.add_argument("--only", default="", help="parity, time, or the sides whose name holds this")
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the times; what is left then is left out")
     parser.add_argument("--rows", type=int, nargs="+", default=[rows for rows, _ in SHAPES], help="of which shapes")
     parser.add_argument("--rounds", type=int, default=10, help="groups of five steps that are timed")
     parser.add_argument("--profile", action="store_true", help="show the kernels of each side")
@@ -235,9 +237,11 @@ def main() -> None:
         sys.exit("this needs a GPU, and there is none; on a CPU run benchmarks/training.py")
     torch.manual_seed(0)
     fine = parity() if options.only in ("", "parity") else True
-    for shape in SHAPES if options.only != "parity" else []:
-        if shape[0] in options.rows:
-            compare(shape, options.only, options.rounds, options.profile)
+    asked = [shape for shape in SHAPES if shape[0] in options.rows and options.only != "parity"]
+    only = "" if options.only == "time" else options.only
+    for shape in asked:  # each has its share of the time
+        budget = Budget(options.seconds * shape[0] / sum(rows for rows, _ in asked))
+        compare(shape, only, options.rounds, options.profile, budget)
     sys.exit(0 if fine else 1)
 
 

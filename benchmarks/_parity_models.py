@@ -1,0 +1,147 @@
+"""Parity of what is no attend(): windows that queries place, chosen rows, far ranges, the LSTM decoder's loop, the loss."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import _bare  # noqa: F401
+from _parity import DEVICE, GPU, LENGTH, Found, Verdict, judged, padding, request
+from regard.attention.attend import compose
+from regard.attention.mechanisms.local_m import LocalM
+from regard.attention.mechanisms.local_p import LocalP
+from regard.attention.scope.causal import Causal
+from regard.attention.types import Encoded
+from regard.kernels import rows
+from regard.models import looped
+from regard.models.attentions import attention
+from regard.models.decoders.recurrent import Recurrent
+from regard.training import projected
+
+SIZE = 64 if GPU else 5
+
+
+def windows(build: Callable[[], nn.Module], dtype: torch.dtype) -> Verdict:
+    """local_m or local_p: context, and the gradients of both sides and of every parameter."""
+    made = build().to(DEVICE, dtype)
+    query, source = (torch.randn(2, LENGTH, SIZE, device=DEVICE, dtype=dtype) for _ in range(2))
+    return sides(partial(windowed, made, query, source), dtype)
+
+
+def windowed(made: Any, query: Tensor, source: Tensor, impl: str, dtype: torch.dtype) -> Found:
+    """By the kernel or by gathered windows."""
+    run = deepcopy(made).to(dtype)
+    run.impl = impl
+    leaves = [each.detach().to(dtype).requires_grad_() for each in (query, source)]
+    context = run(leaves[0], run.remember(Encoded(leaves[1], padding().keep))).context
+    flow = torch.linspace(-3, 3, context.numel(), dtype=torch.float64, device=DEVICE).cos().view_as(context)
+    return Found([context.detach()], list(torch.autograd.grad(context, [*leaves, *run.parameters()], flow.to(dtype))))
+
+
+def sides(run: Callable[[str, torch.dtype], Found], dtype: torch.dtype) -> Verdict:
+    """Fused twice, in plain steps, and these in double precision."""
+    fused = [run("fused", dtype) for _ in range(2)]
+    return judged(*fused, run("reference", dtype), run("reference", torch.float64))
+
+
+def chosen(dtype: torch.dtype) -> Verdict:
+    """The weights of a few queries and heads, beside those rows of all weights."""
+    asked, places = request(dtype, scope=Causal() & padding()), [0, LENGTH // 2, LENGTH - 1]
+    mine = [Found([rows.chosen(asked, places, [1, 3])], []) for _ in range(2)]
+    wide = asked._replace(query=asked.query.double(), keys=asked.keys.double(), values=asked.values.double())
+    plain, exact = (
+        Found([compose(each._replace(weights=True)).weights[:, [1, 3]][:, :, places]], []) for each in (asked, wide)
+    )
+    return judged(*mine, plain, exact)
+
+
+def corners(dtype: torch.dtype) -> Verdict:
+    """q = 60 and k = -59.5 meet at 0.5, and keys that nobody may see may hold NaN."""
+    from regard.kernels.additive_triton import operator
+    from regard.kernels.additive_triton.arguments import Scoped
+
+    v = torch.randn(1, 24, device=DEVICE, dtype=dtype)
+    far, near = (torch.full((2, 1, 19, 24), each, device=DEVICE, dtype=dtype) for each in (60.0, -59.5))
+    keep = torch.arange(19, device=DEVICE)[None] < torch.tensor([[0], [11]], device=DEVICE)
+    poisoned = near.masked_fill(~keep[:, None, :, None], torch.nan)
+
+    def ours() -> Found:
+        context, _ = operator.attention(far, poisoned, poisoned, v, Scoped(keep))
+        return Found([operator.scores(far, near, v), context], [])
+
+    def right(kind: torch.dtype) -> Found:
+        scores = (torch.tanh(far.to(kind) + near.to(kind)) @ v[0].to(kind))[:, :, :, None].expand(-1, -1, -1, 19)
+        return Found([scores, near.to(kind) * keep.any(1)[:, None, None, None]], [])  # of equal values the mean is each
+
+    return judged(ours(), ours(), right(dtype), right(torch.float64))
+
+
+def loop(dtype: torch.dtype) -> Verdict:
+    """Luong's decoder as one operation, beside the steps one by one; halves by autocast."""
+    batch, steps, keys, width = (33, 12, 40, 96) if GPU else (3, 3, 7, 5)
+    decoder = Recurrent(100, width, width, attention=partial(attention, "bilinear")).to(DEVICE)
+    tokens = torch.randint(100, (batch, steps), device=DEVICE)
+    source, final = torch.randn(batch, keys, width, device=DEVICE), torch.randn(batch, 1, width, device=DEVICE)
+    keep = torch.arange(keys, device=DEVICE) < torch.randint(1, keys + 1, (batch, 1), device=DEVICE)
+    flow = torch.randn(batch, steps, width, device=DEVICE)
+
+    def run(impl: str, kind: torch.dtype) -> Found:
+        model, wide = deepcopy(decoder), torch.float64 if kind == torch.float64 else torch.float32
+        model.to(wide)
+        data = source.to(wide).requires_grad_()
+        with without(*by(looped, impl)), torch.autocast(DEVICE, kind, enabled=kind in (torch.float16, torch.bfloat16)):
+            read = model(tokens, model.remember(Encoded(data, keep, (final.to(wide),))), project=False).output
+        learned = [each for name, each in model.named_parameters() if not name.startswith("output")]
+        return Found([read.detach()], list(torch.autograd.grad(read, [data, *learned], flow.to(read.dtype))))
+
+    return sides(run, dtype)
+
+
+def loss(dtype: torch.dtype) -> Verdict:
+    """Projection and label-smoothed cross-entropy; halves by autocast."""
+    tokens, size, words = (5000, 64, 16001) if GPU else (150, 64, 401)
+    given = torch.randn(tokens, size), torch.randn(words, size) / 8, torch.randn(words)
+    wanted, kept = torch.randint(words, (tokens,), device=DEVICE), torch.rand(tokens, device=DEVICE) < 0.9
+
+    def run(impl: str, kind: torch.dtype) -> Found:
+        wide = torch.float64 if kind == torch.float64 else torch.float32
+        leaves = [each.to(DEVICE, wide).requires_grad_() for each in given]
+        with without(*by(projected, impl)), torch.autocast(DEVICE, kind, enabled=kind in (torch.float16, torch.bfloat16)):
+            total = projected.projected(*leaves, wanted, 0.1, 0.05, kept).total
+        return Found([total.detach()], list(torch.autograd.grad(total, leaves)))
+
+    return sides(run, dtype)
+
+
+def by(kernel: Any, impl: str) -> list[Any]:
+    """What "reference" goes without."""
+    return [] if impl == "fused" else [kernel]
+
+
+@contextmanager
+def without(*kernels: Any) -> Iterator[None]:
+    """As if these covered no device."""
+    before = [kernel.DEVICES for kernel in kernels]
+    for kernel in kernels:
+        kernel.DEVICES = ()
+    try:
+        yield
+    finally:
+        for kernel, devices in zip(kernels, before, strict=True):
+            kernel.DEVICES = devices
+
+
+def cases() -> dict[str, Callable[[torch.dtype], Verdict]]:
+    """By name, the kernel first."""
+    return {
+        "additive corners": corners,
+        "rows chosen": chosen,
+        "local m": partial(windows, lambda: LocalM(SIZE, width=5)),
+        "local p": partial(windows, lambda: LocalP(SIZE, width=5)),
+        "loop lstm": loop,
+        "loss": loss,
+    }

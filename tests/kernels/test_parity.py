@@ -1,0 +1,106 @@
+"""The cases of benchmarks/parity.py, which checks every kernel on a GPU, on a few numbers in Triton's interpreter."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("these run in the interpreter; benchmarks/parity.py checks on a GPU", allow_module_level=True)
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def cases(monkeypatch):
+    """The module of the cases; what it changes for the interpreter is put back."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import _parity
+    from regard.kernels import additive_gpu, brief, decode, flash, simplex
+    from regard.kernels.additive_triton import operator
+    from regard.models import looped
+    from regard.training import projected
+
+    for module in (flash, brief, additive_gpu, looped, projected):
+        monkeypatch.setattr(module, "DEVICES", module.DEVICES)
+    for module, name in ((flash, "tiles"), (simplex, "tiles"), (decode, "tiles"), (operator, "TILES")):
+        monkeypatch.setattr(module, name, getattr(module, name))
+    return _parity
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the far range, which is looked at too
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("additive one", "bfloat16"),
+        ("additive corners", "float16"),
+        ("flash statistics", "float32"),
+        ("rows chosen", "float16"),
+        ("local p", "float32"),
+        ("brief padded", "bfloat16"),
+        ("decode few", "bfloat16"),
+        ("sdpa padded", "float16"),
+        ("loop lstm", "float32"),
+        ("loss", "float32"),
+    ],
+)
+def test_a_case_is_within_its_bounds(cases, name, dtype):
+    found = cases.check(name, dtype)
+    assert found.fine, found
+
+
+def test_a_number_further_away_than_its_bound_is_seen_and_so_is_a_repeat_that_differs(cases):
+    exact, plain = torch.ones(3, dtype=torch.float64), torch.ones(3) + 1e-3
+    right, near, far = (cases.Found([each], []) for each in (exact, plain, exact + 3e-3))
+    good = cases.judged(near, near, near, right)
+    assert good.fine
+    assert good.error == pytest.approx(1e-3, rel=1e-3)
+    assert good.place == "outputs 0"
+    assert not cases.judged(far, far, near, right).fine
+    assert not cases.judged(near, far, near, right).fine
+    nothing = cases.Found([torch.full((3,), torch.nan)], [])
+    assert not cases.judged(nothing, nothing, near, right).fine
+
+
+def test_a_gradient_may_be_three_times_as_far_away(cases):
+    exact, plain = torch.ones(3, dtype=torch.float64), torch.ones(3) + 1e-3
+    right, near, far = (cases.Found([], [each]) for each in (exact, plain, exact + 2.5e-3))
+    assert cases.judged(far, far, near, right).fine
+
+
+def test_every_kernel_has_cases(cases):
+    import gpu
+    import parity
+
+    assert gpu.KERNELS == parity.KERNELS
+    named = {kernel: list(cases.names(kernel)) for kernel in parity.KERNELS}
+    assert [kernel for kernel, found in named.items() if not found] == ["flex"]  # which is compiled on a GPU alone
+
+
+def test_work_side_by_side_goes_on_after_a_failure_and_ends_with_its_time(cases):
+    from _apart import apart
+
+    found = {answer.piece: answer for answer in apart(float, ["1", "two", "3"], 60.0, 1)}
+    assert (found["1"].found, found["3"].found) == (1.0, 3.0)
+    assert "could not convert string to float: 'two'" in found["two"].failed
+    late = list(apart(float, ["1", "2"], 0.0, 1))
+    assert [answer.failed for answer in late] == ["not done after 0 s"] * 2
+
+
+def test_a_process_that_dies_is_told_and_replaced(cases):
+    from _apart import apart
+
+    found = {answer.piece: answer for answer in apart(os._exit, [3], 60.0, 1)}
+    assert found[3].failed == "its process ended with exit code 3"
+
+
+@pytest.mark.parametrize("script", ["gpu", "parity"])
+def test_a_name_that_is_unknown_is_an_error_that_lists_what_there_is(cases, script, monkeypatch, capsys):
+    module = __import__(script)
+    monkeypatch.setattr(sys, "argv", [script, *(["--part"] if script == "gpu" else []), "flush"])
+    with pytest.raises(SystemExit, match="2"):
+        module.main()
+    assert "'flush'; there are additive, flash, rows," in capsys.readouterr().err
