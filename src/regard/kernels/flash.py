@@ -149,8 +149,13 @@ def plan(request: Request, query: Float[Tensor, "batch heads queries dim"], scal
 
 
 def tiles(query: Tensor, values: Tensor) -> list[int]:
-    """Queries, keys, warps and stages of one program: as much as the registers and the shared memory hold."""
+    """Queries, keys, warps and stages of one program: as much as the registers and the shared memory hold.
+
+    Single precision is multiplied without tensor cores, from registers: larger tiles than these would not stay in them.
+    """
     size = max(query.shape[3], values.shape[3]) * query.element_size()
+    if query.dtype == torch.float32:
+        return [64, 32, 8, 1] if size <= 256 else [32, 32, 8, 1] if size <= 512 else [16, 32, 8, 1]
     if size <= 128:
         return [128, 64, 4, 3]
     return [64, 64, 4, 2] if size <= 256 else [32, 32, 4, 1] if size > 512 else [64, 32, 4, 2]

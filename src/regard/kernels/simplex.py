@@ -61,7 +61,7 @@ def tiles(query: Tensor, values: Tensor) -> list[int]:
     """
     size = max(query.shape[3], values.shape[3])
     if query.dtype == torch.float32:
-        return [32, 32, 4, 1] if size <= 64 else [16, 32, 4, 1]
+        return [32, 32, 8, 1] if size <= 128 else [16, 32, 8, 1]
     return [64, 64, 4, 3] if size <= 64 else [64, 32, 8, 2] if size <= 128 else [32, 32, 8, 2]
 
 
