@@ -32,7 +32,7 @@ def test_a_chunk_is_as_many_heads_or_tiles_of_queries_as_there_is_room_for():
     assert len(chunks(sides(2, 40, 10), None, Tiles(**TILES, room=1), True)) == 6
 
 
-def test_there_is_room_for_the_bytes_of_the_inputs_and_always_for_a_few_mebibytes():
+def test_there_is_room_for_the_bytes_of_the_inputs_and_always_for_some_mebibytes():
     few = sides(1, 2, 3)
     assert room(few, None, Tiles(), False) == LEAST
     assert room(few, torch.empty(0), Tiles(room=7), True) == 7

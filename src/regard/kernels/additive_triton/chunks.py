@@ -8,8 +8,8 @@ from torch import Tensor
 
 from regard.kernels.additive_triton.arguments import Sides, Tiles, padded
 
-LEAST = 12 << 20
-"""Bytes that may always be held."""
+LEAST = 96 << 20
+"""Bytes that may always be held: in smaller chunks the host takes longer to launch than an H200 to compute."""
 
 
 class Chunk(NamedTuple):
@@ -20,7 +20,7 @@ class Chunk(NamedTuple):
 
 
 def room(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool) -> int:
-    """The bytes of the inputs, and as long as there are no gradients half as many more; a few MiB where these are small."""
+    """The bytes of the inputs, and as long as there are no gradients half as many more; LEAST where these are small."""
     inputs = sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value) if each is not None)
     return tiles.room or max(LEAST, inputs if back else inputs * 3 // 2)
 

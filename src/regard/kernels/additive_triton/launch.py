@@ -42,6 +42,7 @@ def attend(
         read(compared, sides, value, scoped, dropped, found, tiles)
         if shown is not None:
             weigh(compared, sides, scoped, total, shown, tiles)
+        del compared  # before there is room for the next
     return found
 
 

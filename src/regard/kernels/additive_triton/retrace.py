@@ -68,6 +68,7 @@ def many(
         put(d_value[these], product(shares.mT, flow.to(value.dtype)), several)
         del shares
         found.gather(sides, slopes, chunk, tiles)
+        del compared, slopes  # before there is room for the next
     return found.gradients(sides, _grouped(torch.unflatten(d_value, 0, (batch, groups)), value))
 
 
