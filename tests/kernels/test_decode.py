@@ -137,7 +137,19 @@ def test_keys_and_values_may_have_heads_of_their_own_and_products_turn_with_the_
     torch.testing.assert_close(decode.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
 
 
-def test_auto_leaves_it_until_a_gpu_has_timed_it_and_fused_takes_it():
+def test_auto_takes_it_for_a_long_cache_that_is_partly_filled(monkeypatch):
+    monkeypatch.setattr(decode, "LONG", 20)
+    made = request(scope=Causal(), shape=(1, 2, 1, 1, 20), offset=9)
+    half = made._replace(query=made.query.half(), keys=made.keys.half(), values=made.values.half())
+    assert kernels.choose(half, "auto") is decode
+    assert kernels.choose(half._replace(scope=Causal() & Local(3)), "auto") is decode
+    assert not decode.worthwhile(half._replace(scope=Everywhere()))
+    assert not decode.worthwhile(made)  # in single precision nobody timed it
+    assert not decode.worthwhile(half._replace(query=torch.randn(1, 2, 2, 5)))
+    assert not decode.worthwhile(half._replace(keys=half.keys[:, :, 1:]))
+
+
+def test_auto_leaves_the_rest_and_fused_takes_it():
     asked = request(shape=(1, 2, 1, 1, 20))
     assert kernels.choose(asked, "auto") is sdpa
     assert kernels.choose(asked, "fused") is decode

@@ -169,7 +169,14 @@ def test_statistics_are_those_of_the_three_stages():
     torch.testing.assert_close(found, dict(expected))
 
 
-def test_auto_leaves_it_until_a_gpu_has_timed_it_and_fused_takes_it():
+def test_auto_takes_it_where_it_was_timed_and_fused_everywhere(monkeypatch):
+    monkeypatch.setattr(simplex, "LENGTH", 8)
+    long = request(shape=(1, 1, 1, 8, 9))
+    half = long._replace(query=long.query.half(), keys=long.keys.half(), values=long.values.half())
+    assert kernels.choose(half, "auto") is simplex
+    assert kernels.choose(long, "auto") is None  # in single precision nobody timed it
+    assert kernels.choose(half._replace(query=half.query[:, :, 1:]), "auto") is None
+    assert kernels.choose(half._replace(values=torch.zeros(1, 1, 9, 65, dtype=torch.float16)), "auto") is None
     asked = request(shape=(1, 1, 1, 2, 3))
     assert kernels.choose(asked, "auto") is None
     assert kernels.choose(asked, "fused") is simplex

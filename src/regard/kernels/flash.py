@@ -91,9 +91,16 @@ def _covers_room(request: Request) -> str | None:
 
 
 def worthwhile(request: Request) -> bool:
-    """Where PyTorch's own kernel would need a second pass, a mask for what is a window, or the reference."""
+    """Where PyTorch's own kernel would need a second pass, a mask for what is a window, or the reference.
+
+    Long windows are left to `flex`, where it can be compiled.
+    """
+    from regard.kernels import flex  # which asks here what is covered
+
+    if request.statistics or sdpa.covers(request) is not None:
+        return True
     windowed = any(isinstance(part, Local) for part in parts(request.scope))
-    return bool(request.statistics) or windowed or sdpa.covers(request) is not None
+    return windowed and (flex.covers(request) is not None or not flex.worthwhile(request))
 
 
 def run(request: Request) -> Attended:
@@ -157,7 +164,7 @@ def tiles(query: Tensor, values: Tensor) -> list[int]:
     if query.dtype == torch.float32:
         return [64, 32, 8, 1] if size <= 256 else [32, 32, 8, 1] if size <= 512 else [16, 32, 8, 1]
     if size <= 128:
-        return [128, 64, 4, 3]
+        return [64, 64, 4, 3]
     return [64, 64, 4, 2] if size <= 256 else [32, 32, 4, 1] if size > 512 else [64, 32, 4, 2]
 
 
