@@ -19,7 +19,7 @@ class Shape:
 
 if importlib.util.find_spec("jaxtyping") is None:
     stand_in = ModuleType("jaxtyping")
-    for name in ("Bool", "Float", "Int", "Integer", "Num", "Shaped", "UInt8"):
+    for name in ("Bool", "Float", "Int", "Integer", "Num", "Real", "Shaped", "UInt8"):
         setattr(stand_in, name, Shape)
     sys.modules["jaxtyping"] = stand_in
 

@@ -35,15 +35,11 @@ SHAPES = [(32, 256, 256, 512), (8, 1024, 1024, 256), (64, 1, 512, 1024), (32, 64
 """Batch, queries, keys, hidden units, which are the value's dimensions too."""
 MANY = {
     "32x64": Tiles(),
-    "32x64, free": Tiles(registers=None, gather_pairs=4),
-    "32x64, much room": Tiles(room=96 << 20),
-    "16x64": Tiles(rows=16, gather_rows=16),
-    "32x64, 64 back": Tiles(registers=168, gather_rows=64, gather_pairs=1),
-    "32x128, 4 warps": Tiles(columns=128, warps=4, gather_units=128, gather_warps=8),
+    "32x64, little room": Tiles(room=24 << 20),
+    "32x64, 168 registers": Tiles(registers=168),
 }
 ONE = {
     "16 keys x 256": Tiles(),
-    "16 keys x 512": Tiles(step_units=512, step_warps=8),
     "8 keys x 1024": Tiles(step_columns=8, step_units=1024, step_warps=8),
 }
 SPECIAL, BANDWIDTH = 4.18e12, 4.27e12

@@ -38,8 +38,8 @@ BANDWIDTH = 4.8e12
 """Bytes a second of one H200's memory, by its data sheet."""
 SHAPES = ("1x32x8x32768x128", "8x32x8x8192x128", "64x16x16x2048x64")
 """Rows, heads, key heads, keys, size."""
-TILES = ([16, 64, 4, 3], [16, 32, 4, 4], [16, 128, 4, 2])
-PARTS = (64, 128)
+TILES = ([16, 64, 4, 3], [16, 32, 4, 4])
+PARTS = (64,)
 
 
 def request(shape: tuple[int, ...], dtype: torch.dtype, scope: Scope) -> Request:
@@ -86,9 +86,8 @@ def work(name: str) -> None:
 
 
 def compiled(timed: Iterable[str], options: argparse.Namespace) -> None:
-    """What is to be timed, but for what is the same program: those differ by neither lengths nor parts."""
+    """What is to be timed, but for what is the same program: lengths make none."""
     pieces = [name for name in timed if not name.startswith("sdpa") and "8x32x8x8192x128" not in name]
-    pieces = [name for name in pieces if not name.endswith("/128")]
     for answer in apart(work, pieces, options.seconds, options.workers):
         print(f"compiled {answer.piece:60} {answer.failed or f'{answer.seconds:.1f} s'}", flush=True)
 

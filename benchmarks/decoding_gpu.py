@@ -4,9 +4,9 @@ The model is Transformer-base (6 + 6 layers of 512 with 8 heads and 2,048 inside
 random weights, and EOS is out of reach, so that all sides write 16 tokens; Hugging Face's Marian has the same shape. Parity
 comes first: in float32, on the same GPU, the engine finds what our own search that knows every option finds, token by token,
 with sentences of several lengths that end when they like; where tokens differ, both must be worth the same, to a ten
-thousandth, and how many do is printed. Then every side for itself, and its memory, weights and all.
+thousandth, and how many do is printed. Then every side for itself, Hugging Face first, and its memory, weights and all.
 "first" is the time to the first answer, of one sentence, of a model that nothing has been made ready for; with --only times
-nothing else either. Rows are appended to results/decoding_gpu.csv.
+nothing else either. Rows are appended to results/decoding_gpu.csv as they come.
 
     python benchmarks/decoding_gpu.py                      parity, ours, Hugging Face: on one GPU in about a minute
     python benchmarks/decoding_gpu.py --compile            ours with compiled layers too, which takes its time
@@ -20,12 +20,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 import _bare  # noqa: F401
-from _timing import WHERE, Measured, append, tried, where
+from _timing import WHERE, Measured, put, tried, where
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Padded
 from regard.data.vocabulary import BOS, EOS, PAD
@@ -56,6 +57,8 @@ SMALL = {"size": 64, "layers": 2, "heads": 4, "feedforward": 128}
 VOCABULARY, TOKENS = 16_000, 16
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 Side = Callable[[Padded, int], object]
+Case = tuple[int, int]
+"""Beams and sentences."""
 
 
 def made(sizes: dict[str, int], vocabulary: int, ends: float, tie: bool = True) -> Seq2Seq:
@@ -157,9 +160,16 @@ def peak(side: Side, source: Padded, beams: int) -> int:
     return torch.cuda.max_memory_allocated()
 
 
-def times(name: str, make: Callable[[], Side], batches: list[int]) -> dict[tuple[int, int], tuple[Measured, int]]:
-    """Every case of one side."""
-    took: dict[tuple[int, int], tuple[Measured, int]] = {}
+class Took(NamedTuple):
+    """What a case took, and its memory at the highest."""
+
+    time: Measured
+    peak: int
+
+
+def times(name: str, make: Callable[[], Side], batches: list[int], peers: dict[Case, Took]) -> dict[Case, Took]:
+    """Every case of one side, each of which is a row as soon as it is measured."""
+    took: dict[Case, Took] = {}
     forget()
     try:
         side = make()
@@ -174,10 +184,29 @@ def times(name: str, make: Callable[[], Side], batches: list[int]) -> dict[tuple
         found = tried(case, partial(partial, side, source, beams), rounds=20)
         if found is None:
             continue
-        took[beams, batch] = found, highest
+        took[beams, batch] = Took(found, highest)
         each = f"{found.ms / batch:.4f} ms a sentence (spread {found.spread / batch:.4f})"
         print(f"{case:40} {each}, peak {highest / 2**20:.0f} MiB", flush=True)
+        put(RESULTS, HEADER, row(name, (beams, batch), took[beams, batch], peers or took))
     return took
+
+
+def row(name: str, case: Case, mine: Took, peers: dict[Case, Took]) -> list[object]:
+    """For the file of results: a sentence's time, and how many times as fast as Hugging Face that is."""
+    (beams, batch), (found, highest) = case, mine
+    ratio = peers[case].time.ms / found.ms if case in peers else float("nan")
+    figures = [f"{found.ms / batch:.5f}", f"{found.spread / batch:.5f}", highest, f"{ratio:.2f}"]
+    asked = ASKED.get(case, "") if name.startswith("ours") else ""
+    return [name, beams, batch, "bf16", *figures, asked, *where()]
+
+
+def compared(name: str, mine: dict[Case, Took], peers: dict[Case, Took]) -> None:
+    """Say how a side stands to Hugging Face, and what a beam adds to its memory."""
+    for (beams, batch), each in mine.items():
+        ratio = peers[beams, batch].time.ms / each.time.ms if (beams, batch) in peers else float("nan")
+        print(f"{name:16} beam {beams} batch {batch:3}: {ratio:5.2f} times Hugging Face, asked {ASKED.get((beams, batch))}")
+        if beams > 1 and (1, batch) in mine:
+            print(f"{'':16} memory {each.peak / max(1, mine[1, batch].peak):.2f} of greedy's, asked under {MEMORY}")
 
 
 def main() -> None:
@@ -197,21 +226,9 @@ def main() -> None:
     sides: dict[str, Callable[[], Side]] = {"ours": lambda: ours(model)}
     if options.compile:
         sides["ours, compiled"] = lambda: ours(model, compiled=True)
-    sides["Hugging Face"] = hugging_face
-    took = {name: times(name, make, options.batches) for name, make in sides.items()}
-    peers = took["Hugging Face"]
-    for name, mine in took.items():
-        rows = []
-        for (beams, batch), (measured, highest) in mine.items():
-            ratio = peers[beams, batch][0].ms / measured.ms if (beams, batch) in peers else float("nan")
-            figures = [f"{measured.ms / batch:.5f}", f"{measured.spread / batch:.5f}", highest, f"{ratio:.2f}"]
-            rows.append([name, beams, batch, "bf16", *figures, ASKED.get((beams, batch), ""), *where()])
-            print(
-                f"{name:16} beam {beams} batch {batch:3}: {ratio:5.2f} times Hugging Face, asked {ASKED.get((beams, batch))}"
-            )
-            if beams > 1 and (1, batch) in mine:
-                print(f"{'':16} memory {highest / max(1, mine[1, batch][1]):.2f} of greedy's, asked under {MEMORY}")
-        append(RESULTS, HEADER, rows)
+    peers = times("Hugging Face", hugging_face, options.batches, {})
+    for name, make in sides.items():
+        compared(name, times(name, make, options.batches, peers), peers)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 Parity is parity.py: a line for each kernel, case and precision, and a failure stops nothing. For the times every part, which
 is a script of that name, compiles first, all of them side by side; then they measure one after the other, alone on the GPU.
 Lines are flushed and rows are in results/ as soon as they are there, so that whoever stops it loses nothing; what a part has
-no time for it leaves out and names. The parts of `curves` are in no table of docs/speed.md: lengths, and whole searches.
+no time for it leaves out and names. The parts of `curves`, lengths and whole searches, are measured where they are asked.
 Exit code 1 where a case or a script failed. It needs torch and triton and nothing else.
 
     python benchmarks/gpu.py                                     what `make gpu` does
     python benchmarks/gpu.py --only parity                       in about a minute
     python benchmarks/gpu.py --only times --seconds 20           each part for 20 seconds at most
+    python benchmarks/gpu.py --only curves                       in about two minutes
     python benchmarks/gpu.py --part flash simplex                the parity and the times of these
 """
 
@@ -21,7 +22,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-TIMES = {"additive": 25, "dot": 25, "flash": 25, "recurrent": 15, "transformer": 60, "decode": 8, "simplex": 10}
+TIMES = {"additive": 20, "dot": 50, "flash": 20, "recurrent": 25, "transformer": 100, "decode": 10, "simplex": 15}
 """Seconds of measuring. flash holds statistics, windows, local_p and rows too."""
 CURVES = {"complexity": 30, "decoding_gpu": 60}
 ASKED = {
@@ -94,7 +95,7 @@ def timed(parts: dict[str, int], seconds: float | None) -> dict[str, tuple[str, 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["parity", "times", "curves"], help="without it, all three")
+    parser.add_argument("--only", choices=["parity", "times", "curves"], help="without it, parity and times")
     parser.add_argument("--part", nargs="+", default=[], metavar="NAME", help=f"of {', '.join({*KERNELS, *ASKED})}")
     parser.add_argument("--seconds", type=float, help="of each part of the times; of all of parity")
     options = parser.parse_args()
@@ -108,7 +109,7 @@ def main() -> int:
         limit = options.seconds or PARITY
         ended["parity"] = run("parity", limit + GRACE, *kernels, "--seconds", str(limit))
     for which, parts in (("times", TIMES), ("curves", CURVES)):
-        if options.only in (None, which):
+        if options.only == which or (options.only is None and (which == "times" or options.part)):
             ended |= timed({name: usual for name, usual in parts.items() if name in wanted}, options.seconds)
     print()
     for name, (how, taken) in ended.items():

@@ -40,7 +40,7 @@ NORMALISERS: dict[str, Callable[[], Normaliser]] = {
     "learned": lambda: Entmax(1.3, learn=True).cuda(),
 }
 SHAPES = ("4x16x2048x64", "64x8x512x64", "2x16x4096x128")
-TILES = {64: ([64, 64, 4, 3], [128, 64, 8, 2]), 128: ([64, 32, 8, 2], [64, 64, 8, 2])}
+TILES = {64: ([64, 64, 4, 3],), 128: ([64, 32, 8, 2], [64, 64, 8, 2])}
 
 
 def request(shape: tuple[int, ...], dtype: torch.dtype, normalise: Normaliser, scope: Scope, offset: int = 0) -> Request:

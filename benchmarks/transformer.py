@@ -130,8 +130,8 @@ def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]
     }
     if rows == SHAPES[0][0]:
         made |= {
-            "nn.Transformer, compiled": (lambda: Others(batch, Torch(), compiled=True), ()),
             "ours, compiled, graph": (lambda: Ours(batch, compiled=True), ()),
+            "nn.Transformer, compiled": (lambda: Others(batch, Torch(), compiled=True), ()),
             "ours, graph, SDPA": (lambda: Ours(batch), (brief,)),
             "ours, graph, loss in steps": (lambda: Ours(batch), (projected,)),
             "ours, compiled, graph, SDPA": (lambda: Ours(batch, compiled=True), (brief,)),
