@@ -29,13 +29,22 @@ class Chart(NamedTuple):
     """Whether more is better."""
 
 
+BESIDE = {"ms of the device": ("device_ms", 1), "peak MiB": ("peak_bytes", 2**20)}
+"""What a table shows beside what its chart does, where all rows have it."""
+
+
 def _without_tiles(row: Row) -> str:
     return re.sub(r" \d+x\d+x\d+x\d+$", "", row["name"])
 
 
 CHARTS = {
     "additive": Chart(lambda row: f"{row['shape']}, {row['pass']}", lambda row: row["name"]),
+    "dot": Chart(
+        lambda row: row["pass"], lambda row: row["name"], "to_fastest", "auto's time over that of the fastest public path"
+    ),
     "flash": Chart(lambda row: row["case"], _without_tiles),
+    "simplex": Chart(lambda row: f"{row['shape']}, {row['pass']}", lambda row: row["name"]),
+    "decode": Chart(lambda row: f"{row['shape']}, {row['case']}", lambda row: row["name"]),
     "recurrent": Chart(lambda row: row["shape"], lambda row: row["name"]),
     "transformer": Chart(
         lambda row: row["shape"],
@@ -72,13 +81,28 @@ def chosen(rows: list[Row], chart: Chart) -> dict[str, dict[str, Row]]:
 
 def table(found: dict[str, dict[str, Row]], chart: Chart) -> str:
     """The chosen rows as Markdown."""
-    unit = chart.unit.partition(",")[0]
-    lines = [f"| shape | side | {unit} | peak MiB |", "|---|---|---|---|"]
-    for group, sides in found.items():
-        for label, row in sides.items():
-            value = float(row[chart.field])
-            shown = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-            lines.append(f"| {group} | {label} | {shown} | {int(row['peak_bytes']) / 2**20:,.0f} |")
+    rows = [(group, label, row) for group, sides in found.items() for label, row in sides.items()]
+    measured = {chart.unit.partition(",")[0]: (chart.field, 1)}
+    measured |= {name: each for name, each in BESIDE.items() if all(each[0] in row for _, _, row in rows)}
+    lines = ["| " + " | ".join(("shape", "side", *measured)) + " |", "|---" * (2 + len(measured)) + "|"]
+    for group, label, row in rows:
+        values = (float(row[field]) / size for field, size in measured.values())
+        shown = (f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" for value in values)
+        lines.append(f"| {group} | {label} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def grid(rows: list[Row]) -> str:
+    """Every path of the grid, a row for each shape and pass."""
+    rows = [row for row in rows if row["case"] == "grid"]
+    paths = [*dict.fromkeys(row["path"] for row in rows if row["path"] != "auto"), "auto"]
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(f"{row['name']}, {row['pass']}", {})[row["path"]] = row
+    lines = [f"| ms | {' | '.join(paths)} | auto over the fastest |", "|---" * (2 + len(paths)) + "|"]
+    for name, sides in found.items():
+        shown = (f"{float(sides[path]['ms']):.3f}" if path in sides else "-" for path in paths)
+        lines.append(f"| {name} | {' | '.join(shown)} | {sides['auto']['to_fastest']} |")
     return "\n".join(lines)
 
 
@@ -129,16 +153,19 @@ def complexity(rows: list[Row], path: Path) -> str:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Without a date, so that equal numbers give equal files."""
+    """Without a date, and with names that are not drawn by chance, so that equal numbers give equal files."""
+    from matplotlib import rc_context
+
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    with rc_context({"svg.hashsalt": path.stem}):
+        figure.savefig(path, metadata={"Date": None})
 
 
-def put(text: str, name: str, made: str) -> str:
-    """The text with what was made between the marks of that name."""
+def put(text: str, name: str, made: str, page: str = "speed.md") -> str:
+    """The text of a page with what was made between the marks of that name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     if begin not in text or end not in text:
-        raise ValueError(f"docs/speed.md needs the marks {begin} and {end}, and one is missing")
+        raise ValueError(f"docs/{page} needs the marks {begin} and {end}, and one is missing")
     before, after = text.partition(begin)[0], text.partition(end)[2]
     return f"{before}{begin}\n{made}\n{end}{after}"
 
@@ -148,10 +175,12 @@ def main(results: Path, docs: Path) -> None:
     text = (docs / "speed.md").read_text(encoding="utf-8")
     for name, chart in CHARTS.items():
         if rows := read(results / f"{name}.csv"):
-            found = chosen(rows, chart)
+            shown = rows if name != "dot" else [row for row in rows if (row["case"], row["path"]) == ("grid", "auto")]
+            found = chosen(shown, chart)
             bars(found, chart, docs / "speed" / f"{name}.svg")
             last = rows[-1]
-            made = f"![{name}](speed/{name}.svg)\n\n{table(found, chart)}\n\n{last['hardware']}, {last['versions']}."
+            told = grid(rows) if name == "dot" else table(found, chart)
+            made = f"![{name}](speed/{name}.svg)\n\n{told}\n\n{last['hardware']}, {last['versions']}."
             text = put(text, name, made)
     if rows := read(results / "complexity.csv"):
         made = complexity(rows, docs / "speed" / "complexity.svg")

@@ -53,6 +53,29 @@ def test_the_fastest_of_the_last_commit_on_the_last_hardware_stands_for_a_side(t
     assert lines[2:] == ["| 1x2 | ours | 4 | 3 |", "| 1x2 | plain | 1,234 | 3 |"]
 
 
+def test_a_table_has_the_devices_own_time_where_it_was_measured():
+    found = {"1x2": {"ours": measured("ours", 4) | {"device_ms": "2.5"}}}
+    lines = speed.table(found, speed.CHARTS["recurrent"]).splitlines()
+    assert lines == [
+        "| shape | side | ms | ms of the device | peak MiB |",
+        "|---|---|---|---|---|",
+        "| 1x2 | ours | 4 | 2.5 | 3 |",
+    ]
+
+
+def test_the_grid_has_a_column_for_each_path_and_auto_last():
+    common = {"case": "grid", "name": "1x2 causal", "pass": "fwd"}
+    sides = (("auto", "0.5", "1.25"), ("flash", "0.4", "1.000"))
+    rows = [common | {"path": path, "ms": ms, "to_fastest": ratio} for path, ms, ratio in sides]
+    rows += [rows[1] | {"pass": "fwd+bwd", "path": "auto"}, rows[0] | {"case": "host", "path": "attend"}]
+    assert speed.grid(rows).splitlines() == [
+        "| ms | flash | auto | auto over the fastest |",
+        "|---|---|---|---|",
+        "| 1x2 causal, fwd | 0.400 | 0.500 | 1.25 |",
+        "| 1x2 causal, fwd+bwd | - | 0.400 | 1.000 |",
+    ]
+
+
 def test_where_more_is_better_the_most_stands_for_a_side():
     rows = [measured("ours", 1) | {"tokens_per_second": each} for each in ("10", "30", "20")]
     assert speed.chosen(rows, speed.CHARTS["transformer"])["1x2"]["ours"]["tokens_per_second"] == "30"
@@ -75,6 +98,9 @@ def test_files_become_plots_and_tables_and_the_rest_of_the_page_stays(tmp_path):
     assert "| self-attention | O(n² d) | n^1.98 | n^1.02 | O(1) | O(1) |" in text
     assert "| 1x2 | ours | 4 | 3 |" in text
     assert text.count("old") == len(speed.CHARTS) - 1
+    drawn = (tmp_path / "speed" / "recurrent.svg").read_bytes()
+    speed.main(tmp_path, tmp_path)
+    assert (tmp_path / "speed" / "recurrent.svg").read_bytes() == drawn
     for name in ("recurrent", "complexity"):
         assert (tmp_path / "speed" / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
         assert f"![{name}](speed/{name}.svg)" in text

@@ -1,0 +1,160 @@
+"""What was asked of the kernels on a GPU beside what they reach, and how fast searches are: no figure is typed by hand.
+
+python docs/reached.py [RESULTS] [DOCS]        reads benchmarks/results/*.csv, writes tables of speed.md and search.md
+
+Where several settings were measured, the fastest stands for a side. What has no row is "not measured".
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from speed import ROOT, Row, put, read
+
+MISSING = "not measured"
+ADDITIVE = ("32x256x256x512", "8x1024x1024x256")
+DECODERS = ("128x32x32x512", "64x50x50x1024")
+TRAININGS = {"400x32": "650k tokens/s, 2.1 x Hugging Face, 1.3 x compiled nn.Transformer", "128x32": "450k tokens/s"}
+GRID = 48
+"""Passes of the grid: 24 shapes, there, and there and back."""
+
+
+class Figure(NamedTuple):
+    """A row of the table."""
+
+    what: str
+    asked: str
+    reached: str
+
+
+def least(rows: list[Row], field: str, test: Callable[[Row], bool]) -> Row | None:
+    """The row with the least of a field among those that pass a test, or None."""
+    return min(filter(test, rows), key=lambda row: float(row[field]), default=None)
+
+
+def named(rows: list[Row], name: str, shape: str, which: str | None = None, field: str = "ms") -> Row | None:
+    """The fastest row of a side at a shape."""
+    return least(rows, field, lambda row: (row["name"], row["shape"]) == (name, shape) and which in (None, row.get("pass")))
+
+
+def times(above: Row | None, below: Row | None, field: str = "ms") -> str:
+    """How many times as much of a field one row has as another."""
+    return MISSING if above is None or below is None else f"{float(above[field]) / float(below[field]):.2f} x"
+
+
+def additive(rows: list[Row]) -> Iterator[Figure]:
+    """Times are those of the device, by replaying a graph; beside them those of a call that Python launches."""
+    for shape in ADDITIVE:
+        for which, asked in (("fwd", "4.5 x torch.compile"), ("fwd+bwd", "5 x torch.compile, 9 x eager")):
+            ours, built, plain = (named(rows, name, shape, which, "device_ms") for name in ("ours", "compiled", "eager"))
+            fast = " and ".join(times(each, ours, "device_ms") for each in (built, plain))
+            slow = " and ".join(times(each, ours) for each in (built, plain))
+            yield Figure(f"additive {which}, {shape}", asked, f"torch.compile and eager: {fast}; launched by Python {slow}")
+            held = MISSING if ours is None else f"{int(ours['peak_bytes']) / int(ours['input_bytes']):.1f} x"
+            yield Figure(f"its peak memory, {shape}, {which}", "under 2 x the inputs", held)
+    step = named(rows, "ours", "64x1x512x1024", "fwd", "device_ms")
+    reached = MISSING if step is None else f"{float(step['device_ms']) / float(step['floor_ms']):.2f} x"
+    yield Figure("additive, one step, 64x1x512x1024", "under 1.6 x the time of reading its bytes once", reached)
+
+
+def dot(rows: list[Row]) -> Iterator[Figure]:
+    """Of the passes that were measured, how many are within 3 % of the fastest public path."""
+    ratios = [float(row["to_fastest"]) for row in rows if (row["case"], row["path"]) == ("grid", "auto")]
+    within, worst = sum(each <= 1.03 for each in ratios), max(ratios, default=0)
+    told = f"{within} of {len(ratios)} measured passes of {GRID}, the worst {worst:.3f} x"
+    yield Figure("scaled dot, 24 shapes", "within 3 % of the fastest public path", told if ratios else MISSING)
+
+
+def flash(rows: list[Row]) -> Iterator[Figure]:
+    """What statistics add to the same program without them; windows beside FlexAttention and a mask."""
+    known = {row["name"]: float(row["ms"]) for row in rows if row["case"] == "statistics"}
+    for which in ("quick", "all"):
+        added = [ms / known[name.replace(f" {which} ", " none ")] - 1 for name, ms in known.items() if f" {which} " in name]
+        told = f"{100 * min(added):.0f} to {100 * max(added):.0f} %" if added else MISSING
+        yield Figure(f"statistics, {which}", "under 15 % on top of the plain kernel", told)
+    for case, ours, wide, mask in (
+        ("window", "flash {}", "flex {}", "sdpa with a mask {}"),
+        ("local_p", "local +-128 {}", "flex, fixed windows +-128 {}", "all keys +-128 {}"),
+    ):
+        for which in ("fwd", "fwd+bwd"):
+            sides = (_began(rows, case, name.format(which)) for name in (ours, wide, mask))
+            mine, flexible, dense = sides
+            if mine is not None:
+                told = f"{times(mine, flexible)} FlexAttention's time; {times(dense, mine)} the dense one"
+                yield Figure(f"{case} of +-128 at 8192, {which}", "FlexAttention's time; 5 x the dense mask", told)
+
+
+def _began(rows: list[Row], case: str, name: str) -> Row | None:
+    """The fastest of all tiles of a side."""
+    return least(rows, "ms", lambda row: row["case"] == case and (row["name"] == name or row["name"].startswith(f"{name} ")))
+
+
+def recurrent(rows: list[Row]) -> Iterator[Figure]:
+    """Replayed as a graph, beside a loop of LSTMCells and cuDNN's LSTM alone, both as they come."""
+    for shape in DECODERS:
+        ours = named(rows, "ours one operation, graph", shape)
+        eager, cudnn = (named(rows, name, shape) for name in ("LSTMCell loop", "cuDNN LSTM alone"))
+        told = f"{times(eager, ours)} eager; {times(ours, cudnn)} cuDNN's time"
+        asked = "10 x eager; under 2 x the cuDNN LSTM alone"
+        yield Figure(f"recurrent decoder, {shape}", asked, told if ours is not None else MISSING)
+
+
+def transformer(rows: list[Row]) -> Iterator[Figure]:
+    """The fastest of ours, whatever of it is compiled."""
+    for shape, asked in TRAININGS.items():
+        ours = least(rows, "ms", lambda row, shape=shape: row["shape"] == shape and row["name"].startswith("ours"))
+        peers = (named(rows, name, shape) for name in ("Hugging Face Marian, eager", "nn.Transformer, compiled"))
+        if ours is None:
+            yield Figure(f"Transformer-base, {shape}", asked, MISSING)
+            continue
+        marian, built = (times(each, ours) for each in peers)
+        speed = f"{float(ours['tokens_per_second']) / 1e3:.0f}k ({ours['name']})"
+        told = f"{speed}; Hugging Face {marian}; nn.Transformer compiled {built}"
+        yield Figure(f"Transformer-base, {shape}", asked, told)
+
+
+PARTS = {"additive": additive, "dot": dot, "flash": flash, "recurrent": recurrent, "transformer": transformer}
+
+
+def reached(results: Path) -> str:
+    """The table of everything that was asked."""
+    lines = ["| what | asked | reached |", "|---|---|---|"]
+    for name, part in PARTS.items():
+        lines += [f"| {each.what} | {each.asked} | {each.reached} |" for each in part(read(results / f"{name}.csv"))]
+    return "\n".join(lines)
+
+
+def decoding(rows: list[Row]) -> str:
+    """Milliseconds a sentence of both sides, and what a beam adds to the memory of greedy search."""
+    lines = [
+        "| beam, sentences | ours | Hugging Face | times as fast | asked | memory over greedy |",
+        "|---|---|---|---|---|---|",
+    ]
+    sides = {(row["name"], row["beam"], row["batch"]): row for row in rows}
+    for (name, beam, batch), row in sides.items():
+        if name != "ours":
+            continue
+        peer, greedy = (sides.get(key) for key in (("Hugging Face", beam, batch), ("ours", "1", batch)))
+        theirs = MISSING if peer is None else f"{float(peer['ms_a_sentence']):.3g}"
+        over = "" if beam == "1" or greedy is None else f"{int(row['peak_bytes']) / int(greedy['peak_bytes']):.2f} x"
+        fast = times(peer, row, "ms_a_sentence")
+        lines.append(
+            f"| {beam}, {batch} | {float(row['ms_a_sentence']):.3g} | {theirs} | {fast} | {row['asked']} x | {over} |"
+        )
+    return "\n".join((*lines, "", f"{rows[-1]['hardware']}, {rows[-1]['versions']}."))
+
+
+def main(results: Path, docs: Path) -> None:
+    """Both pages."""
+    pages = {"speed.md": ("reached", reached(results))}
+    if rows := read(results / "decoding_gpu.csv"):
+        pages["search.md"] = ("decoding_gpu", decoding(rows))
+    for page, (name, made) in pages.items():
+        path = docs / page
+        path.write_text(put(path.read_text(encoding="utf-8"), name, made, page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    given = [Path(each) for each in sys.argv[1:]]
+    main(*(given + [ROOT / "benchmarks" / "results", ROOT / "docs"][len(given) :]))
