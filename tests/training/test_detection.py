@@ -145,3 +145,14 @@ def test_things_that_teach_no_place_are_refused(near):
         ValueError, match=f"near needs 1 place or more for each thing, got {near}; proposals=0 teaches no place"
     ):
         SetLoss(near=near)
+
+
+def test_the_cost_of_each_picture_is_that_of_its_answer_alone():
+    found = detected([[[2.0, -2.0], [-2.0, 2.0]]] * 2, [[LEFT, RIGHT], [LEFT, SMALL]], layers=2)
+    there = together([objects((0, LEFT), (1, RIGHT)), objects((1, RIGHT))])
+    loss = SetLoss(proposals=0.0)
+    whole = [
+        loss(Detected(*(part[-1:, row : row + 1] for part in found[:2]), found.proposals), alone).total
+        for row, alone in enumerate((together([objects((0, LEFT), (1, RIGHT))]), together([objects((1, RIGHT))])))
+    ]
+    assert_close(loss.answer(found, there), torch.stack(whole))

@@ -76,6 +76,12 @@ class SetLoss:
             told["denoising"] = undone.detach()
         return Loss(total, objects.keep.sum().clamp_min(1), told)
 
+    def answer(self, detected: Detected, objects: Together) -> Float[Tensor, " batch"]:
+        """What the last layer costs, picture by picture."""
+        logits, boxes = detected.logits[-1].float(), detected.boxes[-1].float()
+        label, distance, overlap = taught(logits, boxes, objects, self.match(logits, boxes, objects, detected.real))
+        return self.label * label + self.distance * distance + self.overlap * overlap
+
     def weigh(self, parts: Cost) -> Float[Tensor, ""]:
         """The parts of all rows as one number."""
         return self.label * parts.label.sum() + self.distance * parts.distance.sum() + self.overlap * parts.overlap.sum()
