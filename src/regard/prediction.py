@@ -12,7 +12,8 @@ class Prediction(NamedTuple):
     `weights` are those of the head that was chosen for the model (`Trained.head`): unless one was, the last attention over
     the source, averaged over its heads. `links` are (source piece, target piece) pairs. The pieces of a picture are the
     places of a map, row after row, and `grid` says how many rows and columns it has. `boxes` are those of things that were
-    found on it, one for each target piece: left, top, right and bottom, in pixels of the picture as it is.
+    found on it, one for each target piece: left, top, right and bottom, in pixels of the picture as it is; `scores` say how
+    likely each of them is.
     """
 
     text: str
@@ -23,3 +24,4 @@ class Prediction(NamedTuple):
     links: list[tuple[int, int]] | None = None
     grid: tuple[int, int] | None = None
     boxes: list[tuple[float, float, float, float]] | None = None
+    scores: list[float] | None = None

@@ -1,13 +1,16 @@
 import io
+import json
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from regard.cli.answering import Asking, Strange, to_file, to_stream, windows
 from regard.cli.journal import Journal, Written
 from regard.cli.pace import Pace
 from regard.data.lines import DataError
 from regard.decoding.wishes import Wish
+from regard.prediction import Prediction
 
 WORK = {"input": "a", "model": "b", "settings": "c"}
 
@@ -75,3 +78,23 @@ def test_inputs_before_one_that_cannot_be_read_make_a_window():
     assert [next(found), next(found)] == [["a", "b"], ["c"]]
     with pytest.raises(DataError, match="d cannot be read"):
         next(found)
+
+
+def test_boxes_are_told_with_what_is_in_them_and_nothing_found_has_no_map():
+    class Finds(Model):
+        def each(self, texts, **options):
+            found = Prediction(
+                "cat 1 2 3 4 0.90", -0.1, ["1,1"], ["cat"], torch.ones(1, 1), [(0, 0)], (1, 1), [(1.0, 2.0, 3.0, 4.0)], [0.9]
+            )
+            yield 0, [found]
+            yield 1, [Prediction("", 0.0, ["1,1"], [], torch.ones(0, 1), [], (1, 1), [], [])]
+
+    stream = io.StringIO()
+    to_stream(Asking(Finds(), align=True), inputs("a", "b"), stream, size=2)
+    assert stream.getvalue() == "cat 1 2 3 4 0.90\n\ncat\n██\n\n\n"
+    stream = io.StringIO()
+    to_stream(Asking(Finds(), as_json=True), inputs("a", "b"), stream, size=2)
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert first["answers"][0]["boxes"] == [[1.0, 2.0, 3.0, 4.0]]
+    assert (first["answers"][0]["target"], first["answers"][0]["scores"]) == (["cat"], [0.9])
+    assert second["answers"][0]["boxes"] == []

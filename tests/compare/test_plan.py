@@ -1,10 +1,11 @@
 import pytest
 
 from regard import config as configuration
-from regard.compare.plan import Planned, apart, plan
+from regard.compare.plan import Planned, apart, plan, readable
 from regard.compare.vary import Along, Varied
 from regard.config import ConfigError
 from regard.data.lines import DataError
+from regard.tasks.detect import Config as Detect
 from regard.tasks.reverse import Config
 
 ATTENTION = Varied("model.attention", ("none", "additive"))
@@ -86,6 +87,13 @@ def test_data_that_is_not_there_is_told_before_anything_trains(tmp_path):
     assert len(planned([ATTENTION], options=there)) == 2
     with pytest.raises(DataError, match=r"test\.tsv"):
         planned([ATTENTION], options=[*there, f"data.test={tmp_path / 'test.tsv'}"])
+
+
+def test_a_table_of_more_than_two_columns_is_read_as_its_task_reads_it(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"image": "a.png", "labels": ["cat"], "boxes": [[1, 2, 3]]}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.jsonl:1 box 1 \(cat\) needs four numbers, got \[1, 2, 3\]"):
+        readable(str(tmp_path / "a.jsonl"), Detect())
+    readable(None, Detect())
 
 
 def test_standard_input_cannot_be_read_for_each_training():

@@ -132,7 +132,7 @@ def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
         lines.append(f"{answer.score:.4f}\t{answer.text}" if nbest > 1 else answer.text)
         if align and answer.weights is None:
             lines.append("(this model has no attention over its source, so there is nothing to show)")
-        elif align and answer.weights is not None:
+        elif align and answer.target:
             lines += ["", _shown(answer), ""]
     return "\n".join(lines) + ("\n\n" if nbest > 1 else "\n")
 
@@ -149,8 +149,8 @@ def _shown(answer: "Prediction") -> str:
 
 
 def _boxes(answer: "Prediction") -> dict[str, Any]:
-    """What was found, and the box of each."""
-    return {} if answer.boxes is None else {"target": answer.target, "boxes": answer.boxes}
+    """What was found, the box of each, and how likely it is."""
+    return {} if answer.boxes is None else {"target": answer.target, "boxes": answer.boxes, "scores": answer.scores}
 
 
 def _looked(answer: "Prediction") -> dict[str, Any]:

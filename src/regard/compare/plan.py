@@ -65,9 +65,9 @@ def sensible(configs: Sequence[Any], default: Any) -> None:
         known(name)
     for name in {config.model.self_attention for config in configs}:
         known(name)
-    for data in {config.data for config in configs}:
+    for data, config in {config.data: config for config in configs}.items():
         for path in (data.train, data.valid, data.test):
-            readable(path, *(getattr(data, name) for name in data.columns))
+            readable(path, config)
     heeded(configs, default)
 
 
@@ -81,14 +81,18 @@ def known(name: str) -> None:
         raise ConfigError(str(error)) from error
 
 
-def readable(path: str | None, source: str, target: str) -> None:
-    """Raise for data that is not there, by reading its first record."""
+def readable(path: str | None, config: Any) -> None:
+    """Raise for data that is not there, by reading its first record; all of them, where these are more than two texts."""
     from regard.data.table import read
+    from regard.families import family
 
+    columns = [getattr(config.data, name) for name in config.data.columns]
     if path == "-":
         raise DataError("compare reads its data once for each training, and standard input can be read once; name a file")
-    if path is not None:
-        next(iter(read(path, source, target)))
+    if path is not None and len(columns) == 2:
+        next(iter(read(path, *columns)))
+    elif path is not None:
+        family(config).read(config.data, path)
 
 
 def reason(config: Any) -> str | None:

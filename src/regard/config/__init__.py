@@ -4,7 +4,16 @@ A task's config is built from the parts in `settings.py` and, for pictures, `pic
 command line) is checked where it comes in, by `reading.py`; inside the package a config is plain Python.
 """
 
-from regard.config.pictures import ClassifyData, PictureData, PictureDropout, PictureModel, SightData, SightModel
+from regard.config.pictures import (
+    ClassifyData,
+    DetectData,
+    DetectModel,
+    PictureData,
+    PictureDropout,
+    PictureModel,
+    SightData,
+    SightModel,
+)
 from regard.config.reading import ConfigError, check, everything, parse, parse_text, plain, read, write
 from regard.config.settings import AttentionPart, Data, Dropout, Model, Network, OutputPart, Search, Train
 
@@ -13,6 +22,8 @@ __all__ = [
     "ClassifyData",
     "ConfigError",
     "Data",
+    "DetectData",
+    "DetectModel",
     "Dropout",
     "Model",
     "Network",

@@ -21,7 +21,8 @@ class SightData:
     channels: int = 3
     """3: in colour, 1: grey."""
     augment: str = "none"
-    """What happens to pictures at random while training: affine, light, flip, crop, erase, or several joined by +."""
+    """What happens to pictures at random while training: affine, light, flip, crop, erase, or several joined by +; a word
+    may have numbers, as in affine:scale=0.3:turn=0."""
     batch_pixels: int = 1 << 18
     """How many pixels, filling included, a batch may hold."""
     samples: int = 4000
@@ -112,3 +113,29 @@ class PictureDropout(Dropout):
 
     encoder: float = 0.0
     """Inside the encoder of pictures."""
+
+
+@dataclass(frozen=True)
+class DetectData(SightData):
+    """Where pictures come from, and what is where on each: a JSONL table with a list of labels and one of boxes."""
+
+    columns: ClassVar[tuple[str, str, str]] = ("image", "labels", "boxes")
+
+    image: str = "image"
+    labels: str = "labels"
+    boxes: str = "boxes"
+    box_form: Literal["corners", "sides", "shares"] = "corners"
+    """What the four numbers of a box are. corners: left, top, right, bottom in pixels; sides: left, top, width, height in
+    pixels, as COCO has them; shares: centre x, centre y, width, height in shares of the picture, as YOLO has them."""
+
+
+@dataclass(frozen=True)
+class DetectModel(SightModel):
+    """The network that finds things: an encoder of pictures, and layers whose queries each look for one thing on its map."""
+
+    layers: int = 3
+    """Of the decoder; model.heads and model.feedforward are those of its layers."""
+    queries: int = 60
+    """The most things that can be found on a picture."""
+    noised: int = 4
+    """Copies of all things that are given with noise while training, which teach without being matched; 0: none."""

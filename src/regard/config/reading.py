@@ -16,6 +16,7 @@ COUNTS |= {"risk_samples"}
 COUNTS |= {"decoder_layers", "self_size"}
 COUNTS |= {"kernel", "film_every", "groups", "candidates"}
 COUNTS |= {"height", "width", "batch_pixels", "stride", "depth", "map"}
+COUNTS |= {"queries"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema"}
 """Settings below 1, as all dropouts are."""

@@ -31,6 +31,8 @@ AND = "+"
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 Form = Literal["tsv", "jsonl", "parquet"]
+Row = dict[str, Any] | list[Any]
+"""A line of JSONL."""
 
 
 def read(
@@ -119,7 +121,8 @@ def _cell(cells: Sequence[str], position: int | None, line: Line, side: str) -> 
     return cells[position]
 
 
-def _jsonl(path: str, columns: Columns, limit: int) -> Iterator[Record]:
+def rows(path: str, limit: int = LIMIT) -> Iterator[tuple[Row, str]]:
+    """What stands on each line of a JSONL file, and where that is."""
     for line in lines(path, limit):
         try:
             row = json.loads(line.text)
@@ -127,30 +130,39 @@ def _jsonl(path: str, columns: Columns, limit: int) -> Iterator[Record]:
             raise DataError(_not_json(line, error)) from error
         if not isinstance(row, (dict, list)):
             raise DataError(f"{line.where} needs a JSON object or list, and is {_kind(row)}")
-        target = _value(row, columns.target, line.where, columns.need_target)
+        yield row, line.where
+
+
+def _jsonl(path: str, columns: Columns, limit: int) -> Iterator[Record]:
+    for row, where in rows(path, limit):
+        target = text(row, columns.target, where, columns.need_target)
         absent = not columns.need_target and not (target and target.strip())
-        yield record(_value(row, columns.source, line.where) or "", None if absent else target, line.where)
+        yield record(text(row, columns.source, where) or "", None if absent else target, where)
 
 
-def _value(row: dict[str, Any] | list[Any], column: str, where: str, need: bool = True) -> str | None:
-    """The text in one column of a line."""
+def value(row: Row, column: str, where: str, need: bool = True) -> Any:
+    """What stands in one column of a line; None where there is no such column and none is needed."""
     values = list(row.values()) if isinstance(row, dict) else row
     number = numbered(column)
     if isinstance(row, dict) and column in row:
-        value = row[column]
-    elif number is not None and number < len(values):
-        value = values[number]
-    elif need:
+        return row[column]
+    if number is not None and number < len(values):
+        return values[number]
+    if need:
         raise no_column(column, list(row) if isinstance(row, dict) else [], where)
-    else:
+    return None
+
+
+def text(row: Row, column: str, where: str, need: bool = True) -> str | None:
+    """The text in one column of a line."""
+    found = value(row, column, where, need)
+    if found is None and not need:
         return None
-    if value is None and not need:
-        return None
-    if not isinstance(value, str):
-        raise DataError(f"{where} needs text in column {column!r}, and has {_kind(value)}")
-    if SURROGATE.search(value):
+    if not isinstance(found, str):
+        raise DataError(f"{where} needs text in column {column!r}, and has {_kind(found)}")
+    if SURROGATE.search(found):
         raise DataError(f"{where} has half a surrogate pair in column {column!r}, which is no character; write it whole")
-    return value
+    return found
 
 
 def _parallel(path: str, limit: int) -> Iterator[Record]:

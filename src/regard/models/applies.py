@@ -27,6 +27,14 @@ def _reads_text(config: Any) -> bool:
     return config.model.encoder in ("recurrent", "convolution", "transformer")
 
 
+def _finds(config: Any) -> bool:
+    return hasattr(config.model, "queries")
+
+
+def _layered(config: Any) -> bool:
+    return _any("transformer", "patches")(config) or _finds(config)
+
+
 def _output(name: str) -> Callable[[Any], bool]:
     return lambda config: bool(config.model.output.name == name)
 
@@ -72,10 +80,8 @@ RULES = {
         lambda config: config.model.decoder == "recurrent" and not _attends(config),
         "the recurrent decoder without attention (model.attention=none)",
     ),
-    "model.heads": Rule(
-        _any("transformer", "patches"), "a transformer encoder or decoder (an attention has model.attention.heads)"
-    ),
-    "model.feedforward": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
+    "model.heads": Rule(_layered, "a transformer encoder or decoder (an attention has model.attention.heads)"),
+    "model.feedforward": Rule(_layered, "a transformer encoder or decoder"),
     "model.self_attention": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
     "model.self_size": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.shared_bias": Rule(
@@ -102,6 +108,7 @@ RULES = {
     "model.output.score": Rule(_output("attention"), "model.output=attention"),
     "model.output.scale": Rule(_output("attention"), "model.output=attention"),
     "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
+    "train.smoothing": Rule(lambda config: not _finds(config), "a task that chooses among labels or words"),
     "train.baseline": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
@@ -141,6 +148,7 @@ RULES = {
     "search.compile": Rule(lambda config: config.model.decoder == "transformer", "a transformer decoder"),
     "search.draw": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
     "data.samples": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
+    "data.box_form": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),
     "data.language": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
     "dropout.attention": Rule(
         lambda config: _attends(config) or _any("transformer", "patches")(config),

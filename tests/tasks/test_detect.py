@@ -1,0 +1,23 @@
+from regard.data.image.annotated import Annotated
+from regard.data.record import Record
+from regard.tasks import detect
+
+
+def test_scenes_have_one_to_four_things_and_none_is_in_both_parts():
+    training, valid = detect.draw(40, seed=0)
+    assert (len(training), len(valid)) == (36, 4)
+    assert {len(each.annotated.labels) for each in training} <= {1, 2, 3, 4}
+    assert not {each.boxed.scene for each in training} & {each.boxed.scene for each in valid}
+    assert training[0]().shape == (3, detect.SIDE, detect.SIDE)
+    assert all(0 <= at <= detect.SIDE for each in training for box in each.annotated.boxes for at in box)
+
+
+def test_what_is_given_stays_as_it_stands():
+    given = Annotated(Record("a.png", None, "t:1"))
+    assert detect.prepare(given) is given
+
+
+def test_the_default_keeps_the_model_that_finds_most():
+    config = detect.Config()
+    assert config.train.better == "map50"
+    assert config.model.queries >= detect.MOST
