@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.training.ranks import both_ways, ranks
+from regard.training.ranks import both_ways, chance, counted, first, ranks
 
 
 def test_ranks_by_hand():
@@ -60,3 +60,11 @@ def test_what_has_no_rank_is_refused():
         ranks(torch.tensor([[torch.nan]]), torch.tensor([[True]]))
     with pytest.raises(ValueError, match="2 pictures and 3 texts do not pair off; say which belong together"):
         both_ways(torch.zeros(2, 3))
+
+
+def test_each_question_is_counted_by_itself():
+    scores, right = torch.tensor([[0.9, 0.1, 0.2], [0.8, 0.5, 0.5]]), torch.eye(3, dtype=torch.bool)[:2]
+    counts = counted(scores, right)
+    assert [each.tolist() for each in counts] == [[0, 1], [0, 1], [1, 1]]
+    assert first(*counts).tolist() == [1.0, 2.5]  # level with one that is wrong: second or third
+    assert chance(*counts, 2).tolist() == [1.0, 0.5]

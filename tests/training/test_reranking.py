@@ -41,3 +41,19 @@ def test_pairs_that_score_equally_share_the_credit():
     loss = reranking(score, source(1.0, 1.0, 1.0), source(2.0, 2.0, 2.0), torch.zeros(3, 3))
     assert_close(loss.parts["right"], torch.tensor(1.0))  # three pairs, each one of three that are level
     assert reranking(score, source(1.0), source(2.0), torch.zeros(1, 1)).parts["right"] == 1
+
+
+def test_how_much_a_closer_look_counts_beside_the_towers_is_learned_alone():
+    logits = torch.tensor([[2.0, 1.0], [0.0, 3.0]], requires_grad=True)
+    picture, share = torch.tensor([1.0, 2.0]).view(2, 1, 1).requires_grad_(), torch.tensor(0.5, requires_grad=True)
+    plain = reranking(score, Encoded(picture), source(1.0, 3.0), logits)
+    loss = reranking(score, Encoded(picture), source(1.0, 3.0), logits, share=share)
+    # 1 · 1, 1 · 3 and 2 · 1 for the first pair, 2 · 3, 2 · 1 and 1 · 3 for the second, halved and added to the logits
+    rows = (2.0 + 0.5, 1.0 + 1.5, 0.0 + 1.0), (3.0 + 3.0, 0.0 + 1.0, 1.0 + 1.5)
+    assert_close(loss.total - plain.total, torch.tensor(sum(math.log(sum(map(math.exp, row))) - row[0] for row in rows)))
+    assert loss.parts == plain.parts
+    [alone] = torch.autograd.grad(plain.total, picture)
+    loss.total.backward()
+    assert_close(picture.grad, alone)
+    assert logits.grad is None
+    assert share.grad != 0

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 AT = (1, 5, 10)
+Counts = NDArray[np.int64]
+"""One for each question."""
+Counted = tuple[Counts, Counts, Counts]
 
 
 class Ranks(NamedTuple):
@@ -34,6 +37,12 @@ def ranks(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "quest
 
         P = 1 - Π_{i < k - g} (e - i) / (e + c - i)
     """
+    counts = counted(scores, right)
+    return Ranks({k: float(100 * chance(*counts, k).mean()) for k in AT}, float(np.median(first(*counts))))
+
+
+def counted(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "questions answers"]) -> Counted:
+    """Of each question: the wrong answers above the best right one, and the wrong and the right ones level with it."""
     if scores.shape != right.shape or scores.ndim != 2:
         raise ValueError(f"ranks need scores and answers of one shape, got {tuple(scores.shape)} and {tuple(right.shape)}")
     if len(scores) == 0 or not bool(right.any(1).all()):
@@ -43,13 +52,16 @@ def ranks(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "quest
     values = scores.double()
     best = values.masked_fill(~right, -torch.inf).max(1, keepdim=True).values
     above, level = values > best, values == best
-    counts = [each.sum(1).cpu().numpy() for each in (above, level & ~right, level & right)]
-    above_, wrong, good = counts
-    first = above_ + (wrong + good + 1) / (good + 1)
-    return Ranks({k: float(100 * chance(above_, wrong, good, k).mean()) for k in AT}, float(np.median(first)))
+    several, level_wrong, level_right = (each.sum(1).cpu().numpy() for each in (above, level & ~right, level & right))
+    return several, level_wrong, level_right
 
 
-def chance(above: NDArray[np.int64], wrong: NDArray[np.int64], good: NDArray[np.int64], most: int) -> NDArray[np.float64]:
+def first(above: Counts, wrong: Counts, good: Counts) -> NDArray[np.float64]:
+    """The rank of the first right answer."""
+    return above + (wrong + good + 1) / (good + 1)
+
+
+def chance(above: Counts, wrong: Counts, good: Counts, most: int) -> NDArray[np.float64]:
     """How likely a right answer is among the first `most`, when answers that are level come in any order."""
     missed = np.ones(len(above))
     for place in range(most):

@@ -1,9 +1,11 @@
+from pathlib import Path
+
 import pytest
 import torch
 from safetensors.torch import save_file
 from torch.testing import assert_close
 
-from regard.models.pictures.index import Index
+from regard.models.pictures.index import Index, fingerprint
 from regard.training.errors import DamagedError
 
 VECTORS = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
@@ -21,7 +23,7 @@ def test_the_nearest_come_first_by_cosine():
 
 
 def test_an_index_comes_back_from_its_file(tmp_path):
-    Index(VECTORS, NAMES).save(tmp_path / "index.safetensors")
+    Index(VECTORS, NAMES, "texts").save(tmp_path / "index.safetensors")
     index = Index.load(tmp_path / "index.safetensors")
     assert index.names == NAMES
     assert_close(index.vectors, Index(VECTORS, NAMES).vectors)
@@ -53,7 +55,7 @@ def test_a_file_that_is_no_index_is_refused(tmp_path):
     save_file({"vectors": VECTORS}, path)
     with pytest.raises(DamagedError, match="is no index of this version of regard; make it anew"):
         Index.load(path)
-    told = {"kind": "regard.index", "version": "1"}
+    told = {"kind": "regard.index", "version": "2", "of": "texts", "model": ""}
     save_file({"vectors": VECTORS}, path, told | {"names": '["a"]'})
     with pytest.raises(DamagedError, match="its names and vectors do not belong together"):
         Index.load(path)
@@ -76,7 +78,7 @@ def test_vectors_that_point_nowhere_are_refused(tmp_path, number, fault):
         ValueError, match=f"a search needs questions of finite numbers that are not all 0, and vector 1 .*{fault}"
     ):
         Index(VECTORS, NAMES).search(bad)
-    told = {"kind": "regard.index", "version": "1", "names": '["a", "b", "c"]'}
+    told = {"kind": "regard.index", "version": "2", "of": "texts", "model": "", "names": '["a", "b", "c"]'}
     save_file({"vectors": bad}, tmp_path / "i", told)
     with pytest.raises(DamagedError, match=f"i is damaged: vector 1 .*{fault}, and points nowhere; make it anew"):
         Index.load(tmp_path / "i")
@@ -88,3 +90,28 @@ def test_a_directory_in_the_place_of_a_file_is_refused(tmp_path):
     with pytest.raises(ValueError, match="is a directory, and an index is one file; name a file in it"):
         Index(VECTORS, NAMES).save(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_index_and_its_pictures_may_be_moved_together(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    Index(VECTORS, ["a.png", "b/c.png", "/x/d.png"], folder=Path("here/pictures")).save(Path("here/i.safetensors"))
+    (tmp_path / "here").rename(tmp_path / "there")
+    index = Index.load(Path("there/i.safetensors"))
+    assert [index.place(row) for row in range(3)] == ["there/pictures/a.png", "there/pictures/b/c.png", "/x/d.png"]
+
+
+def test_texts_stay_as_they_are(tmp_path):
+    Index(VECTORS, NAMES, "texts", "mark").save(tmp_path / "i")
+    index = Index.load(tmp_path / "i")
+    assert (index.of, index.model, index.place(0)) == ("texts", "mark", NAMES[0])
+
+
+def test_a_model_is_told_by_its_weights():
+    one, same = torch.nn.Linear(2, 3), torch.nn.Linear(2, 3)
+    same.load_state_dict(one.state_dict())
+    assert fingerprint(one) == fingerprint(same)
+    with torch.no_grad():
+        same.bias[2] += 1e-6
+    assert fingerprint(one) != fingerprint(same)
+    assert fingerprint(one.bfloat16()) != fingerprint(one.half())

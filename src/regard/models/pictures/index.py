@@ -1,16 +1,21 @@
 """An index: the vectors of many pictures or texts in one file, and a search among them."""
 
+import hashlib
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 KIND = "regard.index"
-VERSION = "1"
+VERSION = "2"
+Kind = Literal["pictures", "texts"]
+KINDS: tuple[Kind, Kind] = ("pictures", "texts")
 
 
 class Hits(NamedTuple):
@@ -21,9 +26,20 @@ class Hits(NamedTuple):
 
 
 class Index:
-    """Vectors of length 1, each with the name of what it stands for."""
+    """Vectors of length 1, each with the name of what it stands for: the path of a picture, or a text itself.
 
-    def __init__(self, vectors: Float[Tensor, "entries space"], names: Sequence[str]):
+    `model` is the fingerprint of the model that made it. Paths count from `folder`; in a file from that of the file, so that
+    an index and its pictures may be moved together.
+    """
+
+    def __init__(
+        self,
+        vectors: Float[Tensor, "entries space"],
+        names: Sequence[str],
+        of: Kind = "pictures",
+        model: str = "",
+        folder: Path = Path(),
+    ):
         if vectors.ndim != 2 or len(vectors) != len(names):
             raise ValueError(
                 f"an index needs one name for each vector, (entries, space), got shape {tuple(vectors.shape)} "
@@ -32,7 +48,7 @@ class Index:
         if fault := pointless(vectors):
             raise ValueError(f"an index needs vectors of finite numbers that are not all 0, and {fault}")
         self.vectors = F.normalize(vectors.detach().float(), dim=-1)
-        self.names = list(names)
+        self.names, self.of, self.model, self.folder = list(names), of, model, folder
 
     def __len__(self) -> int:
         return len(self.names)
@@ -57,6 +73,10 @@ class Index:
         pairs = zip(hits.rows.tolist(), hits.scores.tolist(), strict=True)
         return [[(self.names[row], score) for row, score in zip(rows, scores, strict=True)] for rows, scores in pairs]
 
+    def place(self, row: int) -> str:
+        """An entry as somebody who asks finds it: a text, or the path of a picture from where one is."""
+        return self.names[row] if self.of == "texts" else str(self.folder / self.names[row])
+
     def save(self, path: Path) -> None:
         """Write a file of safetensors, whole or not at all."""
         from safetensors.torch import save
@@ -65,14 +85,27 @@ class Index:
 
         if Path(path).is_dir():
             raise ValueError(f"{path} is a directory, and an index is one file; name a file in it")
-        told = {"kind": KIND, "version": VERSION, "names": json.dumps(self.names, ensure_ascii=False)}
+        names = self.names if self.of == "texts" else [self._seen_from(Path(path).parent, each) for each in self.names]
+        told = {"kind": KIND, "version": VERSION, "of": self.of, "model": self.model}
+        told |= {"names": json.dumps(names, ensure_ascii=False)}
         atomic.write(Path(path), save({"vectors": self.vectors.cpu().contiguous()}, told))
+
+    def _seen_from(self, folder: Path, name: str) -> str:
+        return name if os.path.isabs(name) else os.path.relpath(self.folder / name, folder)
 
     @classmethod
     def load(cls, path: Path) -> "Index":
         """Read what `save` wrote."""
-        vectors, names = opened(Path(path))
-        return cls(vectors, names)
+        return opened(Path(path))
+
+
+def fingerprint(model: nn.Module) -> str:
+    """What tells a model from every other: the SHA-256 of its tensors and their names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def pointless(vectors: Float[Tensor, "rows space"]) -> str:
@@ -84,8 +117,8 @@ def pointless(vectors: Float[Tensor, "rows space"]) -> str:
     return ""
 
 
-def opened(path: Path) -> tuple[Tensor, list[str]]:
-    """The vectors and names in a file; one that is no index is refused."""
+def opened(path: Path) -> Index:
+    """The index in a file; one that is none is refused."""
     from safetensors import SafetensorError, safe_open
 
     from regard.training.errors import DamagedError
@@ -98,13 +131,13 @@ def opened(path: Path) -> tuple[Tensor, list[str]]:
             if told.get("kind") != KIND or told.get("version") != VERSION:
                 raise DamagedError(f"{path} is no index of this version of regard; make it anew")
             vectors: Tensor = file.get_tensor("vectors")
-            names = json.loads(told["names"])
+            names, of, model = json.loads(told["names"]), told["of"], str(told["model"])
     except FileNotFoundError as error:
         raise DamagedError(f"{path} is missing") from error
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
-    if not isinstance(names, list) or vectors.ndim != 2 or len(vectors) != len(names):
+    if of not in KINDS or not isinstance(names, list) or vectors.ndim != 2 or len(vectors) != len(names):
         raise DamagedError(f"{path} is damaged: its names and vectors do not belong together")
     if fault := pointless(vectors):
         raise DamagedError(f"{path} is damaged: {fault}, and points nowhere; make it anew")
-    return vectors, [str(name) for name in names]
+    return Index(vectors, [str(name) for name in names], of, model, path.parent)

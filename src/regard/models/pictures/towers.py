@@ -92,4 +92,11 @@ class Towers(nn.Module):
 
     def forward(self, pictures: Pictures, texts: Padded) -> Float[Tensor, "pictures texts"]:
         """The logits of every picture with every text."""
-        return self.scale * self.see(pictures).vectors @ self.read(texts).vectors.mT
+        return self.compare(self.see(pictures).vectors, self.read(texts).vectors)
+
+    def compare(
+        self, pictures: Float[Tensor, "pictures space"], texts: Float[Tensor, "texts space"]
+    ) -> Float[Tensor, "pictures texts"]:
+        """The logits of vectors, in float32 whatever an autocast computes in: a half cannot tell near ones apart."""
+        with torch.autocast(pictures.device.type, enabled=False):
+            return self.scale * pictures.float() @ texts.float().mT
