@@ -68,4 +68,7 @@ def opened(directory: Path | str, device: str = "auto") -> Trained | Seeing:
         return Onnx(name, config, codec, contents, noted(path))
     model = tasks.build(config, codec)
     restore(model, load_tensors(contents[MODEL]), str(path / MODEL))
-    return family(config).opened(name, config, codec, model.to(choose(device)), noted(path))
+    found = family(config).opened(name, config, codec, model.to(choose(device)), noted(path))
+    if isinstance(found, Seeing):
+        found.home = path
+    return found

@@ -7,6 +7,7 @@ from regard.models.applies import RULES, buildable, heeded, searchable, trainabl
 from regard.tasks import TextConfig
 from regard.tasks.caption import Config as Caption
 from regard.tasks.detect import Config as Detect
+from regard.tasks.retrieve import Config as Retrieve
 
 DEFAULT = TextConfig()
 TRANSFORMER = {"encoder": "transformer", "decoder": "transformer"}
@@ -100,7 +101,9 @@ def test_among_several_configs_it_is_enough_that_one_pays_heed():
 def test_every_rule_is_about_a_setting_that_exists_in_some_config():
     for path in RULES:
         part, _, name = path.partition(".")
-        assert any(hasattr(getattr(each, part), name.partition(".")[0]) for each in (DEFAULT, Caption(), Detect())), path
+        assert any(
+            hasattr(getattr(each, part), name.partition(".")[0]) for each in (DEFAULT, Caption(), Detect(), Retrieve())
+        ), path
 
 
 @pytest.mark.parametrize(

@@ -91,4 +91,5 @@ def _unexpected(error: Exception) -> str:
 
 
 # Each file adds its commands to the app, in the order in which --help lists them.
-from regard.cli import browse, train, backtranslate, predict, evaluate, align, compare, ensemble, view, export, importing  # noqa: E402, F401, I001
+from regard.cli import browse, train, backtranslate, index, predict, evaluate, align, compare, ensemble  # noqa: E402, F401, I001
+from regard.cli import view, export, importing  # noqa: E402, F401

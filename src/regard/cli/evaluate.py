@@ -68,11 +68,12 @@ def evaluate(
 def told(figures: "Figures") -> str:
     """A score with its interval on each line; scores by length below their name."""
     lines = []
+    wide = max([12, *map(len, figures)])
     for name, found in figures.items():
         if isinstance(found, list):
             lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.sentences} sentences" for each in found)]
         else:
-            lines.append(f"{name:<12} {found.value:6.2f}   95 % [{found.low:.2f}, {found.high:.2f}]   {found.signature}")
+            lines.append(f"{name:<{wide}} {found.value:6.2f}   95 % [{found.low:.2f}, {found.high:.2f}]   {found.signature}")
     return "\n".join(lines)
 
 

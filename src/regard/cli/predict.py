@@ -9,6 +9,7 @@ import typer
 
 from regard.cli import Command, app
 from regard.cli.answering import Asking, to_file, to_stream
+from regard.cli.index import searches
 from regard.cli.journal import Journal
 from regard.cli.pace import Pace
 from regard.cli.searching import apart, search_by, wished
@@ -63,6 +64,9 @@ def predict(
     trace: Annotated[
         Path | None, typer.Option(help="Write where the model looked here, for `regard view`: NAME.attn.safetensors.")
     ] = None,
+    index: Annotated[
+        Path | None, typer.Option(help="What a model of `retrieve` searches, from `regard index`; else its samples.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
     engine: Annotated[str, typer.Option(help="What computes: native, onnx, ctranslate2.")] = "native",
     precision: Annotated[str, typer.Option(help="In which numbers it computes: float32, int8; on a GPU bf16.")] = "float32",
@@ -88,6 +92,7 @@ def predict(
         regard predict run/ --file source.txt --engine ctranslate2 --precision int8
         regard predict run/ --file source.txt --stream
         regard predict run/ photo.png --align
+        regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
     """
     from regard.export.engine import opened, traceable
     from regard.seeing import Seeing
@@ -100,6 +105,7 @@ def predict(
     asked = wished(_inputs(text, file), prefix, include or [], exclude or [], constraints)
     model = opened(directory, device, engine, precision, compile)
     sees(model, context.params, settings)
+    searches(model, index)
     search_by(model, settings, beam)
     noted: list[tuple[str, Wish]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
@@ -111,6 +117,7 @@ def predict(
         strange = to_stream(asking, inputs, sys.stdout, window)
     else:
         given, named = source(file), {"constraints": constraints, "unknown": unknown}
+        named |= {} if index is None else {"index": str(index)}
         told = {"prefix": prefix, "include": include, "exclude": exclude, "nbest": nbest, "align": align, "json": as_json}
         how = {**told, "window": window, "engine": engine, "precision": precision}
         with Journal(out, work(directory, model, given, named, **how)) as journal:

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 State = Literal["done", "failed", "impossible", "waiting"]
 """Impossible: no network can be made of it. Waiting: not trained yet, or stopped on the way."""
 
-LESS = frozenset({"loss", "perplexity", "wer", "cer", "per", "aer"})
+LESS = frozenset({"loss", "perplexity", "wer", "cer", "per", "aer", "text_rank", "picture_rank"})
 """Figures of which less is better; of all others that a task measures, more is."""
 COSTS = ("parameters", "seconds", "tokens_per_second")
 """Figures of a training that are neither good nor bad in themselves."""

@@ -139,3 +139,30 @@ class DetectModel(SightModel):
     """The most things that can be found on a picture."""
     noised: int = 4
     """Copies of all things that are given with noise while training, which teach without being matched; 0: none."""
+
+
+@dataclass(frozen=True)
+class RetrieveData(PictureData):
+    """Where pictures and the texts that belong to them come from; either may be there several times."""
+
+
+@dataclass(frozen=True)
+class RetrieveModel(SightModel):
+    """Two towers, one for pictures and one for texts, and layers that look at a picture and a text together."""
+
+    text_encoder: Literal["transformer", "recurrent", "convolution"] = "transformer"
+    text_layers: int = 2
+    space: int = 128
+    """The size of the vectors that pictures and texts are compared by."""
+    reranking: int = 1
+    """How many layers look at a picture and a text together; 0: the vectors alone decide."""
+    reranked: int = 20
+    """At how many of the nearest they look."""
+
+
+@dataclass(frozen=True)
+class RetrieveDropout(PictureDropout):
+    """What is dropped while training."""
+
+    words: float = 0.0
+    """The share of the tokens of a text that are left out."""

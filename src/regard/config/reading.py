@@ -17,6 +17,7 @@ COUNTS |= {"decoder_layers", "self_size"}
 COUNTS |= {"kernel", "film_every", "groups", "candidates"}
 COUNTS |= {"height", "width", "batch_pixels", "stride", "depth", "map"}
 COUNTS |= {"queries"}
+COUNTS |= {"text_layers", "space", "reranked"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema"}
 """Settings below 1, as all dropouts are."""

@@ -16,7 +16,8 @@ class Rule(NamedTuple):
 
 
 def _any(*kinds: str) -> Callable[[Any], bool]:
-    return lambda config: config.model.encoder in kinds or getattr(config.model, "decoder", None) in kinds
+    parts = "encoder", "decoder", "text_encoder"
+    return lambda config: any(getattr(config.model, part, None) in kinds for part in parts)
 
 
 def _cnn(config: Any) -> bool:
@@ -33,6 +34,10 @@ def _finds(config: Any) -> bool:
 
 def _layered(config: Any) -> bool:
     return _any("transformer", "patches")(config) or _finds(config)
+
+
+def _with_heads(config: Any) -> bool:
+    return _layered(config) or getattr(config.model, "reranking", 0) > 0
 
 
 def _output(name: str) -> Callable[[Any], bool]:
@@ -80,7 +85,7 @@ RULES = {
         lambda config: config.model.decoder == "recurrent" and not _attends(config),
         "the recurrent decoder without attention (model.attention=none)",
     ),
-    "model.heads": Rule(_layered, "a transformer encoder or decoder (an attention has model.attention.heads)"),
+    "model.heads": Rule(_with_heads, "a transformer encoder or decoder (an attention has model.attention.heads)"),
     "model.feedforward": Rule(_layered, "a transformer encoder or decoder"),
     "model.self_attention": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
     "model.self_size": Rule(_any("transformer"), "a transformer encoder or decoder"),
@@ -154,6 +159,13 @@ RULES = {
         lambda config: _attends(config) or _any("transformer", "patches")(config),
         "an attention, or a transformer encoder or decoder",
     ),
+    "model.reranked": Rule(
+        lambda config: getattr(config.model, "reranking", 0) > 0,
+        "layers that look at a picture and a text together (model.reranking=1 or more)",
+    ),
+    "train.smoothing": Rule(
+        lambda config: not hasattr(config.model, "reranking"), "a task that chooses among words or labels, not retrieve"
+    ),
     "dropout.variational": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
 }
 
@@ -168,7 +180,8 @@ TEACHING += ["graphs", "compile", "film", "film_every"]
 def unwritten(config: Any) -> list[str]:
     """The settings that need a model that writes text, of a config whose models write none."""
     search = [each.name for each in fields(config.search) if each.name != "batch"]
-    return [] if config.WRITES else [*(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
+    of_texts = ["data.bleu", *(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
+    return [] if config.WRITES else of_texts
 
 
 def heeded(configs: Sequence[Any], default: Any) -> None:

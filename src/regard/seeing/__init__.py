@@ -7,6 +7,7 @@ it is, and what a trace of it shows.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -53,6 +54,8 @@ class Seeing(ABC):
         self.codec: Any = codec
         self.task: Task = tasks.find(name)
         self.model = model.eval()
+        self.home: Path | None = None
+        """The run directory that it was opened from."""
         self.recorder: Recorder | None = None
         """Who listens to what is predicted, while somebody does."""
 

@@ -17,7 +17,7 @@ Rows = NDArray[np.float64]
 References = Sequence[str] | Sequence[Sequence[str]]
 """One right answer for each output, or several."""
 
-DOWNWARDS = {"loss", "perplexity", "wer", "cer", "per"}
+DOWNWARDS = {"loss", "perplexity", "wer", "cer", "per", "text_rank", "picture_rank"}
 """Figures of which less is better; of all others more is."""
 BLOCK = 1 << 22
 """How many draws the bootstrap holds at a time."""
