@@ -20,7 +20,8 @@ from regard.data.image.reading import present
 from regard.data.image.writing import png
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
-from regard.families.sights import assemble, checked, paths, plain
+from regard.families.sights import assemble, checked, plain
+from regard.families.tables import paths
 from regard.models.attentions import attention
 from regard.models.encoders.sighted import Standard, sighted
 from regard.models.pictures.detector import Detector as Network

@@ -24,7 +24,8 @@ from regard.data.image.writing import png
 from regard.data.record import Record
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
-from regard.families.sights import assemble, checked, paths, plain
+from regard.families.sights import assemble, checked, plain
+from regard.families.tables import paths
 from regard.models.attentions import Make, attention
 from regard.models.encoders.convolution import Convolution
 from regard.models.encoders.recurrent import Recurrent

@@ -113,7 +113,10 @@ RULES = {
     "model.output.score": Rule(_output("attention"), "model.output=attention"),
     "model.output.scale": Rule(_output("attention"), "model.output=attention"),
     "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
-    "train.smoothing": Rule(lambda config: not _finds(config), "a task that chooses among labels or words"),
+    "train.smoothing": Rule(
+        lambda config: not (_finds(config) or hasattr(config.model, "reranking")),
+        "a task that chooses among words or labels",
+    ),
     "train.baseline": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
@@ -162,9 +165,6 @@ RULES = {
     "model.reranked": Rule(
         lambda config: getattr(config.model, "reranking", 0) > 0,
         "layers that look at a picture and a text together (model.reranking=1 or more)",
-    ),
-    "train.smoothing": Rule(
-        lambda config: not hasattr(config.model, "reranking"), "a task that chooses among words or labels, not retrieve"
     ),
     "dropout.variational": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
 }
