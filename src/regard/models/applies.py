@@ -36,6 +36,10 @@ def _layered(config: Any) -> bool:
     return _any("transformer", "patches")(config) or _finds(config)
 
 
+def _chooses(config: Any) -> bool:
+    return not _finds(config) and not hasattr(config.model, "reranking")
+
+
 def _with_heads(config: Any) -> bool:
     return _layered(config) or getattr(config.model, "reranking", 0) > 0
 
