@@ -14,6 +14,7 @@ def test_without_anything_else_it_is_the_table():
     assert torch.equal(embedding(TOKENS), embedding.table.weight[TOKENS])
     assert embedding.size == 6
     assert embedding.table.weight.abs().max() <= 0.1
+    assert 0.45 < Embedding(50, 6, spread=0.5).table.weight.abs().max() <= 0.5
 
 
 def test_scaled_vectors_have_a_spread_of_one():

@@ -14,7 +14,7 @@ class Embedding(nn.Module):
         x_t = drop(join(E[y_t] √d, PE(t)))
 
     Vaswani et al. 2017, section 3.4 and 3.5, https://arxiv.org/abs/1706.03762. √d only where `scaled`; the table then starts
-    with a spread of 1/√d, so that it serves as an output layer too, and else within ±0.1.
+    with a spread of 1/√d, so that it serves as an output layer too, and else within ±`spread`.
     `size` is the width of what comes out, which positions set beside the vectors make wider. With `norm` a layer norm comes
     before the dropout, as in BART's authors' code.
     """
@@ -25,6 +25,7 @@ class Embedding(nn.Module):
         size: int,
         *,
         scaled: bool = False,
+        spread: float = 0.1,
         positions: Positions | None = None,
         dropout: float = 0.0,
         variational: bool = False,
@@ -35,7 +36,7 @@ class Embedding(nn.Module):
         if scaled:
             nn.init.normal_(self.table.weight, std=size**-0.5)
         else:
-            nn.init.uniform_(self.table.weight, -0.1, 0.1)
+            nn.init.uniform_(self.table.weight, -spread, spread)
         self.positions = positions
         self.scale = size**0.5 if scaled else 1.0
         self.size = size if positions is None else positions.width(size)

@@ -115,6 +115,18 @@ def test_cells_that_begin_with_zeros_know_their_source_by_the_attention_alone(br
     assert_close(made(TARGET, made.remember(other)).output, made(TARGET, made.remember(source)).output)
 
 
+def test_before_any_training_the_attention_is_asked_otherwise_after_each_token():
+    made = Recurrent(200, 64, 64, attention=partial(attention, "additive")).eval()
+    memory = made.remember(Encoded(torch.randn(1, 5, 64) / 10, None, (torch.zeros(1, 1, 64),)))
+    asked = []
+    made.cross.register_forward_pre_hook(lambda module, given: asked.append(given[0][:, 0]))
+    for token in range(40):
+        made.write(torch.tensor([[token]]), memory, made.start(memory), weights=True)
+    queries = torch.cat(asked)
+    differing = (queries - queries.mean(0)).norm(dim=1).mean() / queries.norm(dim=1).mean()
+    assert differing > 0.6  # 0.2 with embeddings within ±0.1
+
+
 def test_states_that_do_not_fit_need_a_bridge():
     made = decoder(bridge=False)
     with pytest.raises(

@@ -27,6 +27,9 @@ from regard.models.outputs.projection import Projection
 from regard.models.types import Step
 
 NAME = "decoder.cross"
+SPREAD = 0.5
+"""Within ± what the embeddings of tokens begin. From ±0.1 the states after any two tokens are much the same: an attention
+that is asked the same again and again learns to prefer places, whoever asks, and many trainings never get over that."""
 
 Data = Float[Tensor, "rows time _"]
 
@@ -103,7 +106,7 @@ class Recurrent(Writing):
         self.sees = self.cross is None and summary != "initial"
         context = self.cross.size if self.cross is not None else source * self.sees
         fed = (context if self.before else size) * self.feeds + source * self.sees
-        self.embedding = Embedding(vocabulary, embedding, dropout=drop_embedding, variational=variational)
+        self.embedding = Embedding(vocabulary, embedding, spread=SPREAD, dropout=drop_embedding, variational=variational)
         self.layers = nn.ModuleList(layer(cell, size if number else embedding + fed, size) for number in range(layers))
         self.bridge = nn.Linear(source, STATES[cell] * layers * size) if bridge and self.starts else None
         token = 0 if self.cross is not None and not self.before else embedding  # the token before, unless as Luong does it
