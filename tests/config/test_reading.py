@@ -120,6 +120,7 @@ def test_every_setting_has_a_path():
         ("model.attention.heads=0", "model.attention.heads needs to be 1 or more, got 0"),
         ("dropout.embedding=1.5", "dropout.embedding needs to be a share below 1, got 1.5"),
         ("train.smoothing=1", "train.smoothing needs to be a share below 1, got 1.0"),
+        ("train.soft_looks=1", "train.soft_looks needs to be a share below 1, got 1.0"),
     ],
 )
 def test_a_number_that_no_run_could_make_sense_of_is_refused(override, told):

@@ -13,9 +13,10 @@ from regard.attention.normalise.hard import Hard
 from regard.attention.types import Attended, Sampled
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.models.seq2seq import build
-from regard.training.looks import Learned, Looks, MovingAverage, drawing
+from regard.training.looks import Learned, Looks, MovingAverage, drawing, soften
 
 DRAWS = 20_000
+NAMES = ("additive+hard", "additive")
 FEW = 4
 """How many standard errors a mean of draws may be off: one seed in some hundreds goes further in one of the numbers."""
 
@@ -258,3 +259,11 @@ def test_draws_teach_an_attention_where_to_look(baseline):
     attention.eval()
     attended, named, _ = asked()
     assert torch.equal(attended.weights[:, 0].argmax(-1), named)
+
+
+def test_attentions_that_draw_are_told_how_many_of_their_looks_are_soft():
+    hard, soft = (build(Model(attention=AttentionPart(name), size=8), Dropout(), 7, 7, joint=False) for name in NAMES)
+    for model in (hard, soft):
+        soften(model, 0.5)
+    assert hard.decoder.cross.normalise.soft == 0.5
+    assert not hasattr(soft.decoder.cross.normalise, "soft")

@@ -184,6 +184,13 @@ def test_draws_teach_the_score_and_cost_only_what_being_undecided_earns():
     assert model.attention.score.v.weight.grad is None  # without a teacher of looks
 
 
+def test_looks_that_are_not_drawn_teach_the_score_by_what_they_find():
+    model, batch = drawing(dropout=0.0), Copies().batch(0)
+    Teacher(Train(soft_looks=0.5), model)
+    teach(model, batch).total.backward()
+    assert model.attention.score.v.weight.grad.any()  # without a teacher of looks
+
+
 @pytest.mark.parametrize("name", ["additive+hard", "additive+gumbel"])
 @pytest.mark.parametrize("order", ["bahdanau", "luong"])
 def test_the_gradient_of_a_recurrent_decoder_is_that_of_what_was_drawn(name, order):

@@ -177,6 +177,8 @@ class Train:
     """The log-likelihood that such a look is credited with: its token's, the rest of the target's, the whole target's."""
     entropy_bonus: float = 0.01
     """What such a look is paid for being undecided."""
+    soft_looks: float = 0.0
+    """The share of such looks that read all places by their weights while training, so that a gradient passes."""
     self_decoding: Literal["none", "constant", "linear", "exponential", "inverse_sigmoid"] = "none"
     self_decoding_most: float = 1.0
     """The share of steps at which the model is fed its own output, at the end of the schedule."""

@@ -124,6 +124,7 @@ RULES = {
     "train.baseline": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
+    "train.soft_looks": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.coverage": Rule(_attends, "an attention"),
     "train.doubly_stochastic": Rule(_attends, "an attention"),
     "train.diagonal": Rule(

@@ -139,6 +139,13 @@ class Looks(nn.Module):
         return values.sum(1, keepdim=True).expand_as(values)
 
 
+def soften(model: nn.Module, share: float) -> None:
+    """Let attentions that draw read so large a share of their looks by their weights, while they are trained."""
+    for each in model.modules():
+        if isinstance(each, Attention) and getattr(each.normalise, "rewarded", False):
+            each.normalise.soft = share
+
+
 def drawing(model: nn.Module) -> dict[str, int]:
     """The attentions of a model that draw where they look, by name, with the width of what they find."""
     attentions = ((name, each) for name, each in model.named_modules() if isinstance(each, Attention))

@@ -21,7 +21,7 @@ from regard.training.diagonal import astray
 from regard.training.doubly_stochastic import unevenness
 from regard.training.experiment import AnyBatch, Loss, Progress
 from regard.training.guided import Guide, guidance, guided
-from regard.training.looks import Kept, Looks, Tokens, drawing
+from regard.training.looks import Kept, Looks, Tokens, drawing, soften
 from regard.training.moments import displaced
 from regard.training.projected import projected
 from regard.training.risk import Risk
@@ -201,6 +201,7 @@ class Teacher(nn.Module):
         super().__init__()
         self.settings, self.risk = settings, risk
         self.looks = Looks(settings, drawn) if (drawn := drawing(model)) else None
+        soften(model, settings.soft_looks)
         self.guide = guided(settings, model)
         if self.looks is not None and settings.risk != "none":
             raise ValueError(

@@ -133,3 +133,33 @@ def test_a_normaliser_says_that_it_is_random_where_two_calls_differ(kind):
     calls = [made(scores, None) for _ in range(2)]
     one, other = (each[0] if isinstance(each, tuple) else each for each in calls)
     assert torch.equal(one, other) != getattr(made, "random", False)
+
+
+def test_a_share_of_the_rows_is_read_by_the_softmax_and_owes_nothing_to_a_draw():
+    rows = 20_000
+    weights, sampled = Hard(soft=0.25)(row(*QUARTERS).expand(rows, 1, 2, 2))
+    softly = ((weights > 0) & (weights < 1)).all(-1)
+    torch.testing.assert_close(weights[softly], torch.tensor([0.25, 0.75]).expand(int(softly.sum()), 2))
+    assert torch.equal(softly[..., 0], softly[..., 1])  # all queries of a row, or none
+    assert abs(softly.float().mean().item() - 0.25) < 4 * math.sqrt(0.25 * 0.75 / rows)
+    drawn = weights[~softly]
+    assert ((drawn == 0) | (drawn == 1)).all()
+    assert not sampled.log_probability[softly].any()
+    torch.testing.assert_close(sampled.log_probability[~softly], drawn @ torch.tensor([0.25, 0.75]).log())
+    torch.testing.assert_close(sampled.entropy, torch.full((rows, 1, 2), 0.25 * math.log(4) + 0.75 * math.log(4 / 3)))
+
+
+def test_a_gradient_passes_through_looks_that_are_not_drawn():
+    scores = row(*QUARTERS).requires_grad_()
+    weights, sampled = Hard(soft=1.0)(scores)
+    (slope,) = torch.autograd.grad(weights[..., 1].sum(), scores, retain_graph=True)
+    torch.testing.assert_close(slope, row(-0.25 * 0.75, 0.75 * 0.25))  # that of softmax
+    assert not torch.autograd.grad(sampled.log_probability.sum(), scores)[0].any()
+    assert Hard(soft=1.0).eval()(scores).flatten().tolist() == [0, 1]
+    assert Hard(soft=1.0)(torch.zeros(2, 1, 3, 0))[0].shape == (2, 1, 3, 0)
+
+
+def test_soft_looks_need_to_be_a_share():
+    assert str(Hard(soft=0.5)) == "Hard(soft=0.5)"
+    with pytest.raises(ValueError, match=r"Hard needs a share of soft looks from 0 to 1, got 1\.5"):
+        Hard(soft=1.5)

@@ -19,7 +19,8 @@ class Hard(nn.Module):
     No gradient passes through a draw. Its log-probability and the entropy of what it was drawn from come back in
     `Attended.sampled`, both differentiable in the scores, and training/looks.py makes a gradient of them (REINFORCE). Like
     dropout it draws while the module is in training mode, which is how a module begins. Of equal scores the first is best.
-    Unlike the paper, every look is drawn; there half of the images are read by the softmax itself.
+    A share `soft` of the rows, drawn for each call, is read by the softmax itself, through which a gradient passes: half of
+    the images in the paper, and none here unless it is asked for (train.soft_looks).
     Cost: time O(T S), memory T S.
     """
 
@@ -29,8 +30,14 @@ class Hard(nn.Module):
     rewarded: ClassVar[bool] = True
     """Whether it learns from rewards for what it drew; the loss that pays them asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, soft: float = 0.0) -> None:
         super().__init__()
+        if not 0 <= soft <= 1:
+            raise ValueError(f"Hard needs a share of soft looks from 0 to 1, got {soft}")
+        self.soft = soft
+
+    def extra_repr(self) -> str:
+        return f"soft={self.soft}" if self.soft else ""
 
     def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores | tuple[Scores, Sampled]:
         if not self.training:
@@ -40,7 +47,12 @@ class Hard(nn.Module):
         log = wide.log_softmax(-1)
         log = log if allowed is None else log.masked_fill(~visible(allowed), 0.0)  # never 0 times infinity
         share = silence(log.exp(), allowed)
-        return drawn.to(scores.dtype), Sampled((drawn * log).sum(-1), -(share * log).sum(-1))
+        sampled = Sampled((drawn * log).sum(-1), -(share * log).sum(-1))
+        if self.soft == 0:
+            return drawn.to(scores.dtype), sampled
+        softly = wide.new_empty(len(wide), 1, 1, 1).uniform_() < self.soft
+        certain = sampled.log_probability.masked_fill(softly[..., 0], 0.0)
+        return torch.where(softly, share, drawn).to(scores.dtype), sampled._replace(log_probability=certain)
 
 
 def highest(scores: Scores, allowed: Allowed | None) -> Scores:
