@@ -7,7 +7,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import lookup
-from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax
+from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax, windows
 from regard.attention.mechanisms.local_m import LocalM, Monotone
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.score import positional
@@ -336,3 +336,16 @@ def batch_of(queries, keys):
     torch.manual_seed(queries)
     keep = torch.arange(keys) < torch.tensor([[keys], [keys // 2]])
     return torch.randn(2, queries, SIZE), torch.randn(2, keys, SIZE), keep
+
+
+@both
+def test_a_window_as_wide_as_the_source_is_the_source_and_asks_no_kernel(kind, monkeypatch):
+    asked = []
+    monkeypatch.setattr(windows, "against", lambda kernel, request: asked.append(request) or "is not asked here")
+    check(made(kind, width=3), *inputs(), KEEP)  # 7 keys, and windows of 7
+    assert not asked
+    check(made(kind, width=2), *inputs(), KEEP)
+    assert asked
+    source = torch.randn(2, 1, KEYS, SIZE)
+    found = gather(source, torch.arange(KEYS).expand(2, QUERIES, KEYS))
+    assert torch.equal(found, source.repeat_interleave(QUERIES, 0))

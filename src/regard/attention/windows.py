@@ -147,8 +147,12 @@ class Windows(Attention):
         centre: Float[Tensor, "batch queries"],
         offset: Offset,
     ) -> Float[Tensor, "batch 1 queries value"] | None:
-        """What the kernel reads through the windows, or None where they are gathered; "fused" insists on it."""
-        if self.impl == "reference" or self.centre is None:
+        """What the kernel reads through the windows, or None where they are gathered; "fused" insists on it.
+
+        Where a window is as wide as the source there is nothing to gather, and plain products are faster than the kernel.
+        """
+        whole = not torch.compiler.is_compiling() and memory.keys.shape[2] <= 2 * self.width + 1
+        if self.impl == "reference" or self.centre is None or (whole and self.impl == "auto"):
             return None
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         normalise: Any = self.normalise
@@ -239,7 +243,9 @@ def gather(
     data: Float[Tensor, "batch 1 keys size"], places: Int[Tensor, "batch queries width"]
 ) -> Float[Tensor, "rows 1 width size"]:
     """What stands at these places, each query in a row of its own."""
-    batch, _, keys, _ = data.shape
+    batch, _, keys, size = data.shape
+    if not torch.compiler.is_compiling() and places.shape[2] == keys:  # the whole source, in its order
+        return data.expand(batch, places.shape[1], keys, size).flatten(0, 1)[:, None]
     rows = places + keys * torch.arange(batch, device=places.device)[:, None, None]
     return F.embedding(rows.flatten(0, 1), data.flatten(0, 2))[:, None]
 
