@@ -7,7 +7,7 @@ from regard import tasks
 from regard.config import AttentionPart, Model, Train
 from regard.data.batch import Batch, pad
 from regard.training import graphed
-from regard.training.graphed import Graphed, covers, rounded, up
+from regard.training.graphed import FEW, Graphed, covers, rounded, up
 from regard.training.speed import Speed
 from regard.training.update import Update
 
@@ -28,6 +28,11 @@ def experiment(model=TRANSFORMER, **train):
 )
 def test_lengths_are_rounded_up_to_a_few(length, wanted):
     assert up(length) == wanted
+
+
+@pytest.mark.parametrize(("length", "wanted"), [(1, 4), (13, 16), (17, 24), (32, 32), (33, 48), (49, 64), (65, 96)])
+def test_texts_of_pictures_are_rounded_up_to_fewer(length, wanted):
+    assert up(length, FEW) == wanted
 
 
 def test_a_rounded_batch_has_the_same_tokens_and_more_padding():

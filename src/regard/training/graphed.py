@@ -23,6 +23,8 @@ from regard.training.losses import Teacher
 
 MOST = 256
 """How many shapes are captured; what comes after is computed kernel by kernel."""
+MANY, FEW = 8, 4
+"""In how many steps lengths double: those of texts, and those of the texts of pictures."""
 Shape = tuple[torch.Size, ...]
 
 
@@ -108,22 +110,27 @@ class Graphed:
 
 def rounded(batch: AnyBatch) -> AnyBatch:
     """The same batch with a few more columns of padding, so that there are few shapes."""
-    target = None if batch.target is None else _wider(batch.target)
+    pictures = isinstance(batch.source, Pictures)
+    target = None if batch.target is None else _wider(batch.target, FEW if pictures else MANY)
     if isinstance(batch.source, Pictures):
         return batch._replace(source=_larger(batch.source), target=target)
     return batch._replace(source=_wider(batch.source), target=target)
 
 
-def up(length: int) -> int:
-    """A length rounded up by less than a quarter, or to a multiple of 4: 4, 8, ... 32, 40, ... 64, 80, ... 128, 160, ..."""
+def up(length: int, steps: int = MANY) -> int:
+    """A length rounded up to few others: 4, 8, ... 32, 40, ... 64, 80, ... 128, 160, ...
+
+    It grows by less than 2 in `steps`, or to a multiple of 4. In FEW steps, which are for the texts of pictures, where each
+    of many sizes meets each length: 4, 8, 12, 16, 24, 32, 48, ...
+    """
     step = 4
-    while length > 8 * step:
+    while length > steps * step:
         step *= 2
     return -(-length // step) * step
 
 
-def _wider(padded: Padded) -> Padded:
-    more = up(padded.data.shape[1]) - padded.data.shape[1]
+def _wider(padded: Padded, steps: int = MANY) -> Padded:
+    more = up(padded.data.shape[1], steps) - padded.data.shape[1]
     return Padded(F.pad(padded.data, (0, more), value=PAD), F.pad(padded.keep, (0, more), value=False))
 
 

@@ -44,3 +44,9 @@ def test_pictures_are_picked_without_the_filling_that_none_of_them_needs():
     assert torch.equal(picked.data[1], batch.data[1, :, :3])
     assert picked.keep.sum((1, 2)).tolist() == [8, 15]
     assert batch._replace(keep=torch.zeros_like(batch.keep)).picked([0]).data.shape == (1, 1, 1, 1)
+
+
+def test_there_is_room_for_larger_pictures_where_that_is_asked_for():
+    batch = collect([torch.rand(1, 3, 5)], 4, least=(6, 2))
+    assert batch.data.shape == (1, 1, 8, 8)
+    assert batch.keep.sum() == 15

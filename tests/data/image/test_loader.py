@@ -179,6 +179,14 @@ def test_an_evaluation_that_is_left_early_leaves_no_thread_behind():
     assert threading.active_count() == before
 
 
+def test_batches_of_pictures_of_like_sizes_have_one_shape_in_every_epoch():
+    chance = np.random.default_rng(0)
+    sizes = [(int(high), int(wide)) for high, wide in chance.integers((33, 65), (49, 97), (90, 2))]
+    made = loader(sizes, 10 * 48 * 96, ahead=0)
+    shapes = {tuple(made.batch(step).source.data.shape[2:]) for step in range(3 * made.steps_per_epoch())}
+    assert shapes == {(max(high for high, _ in sizes), max(wide for _, wide in sizes))}
+
+
 def test_little_is_padding_among_pictures_of_all_sizes():
     chance = np.random.default_rng(0)
     heights = np.exp(chance.normal(3.5, 0.4, 4000)).astype(int).clip(8, 200)
@@ -189,7 +197,7 @@ def test_little_is_padding_among_pictures_of_all_sizes():
         [(0, int(h), int(w)) for h, w in zip(heights, widths, strict=True)],
     )
     made = Loader(gallery, 400_000)
-    assert made.padding() < 0.27
+    assert made.padding() < 0.36
     together = [{index: place for place, batch in enumerate(made.epoch(epoch)) for index in batch} for epoch in (0, 1)]
     pairs = [(batch[0], batch[-1]) for batch in made.epoch(0) if len(batch) > 1]
     assert sum(together[1][first] == together[1][last] for first, last in pairs) < len(pairs) / 2

@@ -26,8 +26,13 @@ class Pictures(NamedTuple):
         return Pictures(self.data[list(rows), :, :high, :wide], keep[:, :high, :wide])
 
 
-def collect(pictures: Sequence[Float[Tensor, "channels _height _width"]], multiple: int = 1) -> Pictures:
-    """Pictures as one tensor, whose height and width are rounded up to a multiple: of an encoder's stride, say."""
+def collect(
+    pictures: Sequence[Float[Tensor, "channels _height _width"]], multiple: int = 1, least: tuple[int, int] = (1, 1)
+) -> Pictures:
+    """Pictures as one tensor, whose height and width are rounded up to a multiple: of an encoder's stride, say.
+
+    There is room for pictures of the `least` height and width, even if all are smaller.
+    """
     if not pictures:
         raise ValueError("a batch needs at least one picture, got none")
     if multiple < 1:
@@ -35,7 +40,8 @@ def collect(pictures: Sequence[Float[Tensor, "channels _height _width"]], multip
     kinds = sorted({picture.shape[0] for picture in pictures})
     if len(kinds) > 1:
         raise ValueError(f"a batch needs pictures of equally many channels, got {' and '.join(map(str, kinds))}")
-    height, width = (-(-max(each.shape[side] for each in pictures) // multiple) * multiple for side in (1, 2))
+    most = [max(least[side], *(each.shape[side + 1] for each in pictures)) for side in (0, 1)]
+    height, width = (-(-each // multiple) * multiple for each in most)
     data = torch.zeros(len(pictures), kinds[0], height, width)
     keep = torch.zeros(len(pictures), height, width, dtype=torch.bool)
     for row, picture in enumerate(pictures):

@@ -31,9 +31,9 @@ OPTIONAL = ("target", "labels", "boxes", "question")
 class Loader:
     """Batches of at most `batch_pixels` pixels, filling included; a larger picture goes alone.
 
-    Heights and widths are rounded up to a `multiple`. `change` is what happens at random to the pictures of `batch`, and not
-    to those of `in_order`; where it makes pictures larger, so are the batches. `ahead` batches are made before they are
-    asked for, in as many threads, which end with the loader.
+    Heights and widths are rounded up to a `multiple`, and are the same for most batches of pictures of like sizes. `change`
+    is what happens at random to the pictures of `batch`, and not to those of `in_order`; where it makes pictures larger, so
+    are the batches. `ahead` batches are made before they are asked for, in as many threads, which end with the loader.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Loader:
             )
         self.gallery, self.seed, self.shuffle, self.multiple, self.change = gallery, seed, shuffle, multiple, change
         self.ahead = ahead
-        self._level, self._cuts = order(np.array(gallery.sizes, np.int64), batch_pixels, multiple)
+        self._level, self._cuts, self._room = order(np.array(gallery.sizes, np.int64), batch_pixels, multiple)
         self._epoch = lru_cache(maxsize=4)(weakly(self._draw))
         self._window = Window(weakly(self._make), ahead)
 
@@ -87,9 +87,7 @@ class Loader:
     def padding(self, epoch: int = 0) -> float:
         """The share of the pixels in an epoch's batches that is filling."""
         sizes = np.maximum(np.array(self.gallery.sizes, np.int64), 1)
-        filled = sizes.copy()
-        filled[:, 1:] = -(-sizes[:, 1:] // self.multiple) * self.multiple
-        spent = sum(len(each) * int(filled[each].max(0).prod()) for each in self._epoch(epoch))
+        spent = sum(len(each) * int(self._room[each].max(0).prod()) for each in self._epoch(epoch))
         return 1 - int(sizes.prod(1).sum()) / spent
 
     def close(self) -> None:
@@ -118,7 +116,8 @@ class Loader:
     def _collect(self, indices: Sequence[int], chances: Sequence[np.random.Generator | None]) -> PictureBatch:
         seen = [self._see(index, chance) for index, chance in zip(indices, chances, strict=True)]
         examples = [self.gallery.examples[index] for index in indices]
-        source, frames = _rows([each.picture for each in seen], self.multiple)
+        _, high, wide = self._room[list(indices)].max(0).tolist()
+        source, frames = _rows([each.picture for each in seen], self.multiple, (high, wide))
         return PictureBatch(
             source=source,
             target=_padded([each.target for each in examples]),
@@ -166,14 +165,14 @@ def _check(gallery: Gallery) -> None:
 
 
 def _rows(
-    pictures: Sequence[Float[Tensor, "*_frames channels _height _width"]], multiple: int
+    pictures: Sequence[Float[Tensor, "*_frames channels _height _width"]], multiple: int, least: tuple[int, int]
 ) -> tuple[Pictures, Bool[Tensor, "batch most"] | None]:
     """Pictures as they are; of clips all frames, and which of them there are."""
     if pictures[0].dim() == 3:
-        return collect(pictures, multiple), None
+        return collect(pictures, multiple, least), None
     lengths = torch.tensor([len(clip) for clip in pictures])
     there = torch.arange(int(lengths.max())) < lengths[:, None]
-    packed = collect([frame for clip in pictures for frame in clip], multiple)
+    packed = collect([frame for clip in pictures for frame in clip], multiple, least)
     if there.all():
         return packed, there
     data = packed.data.new_zeros(there.numel(), *packed.data.shape[1:])

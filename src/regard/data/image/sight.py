@@ -21,6 +21,8 @@ MEASURED = 1000
 """From how many pictures, at most, the mean of a channel is taken."""
 LEAST = 1e-3
 """The least deviation: of pictures that are all of one colour."""
+AHEAD = 6
+"""How many batches are made beforehand, each in a thread: to turn thirty pictures takes longer than to learn from them."""
 KINDS: dict[str, type] = {"height": int, "width": int, "channels": int, "stride": int, "mean": list, "deviation": list}
 """What is saved of it, and as what."""
 
@@ -72,7 +74,7 @@ class Sight:
 
     def training(self, gallery: Gallery, budget: int, seed: int, change: Change | None) -> Loader:
         """Batches to train with, whose pictures change at random."""
-        return Loader(gallery, budget, seed, multiple=self.stride, change=change)
+        return Loader(gallery, budget, seed, multiple=self.stride, change=change, ahead=AHEAD)
 
     def budget(self, examples: Sequence[Pictured], count: int) -> int:
         """The pixels of a batch of so many pictures as large as they may be."""
