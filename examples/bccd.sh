@@ -4,8 +4,8 @@
 #   REGARD_DATA=folder/with/bccd examples/bccd.sh OUT [more settings]
 #
 # dev chooses the step whose model is kept; test is only measured. Cells look alike whichever way they lie, so pictures are
-# flipped both ways; they are not turned, since the box around a turned box of something round is too large. On one H200 this
-# ends within ten minutes. Figures are in docs/results.md.
+# flipped both ways; they are not turned, since the box around a turned box of something round is too large. Figures are in
+# docs/results.md.
 set -euo pipefail
 out=$1
 shift
@@ -17,8 +17,8 @@ python -m regard train detect --data.train="$pictures/train.jsonl" --data.valid=
   --data.augment=flip:down=0.5+affine:scale=0.35:stretch=0.15:shift=0.15:turn=0:shear=0+light:brightness=0.15:contrast=0.3 \
   --model.stride=8 --model.size=128 --model.map=256 --model.depth=2 --model.map_norm=group --model.layers=3 --model.heads=8 \
   --model.attention.heads=8 --model.queries=60 --dropout.residual=0.1 --dropout.encoder=0.05 \
-  --train.optimiser=adamw --train.rate=6e-4 --train.weight_decay=0.05 --train.schedule=cosine --train.warmup=400 \
-  --train.ema=0.998 --train.precision=bf16 --train.max_steps=7000 --train.max_minutes=9 --train.evaluate_every=500 \
+  --train.optimiser=adamw --train.rate=6e-4 --train.weight_decay=0.05 --train.schedule=cosine --train.warmup=55 \
+  --train.ema=0.998 --train.precision=bf16 --train.max_steps=1093 --train.max_minutes=9 --train.evaluate_every=92 \
   --train.checkpoint_every=2000 --out "$out" "$@"
 for part in dev test; do
   echo "== $part"
