@@ -50,3 +50,9 @@ def test_there_is_room_for_larger_pictures_where_that_is_asked_for():
     batch = collect([torch.rand(1, 3, 5)], 4, least=(6, 2))
     assert batch.data.shape == (1, 1, 8, 8)
     assert batch.keep.sum() == 15
+
+
+def test_pictures_of_one_size_are_all_there():
+    found = collect([torch.ones(1, 4, 4)] * 2, 2)
+    assert found.data.shape == (2, 1, 4, 4)
+    assert found.keep.all()

@@ -237,3 +237,15 @@ def test_a_change_differs_from_step_to_step_and_from_picture_to_picture():
 def test_what_makes_no_sense_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_pictures_of_one_size_change_in_one_go_by_seed_and_step():
+    examples = [Pictured(torch.rand(1, 8, 8), labels=[number]) for number in range(6)]
+    loader, again = (Loader(Gallery(examples, channels=1), 1 << 10, change=Affine()) for _ in range(2))
+    batch = loader.batch(3)
+    assert torch.equal(batch.source.data, again.batch(3).source.data)
+    assert not torch.equal(batch.source.data, loader.batch(4).source.data)
+    plain = torch.stack([examples[number].picture for number in batch.labels.data[:, 0].tolist()])
+    assert not torch.allclose(batch.source.data, plain, atol=0.01)
+    loader.close()
+    again.close()

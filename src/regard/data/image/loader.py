@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.batch import Padded, pad
-from regard.data.image.augment import Change
+from regard.data.image.augment import Change, Together
 from regard.data.image.batch import Pictures, collect
 from regard.data.image.gallery import Gallery
 from regard.data.image.order import order
@@ -77,7 +77,9 @@ class Loader:
         """Every example once, by size and as it is, with the indices to put answers back: for evaluation."""
         taken = np.argsort(self._level, kind="stable")
         parts = [taken[first:last].tolist() for first, last in pairwise(self._cuts)]
-        window = Window(lambda place: self._collect(parts[place], [None] * len(parts[place])), self.ahead, len(parts))
+        window = Window(
+            lambda place: self._collect(parts[place], [self._see(index) for index in parts[place]]), self.ahead, len(parts)
+        )
         try:
             for place, indices in enumerate(parts):
                 yield Part(indices, window(place))
@@ -109,12 +111,16 @@ class Loader:
         epoch, place = divmod(step, self.steps_per_epoch())
         indices = self._epoch(epoch)[place].tolist()
         if self.change is None:
-            return self._collect(indices, [None] * len(indices))
-        seeds = (np.random.SeedSequence(self.seed, spawn_key=(step, row)) for row in range(len(indices)))
-        return self._collect(indices, [np.random.Generator(np.random.Philox(seed)) for seed in seeds])
+            return self._collect(indices, [self._see(index) for index in indices])
+        if self._alike(indices):
+            return self._collect(indices, self._together(indices, step))
+        chances = (self._chance(step, row) for row in range(len(indices)))
+        return self._collect(indices, [self._see(index, chance) for index, chance in zip(indices, chances, strict=True)])
 
-    def _collect(self, indices: Sequence[int], chances: Sequence[np.random.Generator | None]) -> PictureBatch:
-        seen = [self._see(index, chance) for index, chance in zip(indices, chances, strict=True)]
+    def _chance(self, *key: int) -> np.random.Generator:
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=key)))
+
+    def _collect(self, indices: Sequence[int], seen: Sequence["_Seen"]) -> PictureBatch:
         examples = [self.gallery.examples[index] for index in indices]
         _, high, wide = self._room[list(indices)].max(0).tolist()
         source, frames = _rows([each.picture for each in seen], self.multiple, (high, wide))
@@ -128,7 +134,24 @@ class Loader:
             frames=frames,
         )
 
-    def _see(self, index: int, chance: np.random.Generator | None) -> "_Seen":
+    def _alike(self, indices: Sequence[int]) -> bool:
+        """Whether these can be changed all at once: pictures of one size, without boxes that would have to follow."""
+        sizes = {self.gallery.sizes[index] for index in indices}
+        boxed = any(self.gallery.examples[index].boxes is not None for index in indices)
+        return (
+            isinstance(self.change, Together) and len(sizes) == 1 and not boxed and not any(frames for frames, *_ in sizes)
+        )
+
+    def _together(self, indices: Sequence[int], step: int) -> "list[_Seen]":
+        assert isinstance(self.change, Together), "asked for where it is"
+        pictures = torch.stack([self.gallery.raw(index) for index in indices]).float() / 255
+        changed = self.change.together(pictures, self._chance(step))
+        return [
+            _Seen(picture, self.gallery.examples[index].labels, None)
+            for picture, index in zip(changed, indices, strict=True)
+        ]
+
+    def _see(self, index: int, chance: np.random.Generator | None = None) -> "_Seen":
         example, picture = self.gallery.examples[index], self.gallery.picture(index)
         if self.change is None or chance is None:
             return _Seen(picture, example.labels, example.boxes)

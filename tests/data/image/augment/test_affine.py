@@ -82,3 +82,11 @@ def test_what_comes_in_is_the_edge_or_a_filling():
 def test_what_makes_no_sense_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         Affine(**settings)
+
+
+def test_pictures_in_one_go_are_each_what_they_are_alone():
+    pictures, numbers = torch.rand(3, 1, 9, 12), np.random.default_rng(0).uniform(-1, 1, (3, 6))
+    change = Affine(stretch=0.2, fill=0.1)
+    together = change.together(pictures, Fixed(*numbers))
+    for picture, found, row in zip(pictures, together, numbers, strict=True):
+        torch.testing.assert_close(found, change(picture, Fixed(*row)).picture)

@@ -36,6 +36,15 @@ class Change(Protocol):
     ) -> Changed: ...
 
 
+@runtime_checkable
+class Together(Change, Protocol):
+    """A change that can be made of several pictures of one size at once."""
+
+    def together(
+        self, pictures: Float[Tensor, "batch channels height width"], chance: np.random.Generator
+    ) -> Float[Tensor, "batch channels height width"]: ...
+
+
 @dataclass(frozen=True)
 class Several:
     """One change after the other."""
