@@ -99,3 +99,14 @@ def test_a_tensor_that_is_no_picture_is_refused(tensor):
 def test_channels_are_one_or_three():
     with pytest.raises(ValueError, match="1 channel or 3, got 4"):
         Gallery([], channels=4)
+
+
+def test_all_that_cannot_be_read_is_listed(tmp_path):
+    for number in range(12):
+        (tmp_path / f"{number}.png").write_text("x")
+    with pytest.raises(
+        DataError, match=r"12 of 12 pictures cannot be read: .*0.png is no PNG.*; .*9.png is no PNG.*; and 2 more"
+    ):
+        Gallery([Pictured(tmp_path / f"{number}.png") for number in range(12)])
+    with pytest.raises(DataError, match=r"^\S*0.png is no PNG"):
+        Gallery([Pictured(tmp_path / "0.png")])

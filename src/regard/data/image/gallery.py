@@ -10,8 +10,9 @@ from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor
 
 from regard.data.image.pictured import Picture, Pictured
-from regard.data.image.reading import CAP, read, size
+from regard.data.image.reading import CAP, SHOWN, read, size
 from regard.data.image.resize import Box, fit, fitted
+from regard.data.lines import DataError
 
 GREY = (0.299, 0.587, 0.114)
 """How much red, green and blue count in a grey (ITU-R BT.601), as where Pillow makes one."""
@@ -41,7 +42,7 @@ class Gallery:
         self._kept: dict[int, Tensor] = {}
         self._lock = Lock()
         with ThreadPoolExecutor(THREADS, thread_name_prefix="regard-sizes") as pool:
-            self.sizes: list[tuple[int, int, int]] = list(pool.map(self._size, range(len(examples))))
+            self.sizes: list[tuple[int, int, int]] = readable(list(pool.map(self._measured, range(len(examples)))))
             """Frames, height and width of each; 0 frames for what is no clip."""
 
     def __len__(self) -> int:
@@ -79,6 +80,13 @@ class Gallery:
             picture = fit(_floats(picture), self.box)
         return picture if picture.dtype == torch.uint8 else (picture.clamp(0, 1) * 255).round().byte()
 
+    def _measured(self, number: int) -> tuple[int, int, int] | DataError:
+        """The size of one, or why it has none."""
+        try:
+            return self._size(number)
+        except DataError as error:
+            return error
+
     def _size(self, number: int) -> tuple[int, int, int]:
         """A file's size is in its header; what is drawn is drawn, and kept if there is room."""
         found = self.examples[number].picture
@@ -92,6 +100,16 @@ class Gallery:
 
     def _where(self, number: int) -> str | None:
         return getattr(self.examples[number].record, "where", None)
+
+
+def readable(sizes: Sequence[tuple[int, int, int] | DataError]) -> list[tuple[int, int, int]]:
+    """The sizes; an error that lists the first of those that have none."""
+    if wrong := [each for each in sizes if isinstance(each, DataError)]:
+        listed = "; ".join(str(each) for each in wrong[:SHOWN])
+        more = f"; and {len(wrong) - SHOWN:,} more" * (len(wrong) > SHOWN)
+        many = f"{len(wrong):,} of {len(sizes):,} pictures cannot be read: " * (len(wrong) > 1)
+        raise DataError(f"{many}{listed}{more}") from wrong[0]
+    return [each for each in sizes if not isinstance(each, DataError)]
 
 
 def _checked(picture: Tensor, number: int) -> Picture:
