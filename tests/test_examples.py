@@ -37,6 +37,7 @@ def test_the_recipe_of_tatoeba_wants_to_know_what_varies():
         ("multi30k", ["de-en", "huge", "out"], "none, additive or transformer"),
         ("pronounce", ["fre", "huge", "1", "out"], "recurrent or transformer"),
         ("nettalk", ["huge", "out"], "free or guided"),
+        ("visual", ["huge", "out"], "emoji or digits"),
     ],
 )
 def test_a_recipe_names_its_models(recipe, arguments, wanted, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from regard import config
 from regard.config import ConfigError
 from regard.tasks.caption import Config
+from regard.tasks.classify import Config as Classify
 
 
 def test_settings_of_pictures_are_read_and_written_like_any_others():
@@ -24,3 +25,15 @@ def test_an_encoder_of_texts_is_none_of_pictures():
 def test_what_counts_something_is_at_least_one(setting):
     with pytest.raises(ConfigError, match="needs to be 1 or more, got 0"):
         config.read(Config, overrides=[setting])
+
+
+@pytest.mark.parametrize("name", ["side", "scales", "copies", "runs"])
+def test_glimpses_have_one_or_more_of_everything(name):
+    with pytest.raises(ConfigError, match=f"model.{name} needs to be 1 or more, got 0"):
+        config.read(Classify, overrides=[f"model.{name}=0"])
+    assert config.read(Classify, overrides=["model.glimpses=6", f"model.{name}=2"]).model.glimpses == 6
+
+
+def test_whether_pictures_have_several_labels_may_be_left_open():
+    assert config.read(Classify).data.several is None
+    assert config.read(Classify, overrides=["data.several=false"]).data.several is False

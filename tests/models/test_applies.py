@@ -6,6 +6,7 @@ from regard.config import AttentionPart, ConfigError, Dropout, Model, Search
 from regard.models.applies import RULES, buildable, heeded, searchable, trainable
 from regard.tasks import TextConfig
 from regard.tasks.caption import Config as Caption
+from regard.tasks.classify import Config as Classify
 from regard.tasks.detect import Config as Detect
 from regard.tasks.retrieve import Config as Retrieve
 
@@ -101,9 +102,8 @@ def test_among_several_configs_it_is_enough_that_one_pays_heed():
 def test_every_rule_is_about_a_setting_that_exists_in_some_config():
     for path in RULES:
         part, _, name = path.partition(".")
-        assert any(
-            hasattr(getattr(each, part), name.partition(".")[0]) for each in (DEFAULT, Caption(), Detect(), Retrieve())
-        ), path
+        every = DEFAULT, Caption(), Classify(), Detect(), Retrieve()
+        assert any(hasattr(getattr(each, part), name.partition(".")[0]) for each in every), path
 
 
 @pytest.mark.parametrize(

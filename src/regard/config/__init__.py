@@ -6,6 +6,7 @@ command line) is checked where it comes in, by `reading.py`; inside the package 
 
 from regard.config.pictures import (
     ClassifyData,
+    ClassifyModel,
     DetectData,
     DetectModel,
     PictureData,
@@ -23,6 +24,7 @@ from regard.config.settings import AttentionPart, Data, Dropout, Model, Network,
 __all__ = [
     "AttentionPart",
     "ClassifyData",
+    "ClassifyModel",
     "ConfigError",
     "Data",
     "DetectData",

@@ -62,8 +62,12 @@ class ClassifyData(SightData):
     columns: ClassVar[tuple[str, str]] = ("image", "label")
 
     label: str = "2"
-    several: bool = False
-    """Whether a picture may have several labels, with commas between them, or none."""
+    several: bool | None = None
+    """Whether a picture may have several labels, with commas between them, or none. None: those of a table have one each."""
+    clips: bool = False
+    """Clips in the place of pictures: each is a folder, whose pictures in the order of their names are its frames."""
+    frames: int = 64
+    """The most frames of a clip."""
 
 
 @dataclass(frozen=True)
@@ -166,3 +170,23 @@ class RetrieveDropout(PictureDropout):
 
     words: float = 0.0
     """The share of the tokens of a text that are left out."""
+
+
+@dataclass(frozen=True)
+class ClassifyModel(SightModel):
+    """The network that gives labels: one that sees all of a picture at once, or one that takes a few glimpses at it."""
+
+    glimpses: int = 0
+    """How many small squares of a picture are seen, one after another, in place of all of it; 0: all of it is."""
+    side: int = 8
+    """The pixels on a side of a glimpse."""
+    scales: int = 1
+    """How many squares a glimpse has, each twice as wide as the one before and as coarse."""
+    core: Literal["relu", "lstm"] = "lstm"
+    """What remembers earlier glimpses."""
+    deviation: float = 0.1
+    """How far from where it means to look a glimpse lies while training, in halves of the picture's sides."""
+    copies: int = 1
+    """How often each picture of a batch is looked at while training, every time elsewhere."""
+    runs: int = 1
+    """How many ways over a picture an answer is the mean of; the first is the one that is shown."""

@@ -18,6 +18,7 @@ COUNTS |= {"kernel", "film_every", "groups", "candidates"}
 COUNTS |= {"height", "width", "batch_pixels", "stride", "depth", "map"}
 COUNTS |= {"queries"}
 COUNTS |= {"text_layers", "space", "reranked"}
+COUNTS |= {"side", "scales", "copies", "runs", "frames"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema", "soft_looks"}
 """Settings below 1, as all dropouts are."""

@@ -1,20 +1,22 @@
-"""Classifying: a picture in, the label that it has out, or those that it has."""
+"""Classifying: a picture or a clip in, the label that it has out, or those that it has."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 
 from regard.alignment.head import Head
-from regard.config import ClassifyData, PictureDropout, SightModel
+from regard.config import ClassifyData, ClassifyModel, ConfigError, PictureDropout
 from regard.data import table
-from regard.data.drawn.labelled import Drawn
+from regard.data.drawn import boxes, motion
+from regard.data.drawn.labelled import RADII, Drawn
+from regard.data.drawn.moving import Moving
+from regard.data.image.batch import Pictures
 from regard.data.image.labelled import LabelCodec
 from regard.data.image.pictured import PictureBatch
-from regard.data.image.reading import present
 from regard.data.image.writing import png
 from regard.data.record import Record
 from regard.data.text import Report
@@ -23,13 +25,17 @@ from regard.families.sights import assemble, checked, plain
 from regard.families.tables import paths
 from regard.models.attentions import attention
 from regard.models.encoders.sighted import Standard, sighted
+from regard.models.pictures.frames import Frames
+from regard.models.pictures.glimpses import Glimpses
 from regard.models.pictures.labels import Labels
 from regard.models.pictures.pooled import Pooled
-from regard.seeing.classifier import Classifier, labelled, wanted
+from regard.seeing.classifier import LOOKS, Classifier, answer, labelled, wanted
+from regard.seeing.glimpser import Glimpser
+from regard.seeing.watcher import Watcher
 from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.glimpses import glimpses
 from regard.training.labels import any_labels, one_label
 
-FIGURES = ("loss", "accuracy", "f1")
 SHOWN = 8
 """How many pictures of its own a training leaves to begin with."""
 
@@ -42,24 +48,27 @@ class ClassifyConfig(TaskConfig):
     WRITES: ClassVar[bool] = False
 
     data: ClassifyData = field(default_factory=ClassifyData)
-    model: SightModel = field(default_factory=SightModel)
+    model: ClassifyModel = field(default_factory=ClassifyModel)
     dropout: PictureDropout = field(default_factory=PictureDropout)
+
+
+class Records(NamedTuple):
+    """Records, and what draws their pictures where these are no files."""
+
+    records: list[Record]
+    drawn: Sequence[Drawn | Moving] | None = None
 
 
 def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records."""
     from regard.start import start  # it opens runs, and their tasks
 
-    begin, both = start(config, out), paths(config.data)
-    drawn: Sequence[Sequence[Drawn] | None] = (None, None) if both else task.draw(config.data.samples, seed=0)
-    if both:
-        tables = [[task.prepare(each) for each in read(config.data, path)] for path in both]
-        present([*tables[0], *tables[1]])
-    else:
-        tables = [[each.record for each in part or ()] for part in drawn]
-    codec = begin.codec if begin else LabelCodec.fit(tables[0], config.data, config.model.stride)
-    training, valid = (codec.encode_all(records, part) for records, part in zip(tables, drawn, strict=True))
-    cost = partial(costs, codec, config.train.smoothing)
+    begin, data = start(config, out), settled(config)
+    first, second = records(task, config)
+    codec = begin.codec if begin else LabelCodec.fit(first.records, data, stride(config))
+    training, valid = (codec.encode_all(*each) for each in (first, second))
+    codec.gallery(valid.examples)  # what cannot be read is told before anything is trained
+    known = ["loss", "accuracy", *["f1"] * codec.several, *[LOOKS] * points(config)]
     return assemble(
         name,
         config,
@@ -68,27 +77,89 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
         training.examples,
         valid.examples,
         training.report,
-        cost,
-        FIGURES,
-        samples(drawn[1] or ()),
+        partial(costs, codec, config),
+        known,
+        samples(second.drawn or ()),
     )
 
 
-def costs(codec: LabelCodec, smoothing: float, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
+def several(data: ClassifyData, glimpses: int = 0) -> bool:
+    """Whether a picture may have several labels: as data.several says, or else as drawn scenes have them, and no table."""
+    if data.several is not None:
+        return data.several
+    return data.train is None and not data.clips and not glimpses
+
+
+def settled(config: ClassifyConfig) -> ClassifyData:
+    """The data of a config, whose `several` is yes or no."""
+    return replace(config.data, several=several(config.data, config.model.glimpses))
+
+
+def stride(config: ClassifyConfig) -> int:
+    """The pixels on a side of what one weight is about."""
+    return 1 if config.model.glimpses else config.model.stride
+
+
+def points(config: ClassifyConfig) -> bool:
+    """Whether it is known where the model should look."""
+    return config.data.train is None and not config.model.glimpses and config.model.attention.name != "none"
+
+
+def records(task: Task, config: ClassifyConfig) -> tuple[Records, Records]:
+    """What to train on and what to validate with: the files that are named, or what is drawn."""
+    both = paths(config.data)
+    if both is None:
+        training, valid = drawn(task, config)
+        return Records([each.record for each in training], training), Records([each.record for each in valid], valid)
+    training, valid = ([task.prepare(each) for each in read(settled(config), path)] for path in both)
+    return Records(training), Records(valid)
+
+
+def drawn(task: Task, config: ClassifyConfig) -> tuple[Sequence[Drawn | Moving], Sequence[Drawn | Moving]]:
+    """Clips of motions, scenes of one thing where each has one label, and otherwise what the task draws."""
+    data, size = config.data, min(config.data.height, config.data.width)
+    if data.clips:
+        clips = motion.draw(data.samples)
+        return [Moving(each, size, data.language) for each in clips[0]], [
+            Moving(each, size, data.language) for each in clips[1]
+        ]
+    scenes = task.draw(data.samples, 0) if settled(config).several else boxes.draw(data.samples, most=1, radii=RADII)
+    return [Drawn(each, size, data.language) for each in scenes[0]], [Drawn(each, size, data.language) for each in scenes[1]]
+
+
+def costs(codec: LabelCodec, config: ClassifyConfig, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
     """What the labels of a batch cost."""
     assert isinstance(batch, PictureBatch), "pictures come in batches of pictures"
-    logits = model(batch.source).logits
+    smoothing = config.train.smoothing
+    if config.model.glimpses:
+        return looks(model, batch, config.model.copies, smoothing)
+    logits = answer(model, batch).logits
     if codec.several:
         return any_labels(logits, wanted(batch, len(codec.labels)), smoothing)
     return one_label(logits, labelled(batch).data[:, 0], smoothing)
 
 
-def samples(pictures: Sequence[Drawn]) -> Mapping[str, bytes]:
-    """A few pictures that the training does not see, and the table that says what they are."""
-    few = pictures[:SHOWN]
-    files = {f"samples/{number}.png": png(each()) for number, each in enumerate(few, 1)}
-    lines = "".join(f"{number}.png\t{each.record.target}\n" for number, each in enumerate(few, 1))
-    return {**files, "samples/labels.tsv": lines.encode()} if few else {}
+def looks(model: nn.Module, batch: PictureBatch, copies: int, smoothing: float) -> Loss:
+    """What the glimpses at a batch cost, the mean over so many ways of looking at each picture."""
+    data, keep = batch.source
+    names = labelled(batch).data[:, 0]
+    found = glimpses(
+        model(Pictures(data.repeat(copies, 1, 1, 1), keep.repeat(copies, 1, 1))), names.repeat(copies), smoothing=smoothing
+    )
+    return Loss(found.total / copies, len(names), {name: value / copies for name, value in found.parts.items()})
+
+
+def samples(pictures: Sequence[Callable[[], Tensor]]) -> Mapping[str, bytes]:
+    """A few pictures that the training does not see, or folders of frames, and the table that says what they are."""
+    few: Any = pictures[:SHOWN]
+    files, lines = dict[str, bytes](), []
+    for number, each in enumerate(few, 1):
+        made = each()
+        named = f"{number}" if made.dim() == 4 else f"{number}.png"
+        frames = {f"/{place}.png": frame for place, frame in enumerate(made, 1)} if made.dim() == 4 else {"": made}
+        files |= {f"samples/{named}{end}": png(frame) for end, frame in frames.items()}
+        lines.append(f"{named}\t{each.record.target}\n")
+    return {**files, "samples/labels.tsv": "".join(lines).encode()} if few else {}
 
 
 def build(config: ClassifyConfig, codec: LabelCodec) -> nn.Module:
@@ -97,25 +168,32 @@ def build(config: ClassifyConfig, codec: LabelCodec) -> nn.Module:
 
 
 def network(config: ClassifyConfig, labels: int, standard: Standard) -> nn.Module:
-    """The model that a config describes: a query for each label or, without attention, the mean of the map."""
+    """The model that a config describes: glimpses, clips, a query for each label or, without attention, a map's mean."""
     model, dropout = config.model, config.dropout
-    encoder = sighted(model, dropout, standard)
-    if model.attention.name == "none":
-        return Pooled(encoder, labels, dropout.encoder)
-    part = model.attention
+    if model.glimpses:
+        how: dict[str, Any] = {name: getattr(model, name) for name in ("side", "scales", "size", "deviation", "core")}
+        return Glimpses(labels, len(standard[0]), steps=model.glimpses, standard=standard, **how)
+    encoder, part = sighted(model, dropout, standard), model.attention
     make = partial(attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    if config.data.clips:
+        return Frames(encoder, labels, model.size, heads=model.heads, space=make, time=make, dropout=dropout.residual)
+    if part.name == "none":
+        return Pooled(encoder, labels, dropout.encoder)
     return Labels(encoder, labels, model.size, make)
 
 
 def outline(config: ClassifyConfig) -> nn.Module:
     """The model of a config for a few labels, to see whether it can be built; and whether its data can be read."""
     checked(config)
+    if config.model.glimpses and (config.data.clips or settled(config).several):
+        what = "clips (data.clips)" if config.data.clips else "several labels a picture (data.several)"
+        raise ConfigError(f"model.glimpses={config.model.glimpses} is for pictures that have one label, not for {what}")
     return network(config, 3, plain(config))
 
 
 def read(data: ClassifyData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.label, need_target=not data.several))
+    return list(table.read(path, data.image, data.label, need_target=not several(data)))
 
 
 def codec(directory: Path) -> LabelCodec:
@@ -125,4 +203,5 @@ def codec(directory: Path) -> LabelCodec:
 
 def opened(name: str, config: ClassifyConfig, codec: LabelCodec, model: nn.Module, head: Head) -> Classifier:
     """The model, ready to be asked."""
-    return Classifier(name, config, codec, model)
+    kind = Glimpser if config.model.glimpses else Watcher if config.data.clips else Classifier
+    return kind(name, config, codec, model)

@@ -17,11 +17,19 @@ class Rule(NamedTuple):
 
 def _any(*kinds: str) -> Callable[[Any], bool]:
     parts = "encoder", "decoder", "text_encoder"
-    return lambda config: any(getattr(config.model, part, None) in kinds for part in parts)
+    return lambda config: _whole(config) and any(getattr(config.model, part, None) in kinds for part in parts)
+
+
+def _glimpses(config: Any) -> bool:
+    return bool(getattr(config.model, "glimpses", 0))
+
+
+def _whole(config: Any) -> bool:
+    return not _glimpses(config)
 
 
 def _cnn(config: Any) -> bool:
-    return config.model.encoder in ("residual", "dense")
+    return config.model.encoder in ("residual", "dense") and _whole(config)
 
 
 def _reads_text(config: Any) -> bool:
@@ -49,7 +57,7 @@ def _output(name: str) -> Callable[[Any], bool]:
 
 
 def _attends(config: Any) -> bool:
-    return bool(config.model.attention.name != "none")
+    return bool(config.model.attention.name != "none") and _whole(config)
 
 
 def _has_heads(config: Any) -> bool:
@@ -74,6 +82,9 @@ def _recurrent_look(config: Any) -> bool:
 def _decodes_itself(config: Any) -> bool:
     return bool(config.train.self_decoding != "none")
 
+
+WHOLE = "a model that sees all of a picture (model.glimpses=0)"
+GLIMPSES = "a model that takes glimpses at a picture (model.glimpses=6)"
 
 RULES = {
     "model.cell": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
@@ -111,6 +122,18 @@ RULES = {
     "model.visual": Rule(_cnn, "a residual or dense encoder"),
     "model.map_positions": Rule(_cnn, "a residual or dense encoder (patches have model.positions)"),
     "model.map_norm": Rule(_cnn, "a residual or dense encoder"),
+    "model.encoder": Rule(_whole, WHOLE),
+    "model.stride": Rule(_whole, WHOLE),
+    "model.depth": Rule(_whole, WHOLE),
+    "model.map": Rule(_whole, WHOLE),
+    "model.attention.name": Rule(_whole, WHOLE),
+    "model.side": Rule(_glimpses, GLIMPSES),
+    "model.scales": Rule(_glimpses, GLIMPSES),
+    "model.core": Rule(_glimpses, GLIMPSES),
+    "model.deviation": Rule(_glimpses, GLIMPSES),
+    "model.copies": Rule(_glimpses, GLIMPSES),
+    "model.runs": Rule(_glimpses, GLIMPSES),
+    "data.frames": Rule(lambda config: config.data.clips, "clips (data.clips=true)"),
     "model.kernel": Rule(_any("convolution"), "a convolution encoder or decoder"),
     "model.attention.heads": Rule(_has_heads, "an attention that has several heads, such as transformer"),
     "model.attention.size": Rule(_attends, "an attention"),

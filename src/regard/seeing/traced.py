@@ -31,19 +31,20 @@ def trace(seeing: "Seeing", inputs: Sequence[str]) -> Trace:
             with rec:
                 output = seeing.asked(batch, weights=True)
             graph = graph if found else rec.graph()
-            found.append(described(rec, seeing.shown(encoded, output), encoded))
+            heard = rec if batch.frames is None else None  # frames of a clip are read as so many pictures
+            found.append(described(heard, seeing.shown(encoded, output), encoded))
     missing = not any(example.looks for example in found)
     notes = ["This model has no attention, so there is only its network."] * missing
     return Trace(seeing.name, tuple(found), graph, notes=tuple(notes))
 
 
-def described(rec: Recorder, shown: "Shown", encoded: Pictured) -> Example:
+def described(rec: Recorder | None, shown: "Shown", encoded: Pictured) -> Example:
     """One example: what the model says of where it looked, behind what attentions inside its encoder were heard to do."""
     looks = [
         Look(name, glance.query, glance.key, glance.weights.float().cpu().numpy().astype(np.float32), layer, source=ITSELF)
         for layer, (name, glance) in enumerate(shown.looks.items())
     ]
-    inner = inside(rec, shown)
+    inner = Example({}, ()) if rec is None else inside(rec, shown)
     axes = {**inner.axes, **shown.axes}
     return Example(axes, (*inner.looks, *looks), shown.steps, title=str(encoded.record.source))
 

@@ -1,10 +1,11 @@
-"""Classify: a picture in, the label that it has out."""
+"""Classify: a picture or a clip in, the label that it has out, or those that it has."""
 
 from dataclasses import dataclass, field
 
-from regard.config import ClassifyData, SightModel, Train
+from regard.config import ClassifyData, ClassifyModel, Train
 from regard.data.drawn import boxes
-from regard.data.drawn.labelled import Drawn
+from regard.data.drawn.boxes import Boxed
+from regard.data.drawn.labelled import RADII
 from regard.data.record import Record
 from regard.families.classifying import ClassifyConfig
 
@@ -13,13 +14,11 @@ from regard.families.classifying import ClassifyConfig
 class Config(ClassifyConfig):
     """A small residual network, and a learned query for each label that looks at its map."""
 
-    data: ClassifyData = field(
-        default_factory=lambda: ClassifyData(height=64, width=64, batch_pixels=1 << 17, samples=2000, several=True)
-    )
-    model: SightModel = field(default_factory=lambda: SightModel(size=64, depth=1))
+    data: ClassifyData = field(default_factory=lambda: ClassifyData(height=64, width=64, batch_pixels=1 << 17, samples=4000))
+    model: ClassifyModel = field(default_factory=lambda: ClassifyModel(size=64, depth=1))
     train: Train = field(
         default_factory=lambda: Train(
-            max_steps=400, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=100, better="accuracy"
+            max_steps=600, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=100, better="accuracy"
         )
     )
 
@@ -29,7 +28,6 @@ def prepare(record: Record) -> Record:
     return record
 
 
-def draw(samples: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:
+def draw(samples: int, seed: int) -> tuple[list[Boxed], list[Boxed]]:
     """One to three things; their shapes are the labels."""
-    training, valid = boxes.draw(samples, seed, most=3)
-    return [Drawn(each) for each in training], [Drawn(each) for each in valid]
+    return boxes.draw(samples, seed, most=3, radii=RADII)

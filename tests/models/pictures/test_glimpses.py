@@ -133,3 +133,18 @@ def test_pictures_of_other_channels_are_refused():
         ValueError, match=r"made for pictures of \(batch, 1, height, width\), got \(2, 3, 16, 24\); .* channels=3"
     ):
         Glimpses(3, side=4, size=16)(blank(2, 16, 24))
+
+
+def test_pictures_are_standardised_first():
+    plain, other = Glimpses(3, side=4, size=16), Glimpses(3, side=4, size=16, standard=((0.2,), (0.5,)))
+    other.load_state_dict({**plain.state_dict(), "mean": other.mean, "spread": other.spread})
+    picture = torch.rand(1, 8, 8)
+    found = other.eval()(collect([picture])).logits
+    assert_close(found, plain.eval()(collect([(picture - 0.2) / 0.5])).logits)
+
+
+def test_glimpses_may_be_put_aside_unless_training():
+    model, pictures = Glimpses(3, 3, side=4, size=16, steps=2).eval(), blank()
+    aside = torch.tensor([[1.0, -2.0], [0.0, 0.0]])
+    assert_close(model(pictures, aside=aside).points[:, 0], model(pictures).points[:, 0] + torch.tensor([0.1, -0.2]))
+    assert model(pictures, aside=aside * 99).points.abs().max() <= 1

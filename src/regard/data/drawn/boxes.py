@@ -27,22 +27,22 @@ class Boxed(NamedTuple):
         return self.scene.picture(size)
 
 
-def draw(samples: int, seed: int = 0, most: int = 6) -> tuple[list[Boxed], list[Boxed]]:
+def draw(samples: int, seed: int = 0, most: int = 6, radii: tuple[int, int] = RADII) -> tuple[list[Boxed], list[Boxed]]:
     """Scenes of one to `most` things, to train on and to validate with; no scene is there twice."""
     if most < 1:
         raise ValueError(f"a scene needs 1 thing or more, got most={most}")
     chance = Random(seed)
     scenes: dict[Scene, None] = {}
     while len(scenes) < samples:
-        scenes.setdefault(_scene(chance, chance.randint(1, most)))
+        scenes.setdefault(_scene(chance, chance.randint(1, most), radii))
     return split([_boxed(scene, f"drawn:{number}") for number, scene in enumerate(scenes, start=1)], lambda each: each.scene)
 
 
-def _scene(chance: Random, count: int) -> Scene:
+def _scene(chance: Random, count: int, radii: tuple[int, int]) -> Scene:
     """Things wherever there is room: the first always has some."""
     things: list[Thing] = []
     for _ in range(count):
-        radius = chance.randint(*RADII)
+        radius = chance.randint(*radii)
         place = placed(chance, radius, things)
         if place is not None:
             things.append(Thing(chance.choice(SHAPES), chance.choice(tuple(COLOURS)), *place, radius))

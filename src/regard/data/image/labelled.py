@@ -1,4 +1,4 @@
-"""Pictures with labels: how a picture is read, and label <-> number."""
+"""Pictures and clips with labels: how they are read, and label <-> number."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import ClassifyData
+from regard.data.image import clips
+from regard.data.image.clips import Folder
 from regard.data.image.pictured import Pictured
 from regard.data.image.reading import place, present
 from regard.data.image.sight import Sight, checked, usual
@@ -18,7 +20,7 @@ from regard.data.text import SETTINGS, Corpus, Report
 
 FORMAT = 1
 KIND = "labelled pictures"
-KINDS: dict[str, type] = {"labels": list, "several": bool}
+KINDS: dict[str, type] = {"labels": list, "several": bool, "clips": bool, "frames": int}
 """What is saved beside how pictures are read, and as what."""
 BETWEEN = ","
 """Between the labels of a picture that has several."""
@@ -28,22 +30,28 @@ MOST = 5
 
 @dataclass(frozen=True)
 class LabelCodec(Sight):
-    """How pictures are read, and the labels that they may have: one each or, where `several`, any number."""
+    """How pictures are read, and the labels that they may have: one each or, where `several`, any number.
 
-    settings: ClassVar[tuple[str, ...]] = ("several", "height", "width", "channels")
+    With `clips` they are folders of up to so many `frames`.
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ("several", "clips", "height", "width", "channels")
     """The settings of data that make it."""
 
     labels: tuple[str, ...]
     several: bool = False
+    clips: bool = False
+    frames: int = 64
 
     @classmethod
     def fit(cls, records: Sequence[Record], data: ClassifyData, stride: int) -> "LabelCodec":
         """All labels of the records, in alphabetical order."""
-        found = {label for record in records for label in split(record.target or "", data.several)}
-        if len(found) < 2 - data.several:
-            need = "1 label" if data.several else "2 different labels"
+        several = bool(data.several)
+        found = {label for record in records for label in split(record.target or "", several)}
+        if len(found) < 2 - several:
+            need = "1 label" if several else "2 different labels"
             raise DataError(f"to tell pictures apart takes {need} or more, got {', '.join(found) or 'none'}")
-        return cls(tuple(sorted(found)), data.several, **usual(data, stride))
+        return cls(tuple(sorted(found)), several, data.clips, data.frames, **usual(data, stride))
 
     def fitted(self, data: ClassifyData) -> "LabelCodec":
         """The same: a config has nothing to add."""
@@ -57,19 +65,35 @@ class LabelCodec(Sight):
     def encode_all(self, records: Iterable[Record], drawn: Sequence[Callable[[], Tensor]] | None = None) -> Corpus:
         """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
         records = list(records)
-        if drawn is None:
-            present(records)
-        pictures: Sequence[Path | Callable[[], Tensor]] = [place(each) for each in records] if drawn is None else drawn
+        pictures = self._files(records) if drawn is None else drawn
         numbers = {label: number for number, label in enumerate(self.labels)}
         self._known(records, numbers)
-        labels = [
-            None if each.target is None else [numbers[one] for one in split(each.target, self.several)] for each in records
-        ]
         examples = [
-            Pictured(picture, record=record, labels=held)
-            for picture, record, held in zip(pictures, records, labels, strict=True)
+            Pictured(picture, record=record, labels=self._held(record, numbers))
+            for picture, record in zip(pictures, records, strict=True)
         ]
         return Corpus(examples, Report(len(records), len(examples), 0, 0, 0, 0.0))
+
+    def _files(self, records: Sequence[Record]) -> Sequence[Path | Folder]:
+        """What reads each: a file, or a folder of frames."""
+        if not self.clips:
+            present(records)
+            return [place(each) for each in records]
+        clips.present(records)
+        return [self._folder(each) for each in records]
+
+    def _folder(self, record: Record) -> Folder:
+        return Folder(place(record), record.where, (self.height, self.width), self.channels, self.frames)
+
+    def _held(self, record: Record, numbers: dict[str, int]) -> list[int] | None:
+        """The numbers of its labels; None where nobody has said which one it has."""
+        if record.target is None and not self.several:
+            return None
+        return [numbers[label] for label in split(record.target or "", self.several)]
+
+    def knows(self, record: Record) -> bool:
+        """Whether there is a picture or a clip; one that is missing, or is none, is an error that names it."""
+        return self._folder(record).there() if self.clips else super().knows(record)
 
     def _known(self, records: Sequence[Record], numbers: dict[str, int]) -> None:
         strange = [
@@ -88,7 +112,8 @@ class LabelCodec(Sight):
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON; the files written."""
         directory.mkdir(parents=True, exist_ok=True)
-        settings = {"format": FORMAT, "reads": KIND, **self.saved(), "labels": self.labels, "several": self.several}
+        own = {name: getattr(self, name) for name in KINDS}
+        settings = {"format": FORMAT, "reads": KIND, **self.saved(), **own}
         path = directory / SETTINGS
         path.write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         return [path]
@@ -115,4 +140,6 @@ def _checked(settings: Any) -> dict[str, Any]:
     values = checked(settings, KINDS)
     if not all(isinstance(label, str) and label for label in values["labels"]) or not values["labels"]:
         raise ValueError("labels need to be words")
+    if values["frames"] < 1:
+        raise ValueError("a clip needs 1 frame or more")
     return values

@@ -63,7 +63,11 @@ class Glimpses(nn.Module):
     point that is learned, which begins in the middle. The gradient of what was recognised does not go into where to
     look, nor the other way round: `training/glimpses.py` has the loss of each.
     Weights are called "glimpses": the smallest square of each step, in equal shares, over the pixels of the picture.
+    `standard` are the mean of each channel, which is taken off a picture first, and the deviation that it is divided by.
     """
+
+    mean: Tensor
+    spread: Tensor
 
     def __init__(
         self,
@@ -76,6 +80,7 @@ class Glimpses(nn.Module):
         size: int = 256,
         deviation: float = 0.1,
         core: Literal["relu", "lstm"] = "relu",
+        standard: tuple[Sequence[float], Sequence[float]] | None = None,
     ):
         super().__init__()
         for name, value in {"side": side, "scales": scales, "steps": steps, "deviation": deviation}.items():
@@ -85,6 +90,8 @@ class Glimpses(nn.Module):
             raise ValueError(f"core needs to be 'relu' or 'lstm', got {core!r}")
         self.channels, self.side, self.scales, self.steps = channels, side, scales, steps
         self.size, self.deviation = size, deviation
+        for name, values in zip(("mean", "spread"), standard or ((0.0,) * channels, (1.0,) * channels), strict=True):
+            self.register_buffer(name, torch.tensor(values)[:, None, None])
         half = size // 2
         self.what = nn.Sequential(nn.Linear(channels * scales * side * side, half), nn.ReLU(), nn.Linear(half, size))
         self.where = nn.Sequential(nn.Linear(2, half), nn.ReLU(), nn.Linear(half, size))
@@ -94,20 +101,24 @@ class Glimpses(nn.Module):
         self.baseline = nn.Linear(size, 1)
         self.output = nn.Linear(size, labels)
 
-    def forward(self, pictures: Pictures, *, weights: bool = False) -> Glimpsed:
+    def forward(
+        self, pictures: Pictures, *, weights: bool = False, aside: Float[Tensor, "steps 2"] | None = None
+    ) -> Glimpsed:
+        """`aside` is how far from where it means to look each glimpse is, unless training, in deviations."""
         batch, channels = pictures.data.shape[:2]
         if channels != self.channels:
             raise ValueError(
                 f"these glimpses were made for pictures of (batch, {self.channels}, height, width), got "
                 f"{tuple(pictures.data.shape)}; make them with channels={channels}, or bring the pictures to {self.channels}"
             )
+        pictures = pictures._replace(data=(pictures.data - self.mean) / self.spread)
         hidden = pictures.data.new_zeros(batch, self.size)
         state = (hidden, hidden)
         points, logs, baselines = list[Tensor](), list[Tensor](), list[Tensor]()
         for step in range(self.steps):
             known = state[0].detach()
-            middle = torch.tanh(self.next(known) if step else self.first.expand(batch, 2))
-            point, log = self.draw(middle)
+            middle = torch.tanh((self.next(known) if step else self.first.expand(batch, 2)).float())
+            point, log = self.draw(middle if aside is None or self.training else middle + self.deviation * aside[step])
             points.append(point)
             logs.append(log)
             baselines.append(self.baseline(known)[:, 0])
@@ -132,7 +143,7 @@ class Glimpses(nn.Module):
     def draw(self, middle: Points) -> tuple[Points, Float[Tensor, " batch"]]:
         """A point near the middle and how likely that was; the middle itself unless training."""
         if not self.training:
-            return middle.detach(), middle.new_zeros(middle.shape[0])
+            return middle.detach().clamp(-1.0, 1.0), middle.new_zeros(middle.shape[0])
         drawn = (middle + self.deviation * torch.randn_like(middle)).detach()
         log = -((drawn - middle) / self.deviation).square() / 2 - math.log(self.deviation * math.sqrt(2 * math.pi))
         return drawn.clamp(-1.0, 1.0), log.sum(-1)

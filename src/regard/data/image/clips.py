@@ -1,0 +1,75 @@
+"""Clips: folders of pictures, which in the order of their names are the frames."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.image.reading import SHOWN, place, read, size
+from regard.data.image.resize import Box, fit
+from regard.data.lines import DataError
+from regard.data.record import Record
+
+DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Reads the frames of a folder when it is asked to, each made to fit a box. `most` is how many there may be."""
+
+    path: Path
+    where: str
+    box: Box
+    channels: int = 3
+    most: int = 64
+
+    def __call__(self) -> Float[Tensor, "frames channels height width"]:
+        paths = self.frames()
+        frames = [fit(read(each, self.where, channels=self.channels), self.box) for each in paths]
+        for path, frame in zip(paths, frames, strict=True):
+            if frame.shape != frames[0].shape:
+                sides = [" x ".join(map(str, each.shape[1:])) for each in (frame, frames[0])]
+                raise DataError(
+                    f"{self.where}: the frames of a clip need to be of one size, and {path} is {sides[0]} where "
+                    f"{paths[0].name} is {sides[1]}; bring them to one size"
+                )
+        return torch.stack(frames)
+
+    def frames(self) -> list[Path]:
+        """The files of the folder by name, 9 before 10; those whose name begins with a dot are none."""
+        try:
+            found = [each for each in self.path.iterdir() if not each.name.startswith(".")]
+        except OSError as error:
+            raise DataError(f"{self.where}: {self.path} cannot be read: {error.strerror}; a clip is a folder") from error
+        if not 1 <= len(found) <= self.most:
+            raise DataError(
+                f"{self.where}: a clip needs from 1 to {self.most:,} frames (data.frames), and {self.path} has "
+                f"{len(found):,}; leave some out, or allow more"
+            )
+        return sorted(found, key=lambda each: ordered(each.name))
+
+    def there(self) -> bool:
+        """True; a folder without frames, or whose first frame is no picture, is an error that names it."""
+        size(self.frames()[0], self.where)
+        return True
+
+
+def ordered(name: str) -> list[tuple[int, str]]:
+    """What names are sorted by: numbers in them count as numbers."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in DIGITS.split(name)]
+
+
+def present(records: Iterable[Record]) -> None:
+    """Raise where clips are missing, and list the first of them with their lines."""
+    records = list(records)
+    if absent := [record for record in records if not place(record).is_dir()]:
+        listed = ", ".join(f"{record.where} {record.source}" for record in absent[:SHOWN])
+        more = f" and {len(absent) - SHOWN:,} more" * (len(absent) > SHOWN)
+        raise DataError(
+            f"{len(absent):,} of {len(records):,} clips are missing: {listed}{more}; a clip is a folder of frames, and "
+            "paths count from the folder of the table that names them"
+        )
