@@ -5,7 +5,7 @@
 #   examples/mnist.sh package OUT [more settings]
 #
 # dev, the last 10,000 training pictures, decides which weights are kept; test is measured once, at the end. An answer is the
-# mean over ten ways of looking, as in the reimplementation that this is compared with. Figures are in docs/results.md.
+# mean over ten ways of looking. Figures are in docs/results.md.
 set -euo pipefail
 if [ $# -lt 2 ]; then
   echo "usage: examples/mnist.sh PACKAGE OUT [more settings]" >&2
@@ -19,9 +19,9 @@ if [ ! -d "$package/data" ]; then
 fi
 python "$(dirname "$0")/pictures/mnist.py" "$package" "$out.data"
 python -m regard train classify --data.train="$out.data/train.tsv" --data.valid="$out.data/dev.tsv" --data.height=28 \
-  --data.width=28 --data.channels=1 --data.augment=affine --data.batch_pixels=200704 --model.glimpses=6 --model.size=256 \
-  --model.copies=4 --model.runs=10 --train.rate=3e-3 --train.schedule=cosine --train.warmup=200 --train.ema=0.999 \
-  --train.better=accuracy --train.max_steps=12000 --train.evaluate_every=1500 --train.checkpoint_every=3000 \
+  --data.width=28 --data.channels=1 --data.augment=affine --data.batch_pixels=200704 --model.glimpses=6 --model.size=512 \
+  --model.copies=4 --model.runs=10 --train.rate=2e-3 --train.schedule=cosine --train.warmup=200 --train.ema=0.999 \
+  --train.better=accuracy --train.max_steps=${STEPS:-978} --train.evaluate_every=122 --train.checkpoint_every=3000 \
   --train.max_minutes=9 --search.batch=1000 --out "$out" "$@"
 for part in dev test; do
   echo "== $part"

@@ -80,12 +80,11 @@ def view(
 
 def gather(what: list[str], beam: int | None, device: str) -> "list[Trace]":
     """The traces that are meant: read from files, or made by asking each directory's model the INPUT, which comes last."""
-    paths = [Path(each) for each in what if Path(each).exists()]
-    texts = [each for each in what if not Path(each).exists()]
+    texts = [each for each in what if _input(Path(each))]
+    paths = [Path(each) for each in what if each not in texts]
     if len(texts) > 1 or (texts and what[-1] != texts[0]) or not paths:
-        missing = next(each for each in what if not Path(each).exists())
         raise DataError(
-            f"there is no {missing}; give a trace, or a directory that `regard train` made and one INPUT after it"
+            f"there is no {texts[0]}; give a trace, or a directory that `regard train` made and one INPUT after it"
         )
     if len(paths) > 2:
         raise DataError(f"a page shows one trace or compares two, got {len(paths)}")
@@ -107,6 +106,11 @@ def distinct(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
     return [dataclasses.replace(trace, name=name) for trace, name in zip(traces, names, strict=True)]
+
+
+def _input(path: Path) -> bool:
+    """Whether this is what a model is asked: a text, or a picture."""
+    return not path.exists() or (path.is_file() and not _asked(path) and path.suffix != ".safetensors")
 
 
 def _asked(path: Path) -> bool:
