@@ -4,6 +4,7 @@ import pytest
 
 from regard import config
 from regard.config import ConfigError
+from regard.tasks import vqa
 from regard.tasks.caption import Config
 from regard.tasks.classify import Config as Classify
 
@@ -37,3 +38,9 @@ def test_glimpses_have_one_or_more_of_everything(name):
 def test_whether_pictures_have_several_labels_may_be_left_open():
     assert config.read(Classify).data.several is None
     assert config.read(Classify, overrides=["data.several=false"]).data.several is False
+
+
+@pytest.mark.parametrize("setting", ["data.longest_question=0", "model.hops=0", "model.question_layers=0"])
+def test_what_counts_something_of_a_question_is_at_least_one(setting):
+    with pytest.raises(ConfigError, match="needs to be 1 or more, got 0"):
+        config.read(vqa.Config, overrides=[setting])

@@ -13,7 +13,7 @@ from regard.cli.index import searches
 from regard.cli.journal import Journal
 from regard.cli.pace import Pace
 from regard.cli.searching import apart, search_by, wished
-from regard.cli.seeing import sees
+from regard.cli.seeing import asks, posed, sees
 from regard.cli.streaming import LISTEN, listened, streamed, way
 from regard.cli.train import ANY
 from regard.cli.work import source, work
@@ -40,6 +40,9 @@ def predict(
         typer.Argument(help="A text, or the path of a picture; without it, --file or standard input.", metavar="INPUT"),
     ] = None,
     file: Annotated[str | None, typer.Option(help="A file with one input on each line.")] = None,
+    question: Annotated[
+        str | None, typer.Option(help="What to ask of each picture (vqa); without it, an input is PATH TAB QUESTION.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the answers here.")] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once; 1 is greedy.")] = None,
     nbest: Annotated[int, typer.Option(min=1, help="How many answers to each input.")] = 1,
@@ -93,6 +96,7 @@ def predict(
         regard predict run/ --file source.txt --stream
         regard predict run/ photo.png --align
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
+        regard predict run/ photo.png --question "what colour is the circle?"
     """
     from regard.export.engine import opened, traceable
     from regard.seeing import Seeing
@@ -102,10 +106,11 @@ def predict(
     if trace is not None:
         _writable(trace)
         traceable(engine)
-    asked = wished(_inputs(text, file), prefix, include or [], exclude or [], constraints)
+    asked = wished(posed(_inputs(text, file), question), prefix, include or [], exclude or [], constraints)
     model = opened(directory, device, engine, precision, compile)
     sees(model, context.params, settings)
     searches(model, index)
+    asks(model, question)
     search_by(model, settings, beam)
     noted: list[tuple[str, Wish]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
@@ -119,6 +124,7 @@ def predict(
         given, named = source(file), {"constraints": constraints, "unknown": unknown}
         named |= {} if index is None else {"index": str(index)}
         told = {"prefix": prefix, "include": include, "exclude": exclude, "nbest": nbest, "align": align, "json": as_json}
+        told |= {} if question is None else {"question": question}
         how = {**told, "window": window, "engine": engine, "precision": precision}
         with Journal(out, work(directory, model, given, named, **how)) as journal:
             if journal.word:

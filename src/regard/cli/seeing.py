@@ -1,9 +1,13 @@
-"""Commands and models that tell what they see: what is only for models that write text is refused in words."""
+"""Commands and models that tell what they see: what is only for models that write text is refused in words.
 
-from collections.abc import Mapping, Sequence
+A model that is asked questions about pictures reads PATH TAB QUESTION; --question is what all pictures are asked.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.config import ConfigError
+from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.seeing import Seeing
@@ -23,3 +27,25 @@ def sees(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequen
     given += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch"]
     if given:
         raise ConfigError(f"{given[0]} is for models that write text, and this one ({model.name}) writes none; leave it out")
+
+
+def asks(model: "Trained | Seeing", question: str | None) -> None:
+    """Raise where a model is asked a question that takes none."""
+    from regard.seeing.asked import Answerer
+
+    if question is not None and not isinstance(model, Answerer):
+        raise ConfigError(
+            f"--question is for models that answer questions about pictures (vqa), and this one ({model.name}) is asked "
+            "none; leave it out"
+        )
+
+
+def posed(inputs: Iterable[str], question: str | None) -> Iterator[str]:
+    """Every input, with the question behind it where there is one for all."""
+    for number, text in enumerate(inputs, 1):
+        if question is not None and "\t" in text:
+            raise DataError(
+                f"--question is what every picture is asked, and input {number} has a question of its own, {text!r}; leave "
+                "one of the two out"
+            )
+        yield text if question is None or not text.strip() else f"{text}\t{question}"

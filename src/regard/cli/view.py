@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli import Command, app
+from regard.cli.seeing import asks, posed, sees
 from regard.config import ConfigError
 from regard.data.lines import DataError
 
@@ -23,6 +24,7 @@ def view(
     what: Annotated[
         list[str], typer.Argument(help="A trace or two; or a directory or two that `regard train` made, and an INPUT.")
     ],
+    question: Annotated[str | None, typer.Option(help="What to ask of the INPUT, a picture (vqa).")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead of serving it.")] = None,
     budget: Annotated[str | None, typer.Option(help="What the data of that page may take.  [default: 16MB]")] = None,
     figure: Annotated[
@@ -50,6 +52,7 @@ def view(
         regard view additive.attn.safetensors luong.attn.safetensors
         regard view t.attn.safetensors --html t.html
         regard view t.attn.safetensors --figure heatmap --out fig.pdf
+        regard view run/ photo.png --question "what colour is the circle?"
     """
     drawing = {"--out": out, "--attention": attention, "--head": head, "--example": example or None}
     stray = next((name for name, given in drawing.items() if given is not None), None)
@@ -64,7 +67,9 @@ def view(
     written = out or html
     if written is not None and not written.parent.is_dir():
         raise ConfigError(f"cannot write {written}: there is no directory {written.parent}; make it first")
-    traces = gather(what, beam, device)
+    if question is not None:
+        what = [*what[:-1], *posed(what[-1:], question)]  # behind its question a picture is an INPUT, and no trace
+    traces = gather(what, beam, device, question)
     if figure is not None and len(traces) > 1:
         raise ConfigError("a figure is of one trace, got two; a page compares them: drop --figure")
     try:
@@ -78,7 +83,7 @@ def view(
         raise ConfigError(str(error.args[0]) if error.args else str(error)) from error
 
 
-def gather(what: list[str], beam: int | None, device: str) -> "list[Trace]":
+def gather(what: list[str], beam: int | None, device: str, question: str | None = None) -> "list[Trace]":
     """The traces that are meant: read from files, or made by asking each directory's model the INPUT, which comes last."""
     texts = [each for each in what if _input(Path(each))]
     paths = [Path(each) for each in what if each not in texts]
@@ -95,7 +100,7 @@ def gather(what: list[str], beam: int | None, device: str) -> "list[Trace]":
         raise DataError("--beam is for a model that is asked; a trace holds the search that was made, so drop it")
     if directories and not texts and not all((path / FILM).is_file() for path in directories):
         raise DataError(f'say what to show it: regard view {directories[0]} "an INPUT", or a trace of it')
-    return distinct([_trace(path, texts[0] if texts else None, beam, device) for path in paths], paths)
+    return distinct([_trace(path, texts[0] if texts else None, beam, device, question) for path in paths], paths)
 
 
 def distinct(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
@@ -120,7 +125,7 @@ def _asked(path: Path) -> bool:
     return path.is_dir() or path.suffix == ARCHIVE
 
 
-def _trace(path: Path, text: str | None, beam: int | None, device: str) -> "Trace":
+def _trace(path: Path, text: str | None, beam: int | None, device: str, question: str | None) -> "Trace":
     from regard.viewer.file import load as read
 
     if not _asked(path) or text is None:
@@ -128,11 +133,11 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str) -> "Trac
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
-    from regard.cli.seeing import sees
     from regard.loading import opened
 
     model = opened(path, device)
     sees(model, {"beam": beam}, ())
+    asks(model, question)
     if not model.knows(text):
         raise DataError(f"{path} knows nothing of {text!r}: what it would show is a guess; write it as the training data is")
     return dataclasses.replace(model.trace([text], beam=beam), name=path.resolve().name)  # two of one task need two names

@@ -17,6 +17,8 @@ from regard.config.pictures import (
     RetrieveModel,
     SightData,
     SightModel,
+    VqaData,
+    VqaModel,
 )
 from regard.config.reading import ConfigError, check, everything, parse, parse_text, plain, read, write
 from regard.config.settings import AttentionPart, Data, Dropout, Model, Network, OutputPart, Search, Train
@@ -43,6 +45,8 @@ __all__ = [
     "SightData",
     "SightModel",
     "Train",
+    "VqaData",
+    "VqaModel",
     "check",
     "everything",
     "parse",

@@ -190,3 +190,37 @@ class ClassifyModel(SightModel):
     """How often each picture of a batch is looked at while training, every time elsewhere."""
     runs: int = 1
     """How many ways over a picture an answer is the mean of; the first is the one that is shown."""
+
+
+@dataclass(frozen=True)
+class VqaData(SightData):
+    """Where pictures, questions about them and answers come from, and how a question becomes tokens."""
+
+    columns: ClassVar[tuple[str, str, str]] = ("image", "question", "answer")
+
+    question: str = "2"
+    answer: str = "3"
+    tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
+    vocabulary: int = 8000
+    least: int = 1
+    """A word or character seen less often than this is unknown."""
+    lowercase: bool = True
+    longest_question: int = 64
+    over_long: Literal["cut", "drop"] = "drop"
+
+
+@dataclass(frozen=True)
+class VqaModel(SightModel):
+    """The network that answers questions: an encoder of each side, and looks at both, one after the other."""
+
+    attention: AttentionPart = field(default_factory=lambda: AttentionPart("additive"))
+    """How a question looks at the map."""
+    words: str = "additive"
+    """How each look at the map looks at the words before, by one name as an attention; none: it does not."""
+    hops: int = 2
+    """How many looks at the map."""
+    question: Literal["recurrent", "transformer"] = "transformer"
+    """The encoder of the question."""
+    question_layers: int = 1
+    heads: int = 4
+    """Of patches, and of the words of a question, that look at themselves; an attention has model.attention.heads."""

@@ -19,6 +19,7 @@ COUNTS |= {"height", "width", "batch_pixels", "stride", "depth", "map"}
 COUNTS |= {"queries"}
 COUNTS |= {"text_layers", "space", "reranked"}
 COUNTS |= {"side", "scales", "copies", "runs", "frames"}
+COUNTS |= {"longest_question", "hops", "question_layers"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema", "soft_looks"}
 """Settings below 1, as all dropouts are."""

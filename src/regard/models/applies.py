@@ -16,7 +16,7 @@ class Rule(NamedTuple):
 
 
 def _any(*kinds: str) -> Callable[[Any], bool]:
-    parts = "encoder", "decoder", "text_encoder"
+    parts = "encoder", "decoder", "text_encoder", "question"
     return lambda config: _whole(config) and any(getattr(config.model, part, None) in kinds for part in parts)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PICTURE = "picture"
 """What the axis of the places of a picture is called."""
+QUESTION = "question"
+"""What that of the words of a question is called, and the part of a model that reads them."""
 
 
 def trace(seeing: "Seeing", inputs: Sequence[str]) -> Trace:
@@ -61,12 +63,13 @@ def inside(rec: Recorder, shown: "Shown") -> Example:
 
 
 def _encodes(name: str) -> bool:
-    return name.split(".", 1)[0] in ("encoder", "picture", "pictures")
+    return name.split(".", 1)[0] in ("encoder", "picture", "pictures", QUESTION)
 
 
 def _placed(look: Look, shown: "Shown") -> Look:
-    """Where places look at places, they are those of the picture."""
-    picture = shown.axes.get(PICTURE)
-    if picture is None or look.weights is None or look.weights.shape[1:] != (len(picture),) * 2:
+    """Where places look at places, they are those of the picture, and words that look at words those of the question."""
+    name = QUESTION if look.name.split(".", 1)[0] == QUESTION else PICTURE
+    axis = shown.axes.get(name)
+    if axis is None or look.weights is None or look.weights.shape[1:] != (len(axis),) * 2:
         return look
-    return replace(look, query=PICTURE, key=PICTURE)
+    return replace(look, query=name, key=name)

@@ -3,7 +3,7 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.data.image.gallery import Gallery
+from regard.data.image.gallery import Gallery, shared
 from regard.data.image.pictured import Pictured
 from regard.data.lines import DataError
 from regard.data.record import Record
@@ -110,3 +110,25 @@ def test_all_that_cannot_be_read_is_listed(tmp_path):
         Gallery([Pictured(tmp_path / f"{number}.png") for number in range(12)])
     with pytest.raises(DataError, match=r"^\S*0.png is no PNG"):
         Gallery([Pictured(tmp_path / "0.png")])
+
+
+def test_what_several_examples_share_is_one_picture(path, monkeypatch):
+    calls = []
+
+    class Draws:
+        def __init__(self, same):
+            self.same = same
+
+        def __call__(self):
+            calls.append(self.same)
+            return torch.full((3, 2, 2), self.same)
+
+    monkeypatch.setattr("regard.data.image.gallery.read", lambda *where, **how: calls.append("file") or TENSOR.float() / 255)
+    examples = [Pictured(path), Pictured(Draws(0.5)), Pictured(path), Pictured(Draws(0.0)), Pictured(Draws(0.5))]
+    assert shared([*examples, Pictured(TENSOR), Pictured(TENSOR)]) == [0, 1, 0, 3, 1, 5, 6]
+    gallery = Gallery(examples)
+    assert gallery.sizes == [(0, 12, 20), (0, 2, 2), (0, 12, 20), (0, 2, 2), (0, 2, 2)]
+    assert torch.equal(gallery.raw(2), gallery.raw(0))
+    assert torch.equal(gallery.raw(4), gallery.raw(1))
+    assert not torch.equal(gallery.raw(3), gallery.raw(1))
+    assert sorted(map(str, calls)) == ["0.0", "0.5", "file"]

@@ -48,3 +48,19 @@ def test_of_a_clip_all_frames_are_picked():
     picked = clips.picked([1])
     torch.testing.assert_close(picked.source.data[:, 0, 0, 0], torch.tensor([0.3, 0.4]))
     assert picked.frames.tolist() == [[True, False]]
+
+
+def test_a_picture_is_picked_with_all_of_its_questions():
+    whole = PictureBatch(
+        collect([torch.full((1, 2, 2), value) for value in (0.1, 0.2, 0.3)]),
+        records=("a", "b", "c", "d"),
+        labels=pad([[1], [2], [3], [4]]),
+        question=pad([[5], [6, 7], [8], [9]]),
+        about=torch.tensor([0, 2, 1, 2]),
+    )
+    assert whole.rows == 3
+    picked = whole.picked([2, 0])
+    torch.testing.assert_close(picked.source.data[:, 0, 0, 0], torch.tensor([0.3, 0.1]))
+    assert (picked.about.tolist(), picked.records) == ([0, 0, 1], ("b", "d", "a"))
+    assert (picked.labels.data.tolist(), picked.question.data.tolist()) == ([[2], [4], [1]], [[6, 7], [9, 0], [5, 0]])
+    assert whole.picked([1]).question.data.tolist() == [[8]]

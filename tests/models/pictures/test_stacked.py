@@ -55,6 +55,15 @@ def test_padding_of_either_side_changes_nothing():
     assert_close(model(wider(pictures), longer).logits, model(pictures, QUESTIONS).logits, atol=1e-5, rtol=1e-5)
 
 
+def test_questions_that_share_a_picture_get_the_answers_that_each_would_get_alone():
+    model, pictures, about = made().eval(), blank(2, 16, 24), torch.tensor([1, 0, 1])
+    questions = pad([[4, 5, 6], [7, 8], [9]])
+    together = model(pictures, questions, about=about, weights=True)
+    apart = model(select(pictures, about), questions, weights=True)
+    assert_close(together.logits, apart.logits)
+    assert_close(together.weights, apart.weights)
+
+
 @pytest.mark.unhooked
 def test_it_learns_to_answer_what_depends_on_both():
     draw = np.random.default_rng(0)

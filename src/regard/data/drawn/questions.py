@@ -10,7 +10,7 @@
 Yes and no are equally likely, whatever is asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -25,9 +25,6 @@ from regard.data.record import Record
 
 MOST = 5
 """The most things of a scene."""
-
-LEAST = 3
-"""The fewest questions that are about more than one scene."""
 
 CORNERS = {"top left": "左上", "top right": "右上", "bottom left": "左下", "bottom right": "右下"}
 
@@ -59,24 +56,44 @@ class Asked(NamedTuple):
         return Record(asked.text, asked.answer, self.where)
 
 
-def draw(samples: int, seed: int = 0) -> tuple[list[Asked], list[Asked]]:
-    """Questions, two about each scene, to train on and to validate with; no scene is in both."""
-    if samples < LEAST:
+def draw(
+    samples: int,
+    seed: int = 0,
+    *,
+    each: int = 2,
+    kinds: Sequence[str] = (),
+    shapes: Sequence[str] = SHAPES,
+    most: int = MOST,
+) -> tuple[list[Asked], list[Asked]]:
+    """Questions, `each` about a scene and of as many kinds, to train on and to validate with; no scene is in both.
+
+    Fewer are about a scene that does not allow for some kind. `kinds` are some of KINDS, or none for all of them, `shapes`
+    are what things may be, and `most` is how many there are at most.
+    """
+    kinds = tuple(kinds or KINDS)
+    if not 1 <= each <= len(kinds):
+        raise ValueError(f"a scene has 1 question to {len(kinds)}, one of a kind, got {each}")
+    if samples <= each:
         raise ValueError(
-            f"at least {LEAST} questions are needed, got {samples}: two are about one scene, and a scene is held out whole"
+            f"at least {each + 1} questions are needed, got {samples}: {each} are about one scene, and a scene is held out "
+            "whole"
+        )
+    if len(shapes) < 3 or not set(shapes) <= set(SHAPES) or not 2 <= most <= MOST:
+        raise ValueError(
+            f"a scene has 2 to {MOST} things of 3 or more of the shapes {', '.join(SHAPES)}, got {most} of "
+            f"{', '.join(shapes) or 'none'}"
         )
     chance = Random(seed)
-    kinds = tuple(KINDS)
     found: list[Asked] = []
     seen: set[Scene] = set()
     while len(found) < samples:
-        scene = _scene(chance)
+        scene = _scene(chance, shapes, most)
         if scene in seen:
             continue
         seen.add(scene)
-        asked = (ask(scene, kind, chance) for kind in chance.sample(kinds, 2))
-        found += [each._replace(where=f"drawn:{len(seen)}") for each in asked if each is not None]
-    return split(found[:samples], lambda each: each.scene)
+        asked = (ask(scene, kind, chance) for kind in chance.sample(kinds, each))
+        found += [one._replace(where=f"drawn:{len(seen)}") for one in asked if one is not None]
+    return split(found[:samples], lambda one: one.scene)
 
 
 def ask(scene: Scene, kind: str, chance: Random) -> Asked | None:
@@ -94,11 +111,11 @@ def answers(language: Language = "english") -> list[str]:
     return sorted([*SHAPE_WORDS.values(), *COLOUR_WORDS.values(), *counts, *CORNERS.values(), "有", "没有", "是", "不是"])
 
 
-def _scene(chance: Random) -> Scene:
-    """Two to five things of two or three shapes and colours, so that several are alike."""
-    shapes, colours = chance.sample(SHAPES, chance.randint(2, 3)), chance.sample(tuple(COLOURS), chance.randint(2, 3))
+def _scene(chance: Random, shapes: Sequence[str], most: int) -> Scene:
+    """Two or more things of two or three shapes and colours, so that several are alike."""
+    shapes, colours = chance.sample(shapes, chance.randint(2, 3)), chance.sample(tuple(COLOURS), chance.randint(2, 3))
     things: list[Thing] = []
-    for _ in range(chance.randint(2, MOST)):
+    for _ in range(chance.randint(2, most)):
         radius = SIZES[chance.choice(("medium", "big"))]
         place = placed(chance, radius, things)
         if place is not None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped, UInt8
@@ -23,7 +24,9 @@ THREADS = 8
 class Gallery:
     """The pictures of examples, as bytes. Whether one is kept or made again changes no bit of it.
 
-    A picture larger than `box` is made smaller; `room` is the most bytes that are kept of what was decoded or drawn.
+    A file that several examples share, such as one that several questions are about, is one picture, and so is what draws
+    the same. A picture larger than `box` is made smaller; `room` is the most bytes that are kept of what was decoded or
+    drawn.
     """
 
     def __init__(
@@ -41,15 +44,20 @@ class Gallery:
         self._room = room
         self._kept: dict[int, Tensor] = {}
         self._lock = Lock()
+        self.first = shared(examples)
+        """For each example the first that has the same picture."""
+        own = sorted(set(self.first))
         with ThreadPoolExecutor(THREADS, thread_name_prefix="regard-sizes") as pool:
-            self.sizes: list[tuple[int, int, int]] = readable(list(pool.map(self._measured, range(len(examples)))))
-            """Frames, height and width of each; 0 frames for what is no clip."""
+            found = dict(zip(own, readable(list(pool.map(self._measured, own))), strict=True))
+        self.sizes: list[tuple[int, int, int]] = [found[number] for number in self.first]
+        """Frames, height and width of each; 0 frames for what is no clip."""
 
     def __len__(self) -> int:
         return len(self.examples)
 
     def raw(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
         """One picture, from 0 to 255."""
+        number = self.first[number]
         kept = self._kept.get(number)
         if kept is not None:
             return kept
@@ -110,6 +118,17 @@ def readable(sizes: Sequence[tuple[int, int, int] | DataError]) -> list[tuple[in
         many = f"{len(wrong):,} of {len(sizes):,} pictures cannot be read: " * (len(wrong) > 1)
         raise DataError(f"{many}{listed}{more}") from wrong[0]
     return [each for each in sizes if not isinstance(each, DataError)]
+
+
+def shared(examples: Sequence[Pictured]) -> list[int]:
+    """For each example the first that has the same picture; a tensor, and what draws something else, is its own."""
+    first: dict[Any, int] = {}
+    found = []
+    for number, example in enumerate(examples):
+        picture = example.picture
+        same = picture if isinstance(picture, (str, Path)) else getattr(picture, "same", None)
+        found.append(number if same is None else first.setdefault(same, number))
+    return found
 
 
 def _checked(picture: Tensor, number: int) -> Picture:

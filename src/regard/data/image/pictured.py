@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from regard.data.batch import Padded
@@ -19,7 +19,7 @@ class Pictured(NamedTuple):
     """A picture or a clip, with what a task wants to know of it or to be told beside it."""
 
     picture: Path | str | Tensor | Callable[[], Tensor]
-    """A file, the picture itself, or what draws it, the same each time."""
+    """A file, the picture itself, or what draws it, the same each time; what draws alike may have an equal `same`."""
     target: list[int] | None = None
     """Tokens, with EOS at their end."""
     record: Any = None
@@ -43,6 +43,8 @@ class PictureBatch(NamedTuple):
     question: Padded | None = None
     frames: Bool[Tensor, "batch frames"] | None = None
     """Of clips: which frames there are. A shorter clip has empty pictures at its end."""
+    about: Int[Tensor, " questions"] | None = None
+    """Where a picture may have several questions: the row of `source` that each row of `question` and `labels` is about."""
 
     def to(self, device: torch.device | str) -> "PictureBatch":
         """The same on another device."""
@@ -56,7 +58,9 @@ class PictureBatch(NamedTuple):
 
     def picked(self, rows: Sequence[int]) -> "PictureBatch":
         """These examples, without the filling that none of them needs."""
-        rows, frames = list(rows), self.frames
+        rows, frames, about = list(rows), self.frames, self.about
+        if about is not None:
+            return self._asked(rows, about)
         of_each = range(1 if frames is None else frames.shape[1])
         sides = {name: getattr(self, name) for name in ("target", "labels", "question")}
         labels = None if self.labels is None else self.labels.picked(rows)
@@ -66,6 +70,17 @@ class PictureBatch(NamedTuple):
             boxes=None if self.boxes is None else self.boxes[rows, : None if labels is None else labels.data.shape[1]],
             frames=None if frames is None else frames[rows],
             **{name: None if side is None else side.picked(rows) for name, side in sides.items()},
+        )
+
+    def _asked(self, rows: list[int], about: Int[Tensor, " questions"]) -> "PictureBatch":
+        """These pictures, with all of their questions."""
+        chosen = [number for row in rows for number in (about == row).nonzero()[:, 0].tolist()]
+        sides = {name: getattr(self, name) for name in ("labels", "question")}
+        return PictureBatch(
+            self.source.picked(rows),
+            records=tuple(self.records[number] for number in chosen),
+            about=torch.tensor([rows.index(int(about[number])) for number in chosen], device=about.device),
+            **{name: None if side is None else side.picked(chosen) for name, side in sides.items()},
         )
 
 

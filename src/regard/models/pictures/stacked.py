@@ -3,7 +3,8 @@
 from functools import partial
 
 import torch
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from regard.attention.types import Attended, Encoded
 from regard.data.batch import Padded
@@ -12,7 +13,7 @@ from regard.models.attentions import Make, attention
 from regard.models.encoders import summary
 from regard.models.pictures import NOTHING, Answer, PictureEncoder, look, needed, seen
 from regard.models.pictures.places import centres, waves
-from regard.models.types import Encoder
+from regard.models.types import Encoder, select
 
 
 class Hop(nn.Module):
@@ -29,14 +30,20 @@ class Hop(nn.Module):
         self.fit_regions = fitted(self.regions.size, size)
 
     def forward(
-        self, known: torch.Tensor, question: Encoded, picture: Encoded, weights: bool
-    ) -> tuple[torch.Tensor, dict[str, Attended]]:
-        """What is known after the look, (batch, 1, size), and where it went."""
+        self,
+        known: Float[Tensor, "questions 1 size"],
+        question: Encoded,
+        picture: Encoded,
+        about: Int[Tensor, " questions"] | None,
+        weights: bool,
+    ) -> tuple[Float[Tensor, "questions 1 size"], dict[str, Attended]]:
+        """What is known after the look, and where it went."""
         looks, wanted = dict[str, Attended](), known
         if self.words is not None:
             looks["words"] = look(self.words, known, self.words.remember(question), weights)
             wanted = known + self.fit_words(looks["words"].context)
-        looks["regions"] = look(self.regions, wanted, self.regions.remember(picture), weights)
+        memory = self.regions.remember(picture)  # once for all questions about a picture
+        looks["regions"] = look(self.regions, wanted, memory if about is None else select(memory, about), weights)
         return known + self.fit_regions(looks["regions"].context), looks
 
 
@@ -73,20 +80,29 @@ class Stacked(nn.Module):
             raise ValueError(f"stacked attention needs a size that is a multiple of 4, for the waves of places, got {size}")
         self.picture, self.question, self.size = picture, question, size
         self.see = nn.Linear(picture.size + size, size)
-        self.read = nn.Sequential(nn.LayerNorm(question.size), nn.Linear(question.size, size))
         self.ask = nn.Sequential(nn.LayerNorm(question.size), nn.Linear(question.size, size, bias=False))
         self.hops = nn.ModuleList(Hop(size, words, regions) for _ in range(hops))
+        read = nn.Sequential(nn.LayerNorm(question.size), nn.Linear(question.size, size))
+        self.read = nn.Identity() if words(size, size) is None else read
         self.asked, self.found = nn.LayerNorm(size), nn.LayerNorm(size)
         self.drop = nn.Dropout(dropout)
         self.output = nn.Sequential(nn.Linear(2 * size, size), nn.ReLU(), nn.Dropout(dropout), nn.Linear(size, answers))
 
-    def forward(self, pictures: Pictures, questions: Padded, *, weights: bool = False) -> Answer:
+    def forward(
+        self,
+        pictures: Pictures,
+        questions: Padded,
+        *,
+        about: Int[Tensor, " questions"] | None = None,
+        weights: bool = False,
+    ) -> Answer:
+        """`about` is the row of the picture that each question is about; None: each has its own."""
         regions, asked = self.regions(pictures), self.question(questions)
         words = Encoded(torch.tanh(self.read(asked.data)), asked.keep)
         first = known = self.ask(summary(asked))[:, None]
         looks = dict[str, Attended]()
         for number, hop in enumerate(self.hops):
-            known, seen_now = hop(known, words, regions, weights)
+            known, seen_now = hop(known, words, regions, about, weights)
             looks |= {f"hops.{number}.{name}": each for name, each in seen_now.items()}
         both = torch.cat((known, self.asked(first) * self.found(known - first)), dim=-1)[:, 0]
         return Answer(self.output(self.drop(both)), seen(looks) if weights else NOTHING)

@@ -1,0 +1,36 @@
+"""Vqa: a picture and a question about it in, the answer out."""
+
+from dataclasses import dataclass, field
+
+from regard.config import PictureDropout, Train, VqaData, VqaModel
+from regard.data.drawn import questions
+from regard.data.drawn.questions import Asked
+from regard.data.image.inquiry import Inquiry
+from regard.families.asking import AskConfig
+
+KINDS = ("colour", "shape", "count", "exists", "where")
+SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
+
+
+@dataclass(frozen=True)
+class Config(AskConfig):
+    """A small residual network, a Transformer that reads the question, and two looks at the map."""
+
+    data: VqaData = field(default_factory=lambda: VqaData(height=64, width=64, batch_pixels=1 << 17, samples=4000))
+    model: VqaModel = field(default_factory=lambda: VqaModel(size=64, depth=1))
+    dropout: PictureDropout = field(default_factory=lambda: PictureDropout(embedding=0.0, residual=0.0))
+    train: Train = field(
+        default_factory=lambda: Train(
+            max_steps=1000, rate=3e-3, schedule="cosine", warmup=100, evaluate_every=200, better="accuracy"
+        )
+    )
+
+
+def prepare(record: Inquiry) -> Inquiry:
+    """As it stands."""
+    return record
+
+
+def draw(samples: int, seed: int) -> tuple[list[Asked], list[Asked]]:
+    """Questions about two things, such as are told apart at 64 pixels a side; how they lie to each other takes longer."""
+    return questions.draw(samples, seed, each=len(KINDS), kinds=KINDS, shapes=SHAPES, most=2)
