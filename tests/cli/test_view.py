@@ -114,3 +114,17 @@ def test_a_broken_trace_names_itself(trace, tmp_path):
     assert done.returncode == 2
     assert str(broken) in done.stderr
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_picture_or_a_folder_of_frames_behind_a_model_is_what_it_is_asked(tmp_path, monkeypatch):
+    module = sys.modules["regard.cli.view"]
+    run, clip, picture = tmp_path / "run", tmp_path / "clip", tmp_path / "photo.png"
+    for folder in (run, clip):
+        folder.mkdir()
+    (run / "manifest.json").write_text("{}")
+    picture.write_bytes(b"")
+    asked = []
+    monkeypatch.setattr(module, "_trace", lambda path, text, *_: asked.append((path, text)) or Trace("a", ()))
+    module.gather([str(run), str(picture)], None, "cpu")
+    module.gather([str(run), str(clip)], None, "cpu")
+    assert asked == [(run, str(picture)), (run, str(clip))]

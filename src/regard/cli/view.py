@@ -85,7 +85,7 @@ def view(
 
 def gather(what: list[str], beam: int | None, device: str, question: str | None = None) -> "list[Trace]":
     """The traces that are meant: read from files, or made by asking each directory's model the INPUT, which comes last."""
-    texts = [each for each in what if _input(Path(each))]
+    texts = [each for place, each in enumerate(what) if _input(Path(each), place)]
     paths = [Path(each) for each in what if each not in texts]
     if len(texts) > 1 or (texts and what[-1] != texts[0]) or not paths:
         raise DataError(
@@ -113,9 +113,15 @@ def distinct(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
     return [dataclasses.replace(trace, name=name) for trace, name in zip(traces, names, strict=True)]
 
 
-def _input(path: Path) -> bool:
-    """Whether this is what a model is asked: a text, or a picture."""
-    return not path.exists() or (path.is_file() and not _asked(path) and path.suffix != ".safetensors")
+def _input(path: Path, place: int) -> bool:
+    """Whether this is what a model is asked: a text, a picture or, behind a model, a folder of frames."""
+    from regard.training.manifest import NAME
+
+    if not path.exists():
+        return True
+    if path.is_dir():
+        return place > 0 and not (path / NAME).exists() and not (path / FILM).exists()
+    return not _asked(path) and path.suffix != ".safetensors"
 
 
 def _asked(path: Path) -> bool:
