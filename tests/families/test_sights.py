@@ -9,7 +9,7 @@ from regard.data.image.labelled import LabelCodec
 from regard.data.image.pictured import Pictured
 from regard.data.lines import DataError
 from regard.data.text import Report
-from regard.families.sights import assemble, checked, judged, plain
+from regard.families.sights import Judge, assemble, checked, plain
 
 REPORT = Report(2, 2, 0, 0, 0, 0.0)
 CODEC = LabelCodec(("dark", "light"), height=8, width=8)
@@ -49,7 +49,7 @@ def test_a_model_is_judged_by_all_figures_of_its_kind(config):
     experiment, _ = made(config)
     found = experiment.evaluate(experiment.model.eval())
     assert found.keys() == {"loss", "accuracy"}
-    assert found == judged("classify", config, experiment.codec, experiment.model, EXAMPLES)
+    assert found == Judge("classify", config, experiment.codec, EXAMPLES)(experiment.model)
     assert found["accuracy"] in (0.0, 50.0, 100.0)
 
 
@@ -57,3 +57,15 @@ def test_settings_that_no_picture_can_be_read_by_are_refused(config):
     assert plain(config) == ((0.5,) * 3, (0.5,) * 3)
     with pytest.raises(ConfigError, match=r"data\.channels needs to be 3, in colour, or 1, grey, got 2"):
         checked(replace(config, data=replace(config.data, channels=2)))
+
+
+def test_what_a_training_is_judged_by_is_decoded_once(config):
+    drawn = []
+    pictures = [lambda value=value: drawn.append(value) or torch.full((3, 8, 8), value) for value in (0.0, 1.0)]
+    examples = [Pictured(picture, labels=[label]) for label, picture in enumerate(pictures)]
+    experiment, _ = made(config)
+    judge = Judge("classify", config, experiment.codec, examples)
+    assert judge(experiment.model) == judge(experiment.model)
+    once = len(drawn)
+    judge(experiment.model)
+    assert len(drawn) == once > 0

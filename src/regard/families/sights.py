@@ -1,7 +1,6 @@
 """What families share whose models tell what they see: how an experiment is put together, and how it is judged."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ from regard.data.image.augmenting import named
 from regard.data.image.pictured import Pictured
 from regard.data.text import Report
 from regard.families import TaskConfig, family
+from regard.seeing import Kept, Seeing
 from regard.start import Start
 from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
 from regard.training.metrics import DOWNWARDS, Measured
@@ -50,7 +50,7 @@ def assemble(
         train=codec.training(gallery, config.data.batch_pixels, config.train.seed, named(config.data.augment)),
         valid=valid,
         loss=loss,
-        evaluate=partial(judged, name, config, codec, valid=valid),
+        evaluate=Judge(name, config, codec, valid),
         config=config,
         task=name,
         notes=report._asdict(),
@@ -60,10 +60,19 @@ def assemble(
     ), report
 
 
-def judged(name: str, config: TaskConfig, codec: Any, model: nn.Module, valid: Sequence[Pictured]) -> dict[str, float]:
-    """What is known of a model while it is trained: all figures of its kind on valid."""
-    figures = family(config).opened(name, config, codec, model, Head()).judge(valid)
-    return {each: found.value for each, found in figures.items() if isinstance(found, Measured)}
+class Judge:
+    """What is known of a model while it is trained: all figures of its kind on valid, whose pictures are decoded once."""
+
+    def __init__(self, name: str, config: TaskConfig, codec: Any, valid: Sequence[Pictured]):
+        self.name, self.config, self.codec, self.valid = name, config, codec, valid
+        self.kept: Kept | None = None
+
+    def __call__(self, model: nn.Module) -> dict[str, float]:
+        seeing = family(self.config).opened(self.name, self.config, self.codec, model, Head())
+        assert isinstance(seeing, Seeing), "families that tell what they see open such models"
+        self.kept = seeing.kept = self.kept or Kept(self.valid, seeing.loader(self.valid))
+        figures = seeing.judge(self.valid)
+        return {name: found.value for name, found in figures.items() if isinstance(found, Measured)}
 
 
 def checked(config: Any) -> None:

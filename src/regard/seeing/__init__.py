@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -35,6 +35,20 @@ class Glance(NamedTuple):
     weights: Float[Tensor, "heads queries keys"]
 
 
+@runtime_checkable
+class InOrder(Protocol):
+    """Gives every example once, with its place."""
+
+    def in_order(self) -> Iterator[Any]: ...
+
+
+class Kept(NamedTuple):
+    """Examples, and what makes their batches."""
+
+    examples: Sequence[Pictured]
+    loader: InOrder
+
+
 class Shown(NamedTuple):
     """What a trace shows of one answer: its axes, where each attention looked, by name, and what was decided in which order.
 
@@ -58,6 +72,8 @@ class Seeing(ABC):
         """The run directory that it was opened from."""
         self.recorder: Recorder | None = None
         """Who listens to what is predicted, while somebody does."""
+        self.kept: Kept | None = None
+        """Examples that are asked again and again, as those are by which a training is judged."""
 
     @abstractmethod
     def ask(self, batch: PictureBatch, weights: bool = False) -> Any:
@@ -109,8 +125,15 @@ class Seeing(ABC):
 
     def batches(self, examples: Sequence[Pictured]) -> Iterator[Any]:
         """Every example once, about as many at a time as the config says, with their places."""
-        if examples:
-            yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch)).in_order()
+        if self.kept is not None and self.kept.examples is examples:
+            yield from self.kept.loader.in_order()
+        elif examples:
+            yield from self.loader(examples).in_order()
+
+    def loader(self, examples: Sequence[Pictured]) -> InOrder:
+        """Batches of examples, whose pictures are decoded once."""
+        found: InOrder = self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch))
+        return found
 
     def evaluate(self, records: Sequence[Any], *, beam: int | None = None) -> Figures:
         """The task's measures on records with targets, as a file has them."""
