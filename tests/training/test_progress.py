@@ -17,6 +17,11 @@ def test_figures_read_as_one_line():
     assert summary({**RECORD, "loss": None, "skipped": 2}, None) == "loss - · 5,120 tokens/s · 2 skipped"
 
 
+def test_waiting_for_batches_is_told_where_it_takes_more_than_a_tenth_of_the_time():
+    assert summary({**RECORD, "waited": 0.1}, None) == "loss 2.031 · 5,120 tokens/s"
+    assert summary({**RECORD, "waited": 0.234}, None) == "loss 2.031 · 5,120 tokens/s · 23 % of the time waiting for batches"
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(0.0, "0:00"), (59.6, "1:00"), (3723.0, "1:02:03"), (-5.0, "0:00")])
 def test_a_clock_reads_as_one(seconds, text):
     assert clock(seconds) == text

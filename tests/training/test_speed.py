@@ -19,8 +19,18 @@ def test_means_are_over_tokens_and_speed_counts_updates_alone(clock):
             clock[0] += 2
         speed.add(loss, tokens, {"nll": loss / 2})
     clock[0] += 50  # an evaluation
-    assert speed.record() == {"loss": 1.25, "nll": 0.625, "tokens_per_second": 10.0}
-    assert speed.record() == {"loss": None, "tokens_per_second": 0.0}
+    assert speed.record() == {"loss": 1.25, "nll": 0.625, "tokens_per_second": 10.0, "waited": 0.0}
+    assert speed.record() == {"loss": None, "tokens_per_second": 0.0, "waited": 0.0}
+
+
+def test_what_updates_wait_for_batches_is_a_share_of_their_time(clock):
+    speed = Speed()
+    with speed.timed():
+        with speed.waiting():
+            clock[0] += 1
+        clock[0] += 3
+    assert speed.record()["waited"] == 0.25
+    assert speed.record()["waited"] == 0.0
 
 
 def test_time_goes_on_over_runs(clock):

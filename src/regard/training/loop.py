@@ -86,7 +86,9 @@ class Loop:
                 return self.judge.finish(reason)
             with self.speed.timed():
                 first, count = self.counters.step * self.settings.accumulate, self.settings.accumulate
-                told = self.update([self.batches.batch(first + number) for number in range(count)], self.speed)
+                with self.speed.waiting():
+                    batches = [self.batches.batch(first + number) for number in range(count)]
+                told = self.update(batches, self.speed)
             self.tell(told)
 
     def due(self, every: int, reason: str | None) -> bool:

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
+WAITED = 0.1
+"""The share of the time that updates wait for batches, from which on a person is told."""
+
 
 @runtime_checkable
 class Display(Protocol):
@@ -35,6 +38,8 @@ def summary(record: Mapping[str, Any], left: float | None) -> str:
     """loss 2.031 · 5,120 tokens/s · 1:30 left."""
     loss = record.get("loss")
     parts = [f"loss {loss:.3f}" if loss is not None else "loss -", f"{record.get('tokens_per_second', 0):,.0f} tokens/s"]
+    if record.get("waited", 0.0) > WAITED:
+        parts.append(f"{100 * record['waited']:.0f} % of the time waiting for batches")
     if record.get("skipped"):
         parts.append(f"{record['skipped']} skipped")
     if left is not None:

@@ -19,7 +19,7 @@ class Speed:
 
     def clear(self) -> None:
         """Begin a new stretch."""
-        self.seconds, self.tokens, self.sums = 0.0, 0, dict[str, float]()
+        self.seconds, self.waited, self.tokens, self.sums = 0.0, 0.0, 0, dict[str, float]()
 
     def add(self, loss: float, tokens: int, parts: Mapping[str, float]) -> None:
         """Take in the losses of one update, given per token."""
@@ -34,10 +34,19 @@ class Speed:
         yield
         self.seconds += time.monotonic() - begun
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Around what an update waits for: batches that are not made yet."""
+        begun = time.monotonic()
+        yield
+        self.waited += time.monotonic() - begun
+
     def record(self) -> dict[str, Any]:
-        """The figures of this stretch, and a new one begins."""
+        """The figures of this stretch, and a new one begins. `waited` is the share of its time that batches took to come."""
         means = {name: value / max(self.tokens, 1) for name, value in self.sums.items()}
-        record = {"loss": None, **means, "tokens_per_second": round(self.tokens / max(self.seconds, 1e-9), 1)}
+        seconds = max(self.seconds, 1e-9)
+        pace = {"tokens_per_second": round(self.tokens / seconds, 1), "waited": round(min(1.0, self.waited / seconds), 4)}
+        record = {"loss": None, **means, **pace}
         self.clear()
         return record
 
