@@ -13,8 +13,8 @@ def test_scenes_are_simple_and_no_scene_is_in_both_parts():
     training, validation = vqa.draw(120, seed=0)
     assert not {each.scene for each in training} & {each.scene for each in validation}
     assert {thing.shape for each in training for thing in each.scene.things} <= set(vqa.SHAPES)
-    assert {len(each.scene.things) for each in training} == {2}
-    assert {each.kind for each in training} == {"colour", "shape", "count", "exists", "where"}
+    assert max(len(each.scene.things) for each in training) == 2
+    assert {each.kind for each in training} == set(vqa.KINDS)
 
 
 def test_a_record_is_taken_as_it_stands():
@@ -25,7 +25,7 @@ def test_a_record_is_taken_as_it_stands():
 @pytest.mark.parametrize(("language", "asked"), [("english", "what colour is the"), ("chinese", "是什么颜色？")])
 def test_questions_may_be_in_either_language(language, asked):
     usual = Config()
-    data = dataclasses.replace(usual.data, samples=60, language=language, height=32, width=32)
+    data = dataclasses.replace(usual.data, samples=200, language=language, height=32, width=32)
     experiment, _ = tasks.experiment("vqa", dataclasses.replace(usual, data=data))
     assert any(asked in example.record.question for example in experiment.valid)
     assert set(experiment.codec.answers) >= {example.record.target for example in experiment.valid}

@@ -84,29 +84,31 @@ def test_nothing_is_asked_about_nothing(kind):
 @pytest.mark.parametrize("samples", [0, 2])
 def test_too_few_questions_to_hold_a_scene_out_are_refused(samples):
     assert sum(map(len, draw(3))) == 3
-    with pytest.raises(ValueError, match=f"at least 3 questions are needed, got {samples}: 2 are about one scene"):
+    with pytest.raises(ValueError, match=f"at least 3 questions are needed, got {samples}: up to 2 are about one scene"):
         draw(samples)
 
 
 def test_scenes_may_be_simpler_and_have_more_questions():
-    kinds = ("colour", "shape", "count", "exists", "where")
-    train, valid = draw(300, each=5, kinds=kinds, shapes=("circle", "star", "ring"), most=2)
+    kinds = ("colour", "shape", "where")
+    train, valid = draw(300, each=8, kinds=kinds, shapes=("circle", "star", "ring"), most=2, radii=(40, 44))
     assert {example.kind for example in train + valid} == set(kinds)
     scenes = {example.scene for example in train + valid}
     assert {thing.shape for scene in scenes for thing in scene.things} == {"circle", "star", "ring"}
-    assert {len(scene.things) for scene in scenes} == {2}
-    asked = Counter((example.scene, example.kind) for example in train + valid)
+    assert {thing.radius for scene in scenes for thing in scene.things} <= {40, 41, 42, 43, 44}
+    assert {len(scene.things) for scene in scenes} <= {1, 2}
+    asked = Counter((example.scene, example.english.text) for example in train + valid)
     assert max(asked.values()) == 1
-    assert max(Counter(example.scene for example in train + valid).values()) == 5
+    assert max(Counter(example.scene for example in train + valid).values()) == 6  # three kinds, of two things
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"each": 0}, "a scene has 1 question to 6, one of a kind, got 0"),
-        ({"each": 2, "kinds": ("colour",)}, "a scene has 1 question to 1, one of a kind, got 2"),
+        ({"each": 0}, "at least 2 questions are needed, got 20: up to 0 are about one scene"),
         ({"kinds": ("colour", "why")}, "of the kinds colour, shape, count, exists, where, relation, got 'why'"),
-        ({"each": 7}, "a scene has 1 question to 6, one of a kind, got 7"),
+        ({"radii": (0, 9)}, "from 1 to 48, the smaller one first, got 0 and 9"),
+        ({"radii": (40, 30)}, "from 1 to 48, the smaller one first, got 40 and 30"),
+        ({"radii": (40, 49)}, "from 1 to 48, the smaller one first, got 40 and 49"),
         ({"shapes": ("circle", "star")}, r"2 to 5 things of 3 or more of the shapes circle, .* got 5 of circle, star"),
         ({"shapes": ("circle", "star", "moon")}, "got 5 of circle, star, moon"),
         ({"most": 6}, "got 6 of circle"),

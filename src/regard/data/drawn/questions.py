@@ -26,6 +26,12 @@ from regard.data.record import Record
 MOST = 5
 """The most things of a scene."""
 
+RADII = SIZES["medium"], SIZES["big"]
+"""The smallest and the largest thing."""
+
+LARGEST = 48
+"""The largest thing of which five may find a place."""
+
 CORNERS = {"top left": "左上", "top right": "右上", "bottom left": "左下", "bottom right": "右下"}
 
 
@@ -64,35 +70,36 @@ def draw(
     kinds: Sequence[str] = (),
     shapes: Sequence[str] = SHAPES,
     most: int = MOST,
+    radii: tuple[int, int] = RADII,
 ) -> tuple[list[Asked], list[Asked]]:
-    """Questions, `each` about a scene and of as many kinds, to train on and to validate with; no scene is in both.
+    """Questions, up to `each` different ones about a scene, to train on and to validate with; no scene is in both.
 
-    Fewer are about a scene that does not allow for some kind. `kinds` are some of KINDS, or none for all of them, `shapes`
-    are what things may be, and `most` is how many there are at most.
+    `kinds` are some of KINDS, or none for all of them. `shapes` are what things may be, `most` is how many there are, and
+    `radii` are the smallest and the largest of them, since on a small picture small ones are hard to tell apart.
     """
-    kinds = tuple(kinds or KINDS)
-    if not 1 <= each <= len(kinds):
-        raise ValueError(f"a scene has 1 question to {len(kinds)}, one of a kind, got {each}")
-    if samples <= each:
+    if each < 1 or samples <= each:
         raise ValueError(
-            f"at least {each + 1} questions are needed, got {samples}: {each} are about one scene, and a scene is held out "
-            "whole"
+            f"at least {max(each, 1) + 1} questions are needed, got {samples}: up to {each} are about one scene, and a "
+            "scene is held out whole"
         )
     if len(shapes) < 3 or not set(shapes) <= set(SHAPES) or not 2 <= most <= MOST:
         raise ValueError(
             f"a scene has 2 to {MOST} things of 3 or more of the shapes {', '.join(SHAPES)}, got {most} of "
             f"{', '.join(shapes) or 'none'}"
         )
+    if not 1 <= radii[0] <= radii[1] <= LARGEST:
+        raise ValueError(
+            f"the radii of things are from 1 to {LARGEST}, the smaller one first, got {radii[0]} and {radii[1]}"
+        )
     chance = Random(seed)
     found: list[Asked] = []
     seen: set[Scene] = set()
     while len(found) < samples:
-        scene = _scene(chance, shapes, most)
+        scene = _scene(chance, shapes, most, radii)
         if scene in seen:
             continue
         seen.add(scene)
-        asked = (ask(scene, kind, chance) for kind in chance.sample(kinds, each))
-        found += [one._replace(where=f"drawn:{len(seen)}") for one in asked if one is not None]
+        found += [one._replace(where=f"drawn:{len(seen)}") for one in _different(scene, kinds or tuple(KINDS), each, chance)]
     return split(found[:samples], lambda one: one.scene)
 
 
@@ -111,12 +118,22 @@ def answers(language: Language = "english") -> list[str]:
     return sorted([*SHAPE_WORDS.values(), *COLOUR_WORDS.values(), *counts, *CORNERS.values(), "有", "没有", "是", "不是"])
 
 
-def _scene(chance: Random, shapes: Sequence[str], most: int) -> Scene:
+def _different(scene: Scene, kinds: Sequence[str], each: int, chance: Random) -> list[Asked]:
+    """Up to so many questions, kind after kind and none twice; fewer where a few rounds find no others."""
+    found: dict[str, Asked] = {}
+    for kind in chance.sample(kinds, len(kinds)) * (1 + 2 * each // len(kinds)):
+        asked = ask(scene, kind, chance)
+        if asked is not None and len(found) < each:
+            found.setdefault(asked.english.text, asked)
+    return list(found.values())
+
+
+def _scene(chance: Random, shapes: Sequence[str], most: int, radii: tuple[int, int]) -> Scene:
     """Two or more things of two or three shapes and colours, so that several are alike."""
     shapes, colours = chance.sample(shapes, chance.randint(2, 3)), chance.sample(tuple(COLOURS), chance.randint(2, 3))
     things: list[Thing] = []
     for _ in range(chance.randint(2, most)):
-        radius = SIZES[chance.choice(("medium", "big"))]
+        radius = chance.randint(*radii)
         place = placed(chance, radius, things)
         if place is not None:
             things.append(Thing(chance.choice(shapes), chance.choice(colours), *place, radius))
