@@ -8,6 +8,7 @@ import torch
 from regard.cli.answering import Asking, Strange, to_file, to_stream, windows
 from regard.cli.journal import Journal, Written
 from regard.cli.pace import Pace
+from regard.cli.unread import Unread
 from regard.data.lines import DataError
 from regard.decoding.wishes import Wish
 from regard.prediction import Prediction
@@ -67,6 +68,60 @@ def test_more_answers_than_inputs_are_refused(tmp_path):
 def test_a_wish_that_cannot_be_had_is_the_users_to_mend():
     with pytest.raises(DataError, match="this cannot be had"):
         to_stream(Asking(Model()), inputs("a", wish=Wish(include=("b",))), io.StringIO(), 2)
+
+
+class Looking(Model):
+    """Pictures: one that begins with ! is seen to be damaged by its header, with * when it is decoded."""
+
+    def reads(self, text):
+        if text.startswith("!"):
+            raise DataError(f"{text} is no picture")
+        return True
+
+    def each(self, texts, **options):
+        for place, found in super().each(texts, **options):
+            if texts[place].startswith("*"):
+                raise DataError(f"input:{place + 1}: {texts[place]} is cut off")
+            yield place, found
+
+
+PICTURES = "ab", "*c", "!d", "ef", "gh", "*i", "jk"
+ANSWERED = "ba\n\n\nfe\nhg\n\nkj\n"
+
+
+def test_what_cannot_be_read_is_left_empty_and_told_with_its_line(capsys):
+    stream, missed = io.StringIO(), Unread("list.txt")
+    assert to_stream(Asking(Looking(), unread=missed), inputs(*PICTURES), stream, size=4) == Strange(3, 2)
+    assert stream.getvalue() == ANSWERED
+    told = sorted(capsys.readouterr().err.splitlines())
+    assert told == [f"regard: list.txt:{line}" for line in ("2: *c is cut off", "3: !d is no picture", "6: *i is cut off")]
+
+
+def test_what_cannot_be_read_keeps_its_empty_line_in_a_file(tmp_path, capsys):
+    missed = Unread("list.txt")
+    with Journal(tmp_path / "out", WORK) as journal:
+        pace = Pace(None, stream=io.StringIO())
+        found = to_file(Asking(Looking(), unread=missed), inputs(*PICTURES), journal, 4, pace)
+    assert found == Strange(3, 2)
+    assert (tmp_path / "out").read_text() == ANSWERED
+    assert "list.txt:6: *i is cut off" in capsys.readouterr().err
+
+
+def test_what_was_answered_before_a_damaged_picture_is_not_asked_again():
+    model = Looking()
+    list(Asking(model, unread=Unread("list.txt")).written(inputs("*a", "b", "c", "d")))
+    assert model.asked == [["*a", "b", "c", "d"], ["*a"]]
+
+
+@pytest.mark.parametrize("text", ["!a", "*a"])
+def test_without_anybody_to_take_note_what_cannot_be_read_is_an_error(text):
+    with pytest.raises(DataError, match=r"is no picture|is cut off"):
+        to_stream(Asking(Looking()), inputs(text), io.StringIO(), 2)
+
+
+def test_a_wish_that_cannot_be_had_is_no_picture_that_cannot_be_read():
+    with pytest.raises(DataError, match="this cannot be had"):
+        to_stream(Asking(Model(), unread=Unread("list.txt")), inputs("a", "b", wish=Wish(include=("c",))), io.StringIO(), 2)
 
 
 def test_inputs_before_one_that_cannot_be_read_make_a_window():

@@ -50,6 +50,21 @@ def test_a_file_of_paths_is_answered_line_by_line(run, tmp_path):
     assert len(lines[0]["answers"]) == 2
 
 
+def test_a_damaged_picture_in_a_file_costs_no_other_its_answer(run, tmp_path):
+    whole, cut, none = run / "samples" / "1.png", tmp_path / "cut.png", tmp_path / "none.png"
+    cut.write_bytes(whole.read_bytes()[:-20])
+    none.write_text("no picture")
+    (tmp_path / "list.txt").write_text("".join(f"{path}\n" for path in (whole, cut, whole, none, whole)))
+    out, trace = tmp_path / "captions.txt", tmp_path / "t.attn.safetensors"
+    done = regard("predict", run, "--file", tmp_path / "list.txt", "--out", out, "--trace", trace, "--json")
+    assert done.exit_code == 2
+    assert [len(json.loads(line)["answers"]) for line in out.read_text().splitlines()] == [1, 0, 1, 0, 1]
+    assert f"list.txt:2: {cut} is a PNG picture that cannot be decoded" in done.stderr
+    assert f"list.txt:4: {none} is no PNG, JPEG or WebP picture" in done.stderr
+    assert "list.txt:2 has no answer (2 such in all): its picture cannot be read" in done.stderr
+    assert f"{trace}: 3 traced" in done.stderr
+
+
 def test_a_run_is_measured_on_a_table_by_the_columns_that_are_named(run):
     table = run / "samples" / "captions.tsv"
     done = regard("evaluate", run, f"--data.test={table}", "--data.image=1", "--data.text=2", "--json")

@@ -12,6 +12,7 @@ import torch
 from regard import tasks
 from regard.cli.answering import Strange
 from regard.cli.streaming import LISTEN, STREAM, listened, streamed, way
+from regard.cli.unread import Unread
 from regard.config import AttentionPart, ConfigError, Data, Model, Search, Train
 from regard.data.lines import DataError
 from regard.decoding.wishes import Wish
@@ -49,6 +50,28 @@ def test_what_the_model_knows_nothing_of_is_left_empty():
     stream = io.StringIO()
     assert streamed(trained(), [("☃ ☂", Wish()), ("Tom", Wish()), ("☃", Wish())], stream) == Strange(2, 1)
     assert stream.getvalue().split("\n")[0] == ""
+
+
+class Looking:
+    """Pictures: of one that begins with * nothing is seen before it is decoded."""
+
+    def reads(self, text):
+        return True
+
+    def stream(self, text, **wishes):
+        if text.startswith("*"):
+            raise DataError(f"input:1: {text} is cut off")
+        return iter(text)
+
+
+def test_a_picture_that_cannot_be_read_is_told_with_its_line_and_the_others_are_answered(capsys):
+    asked = [(text, Wish(prefix="a")) for text in ("ab", "*c", "ad")]
+    stream = io.StringIO()
+    assert streamed(Looking(), asked, stream, Unread("list.txt")) == Strange(1, 2)
+    assert stream.getvalue() == "ab\n\nad\n"
+    assert capsys.readouterr().err == "regard: list.txt:2: *c is cut off\n"
+    with pytest.raises(DataError, match="is cut off"):
+        streamed(Looking(), asked, stream)
 
 
 def test_wishes_are_granted_and_those_that_cannot_be_are_errors_of_the_user():

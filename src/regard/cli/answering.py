@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from regard.cli.journal import Head, Journal, Written
 from regard.cli.pace import Pace
+from regard.cli.unread import Unread
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 Each = TypeVar("Each")
 
 
+class WishError(DataError):
+    """An answer that cannot be had as it is wished; its input may be read well."""
+
+
 class Strange(NamedTuple):
     """How many inputs have nothing in them that the model knows, or are too long for it, and the first's number, from 1."""
 
@@ -28,7 +33,10 @@ class Strange(NamedTuple):
 
 @dataclass(frozen=True)
 class Asking:
-    """A model, what is asked of it, and how its answers are written."""
+    """A model, what is asked of it, and how its answers are written.
+
+    With `unread`, which takes note of them, inputs that cannot be read are left empty; without, the first is an error.
+    """
 
     model: "Trained | Seeing"
     beam: int | None = None
@@ -36,19 +44,62 @@ class Asking:
     align: bool = False
     unknown: str | None = None
     as_json: bool = False
+    unread: Unread | None = None
 
-    def written(self, window: "list[tuple[str, Wish]]", but: Container[int] = ()) -> Iterator[tuple[int, Written]]:
-        """What is written for each input of a window, by its place there, as it is found; `but` are left out."""
+    def written(
+        self, window: "list[tuple[str, Wish]]", but: Container[int] = (), before: int = 0
+    ) -> Iterator[tuple[int, Written]]:
+        """What is written for each input of a window, by its place there, as it is found; `but` are left out.
+
+        `before` is how many inputs there were before the window.
+        """
         known = []
         for place, (text, _) in enumerate(window):
             if place in but:
                 continue
-            if text.strip() and self.model.reads(text):
+            if self.known(text, before + place + 1):
                 known.append(place)
             else:
                 yield place, Written(self.form(text, []), strange=bool(text.strip()))
-        for index, answers in self.answers([window[place] for place in known]):
-            yield known[index], Written(self.form(window[known[index]][0], answers))
+        for index, found in self.found([window[place] for place in known]):
+            place, text = known[index], window[known[index]][0]
+            if isinstance(found, DataError):
+                self.missed(before + place + 1, text, found)
+                yield place, Written(self.form(text, []), strange=True)
+            else:
+                yield place, Written(self.form(text, found))
+
+    def known(self, text: str, number: int) -> bool:
+        """Whether there is anything in an input that the model can answer."""
+        try:
+            return bool(text.strip()) and self.model.reads(text)
+        except DataError as error:
+            self.missed(number, text, error)
+            return False
+
+    def missed(self, number: int, text: str, error: DataError) -> None:
+        """Take note of an input that cannot be read, or raise where nobody does."""
+        if self.unread is None:
+            raise error
+        self.unread.note(number, text, error)
+
+    def found(self, asked: "list[tuple[str, Wish]]") -> "Iterator[tuple[int, list[Prediction] | DataError]]":
+        """The answers to inputs, or why one cannot be read: what it kept from being answered is asked again, by halves."""
+        left = dict.fromkeys(range(len(asked)))  # in their order
+        try:
+            for index, answers in self.answers(asked):
+                del left[index]
+                yield index, answers
+        except DataError as error:
+            if self.unread is None or isinstance(error, WishError):
+                raise
+            if len(asked) == 1:
+                yield 0, error
+                return
+            middle = -(-len(left) // 2)
+            for half in (list(left)[:middle], list(left)[middle:]):
+                for place, again in self.found([asked[index] for index in half]) if half else ():
+                    yield half[place], again
 
     def answers(self, asked: "list[tuple[str, Wish]]") -> "Iterator[tuple[int, list[Prediction]]]":
         """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
@@ -70,9 +121,9 @@ class Asking:
                 exclude=[wish.exclude for wish in wishes],
             )
         except ValueError as error:
-            if not any(map(any, wishes)):
+            if isinstance(error, DataError) or not any(map(any, wishes)):
                 raise
-            raise DataError(str(error)) from error
+            raise WishError(str(error)) from error
 
     def form(self, text: str, answers: "list[Prediction]") -> str:
         """The answers to an input as they are written."""
@@ -83,7 +134,7 @@ def to_stream(asking: Asking, inputs: "Iterable[tuple[str, Wish]]", stream: Any,
     """Write the answers, window by window."""
     strange, place = list[int](), 0
     for window in windows(inputs, size):
-        found = dict(asking.written(window))
+        found = dict(asking.written(window, before=place))
         for number in range(len(window)):
             place += 1
             strange += [place] * found[number].strange
@@ -97,7 +148,7 @@ def to_file(asking: Asking, inputs: "Iterable[tuple[str, Wish]]", journal: Journ
     if len(list(islice(inputs := iter(inputs), journal.head.lines))) < journal.head.lines:
         raise DataError(f"{journal.partial} has more answers than there are inputs; remove it, and start again")
     for window in windows(inputs, size):
-        for place, written in asking.written(window, but=journal.noted):
+        for place, written in asking.written(window, but=journal.noted, before=journal.head.lines):
             journal.note(place, written)
             pace.advance()
         journal.turn()

@@ -16,6 +16,7 @@ from regard.cli.searching import apart, search_by, wished
 from regard.cli.seeing import asks, posed, sees
 from regard.cli.streaming import LISTEN, listened, streamed, way
 from regard.cli.train import ANY
+from regard.cli.unread import unread
 from regard.cli.work import source, work
 from regard.data.lines import DataError
 
@@ -115,9 +116,10 @@ def predict(
     noted: list[tuple[str, Wish]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else READ if out is None else WINDOW
-    asking, inputs = Asking(model, beam, nbest, align, unknown, as_json), _noting(asked, noted)
+    missed = unread(model, text, file)
+    asking, inputs = Asking(model, beam, nbest, align, unknown, as_json, missed), _noting(asked, noted)
     if piecewise is not None and not isinstance(model, Seeing):
-        strange = listened(model, sys.stdout) if piecewise == LISTEN else streamed(model, asked, sys.stdout)
+        strange = listened(model, sys.stdout) if piecewise == LISTEN else streamed(model, asked, sys.stdout, missed)
     elif out is None:
         strange = to_stream(asking, inputs, sys.stdout, window)
     else:
@@ -132,7 +134,10 @@ def predict(
             pace = Pace(given.lines, journal.head.lines + len(journal.noted))
             strange = to_file(asking, inputs, journal, window, pace)
     if trace is not None:
-        _trace(model, noted, beam, trace)
+        lost = missed.texts if missed else ()
+        _trace(model, [each for each in noted if each[0] not in lost], beam, trace)
+    if strange.many and missed is not None:
+        raise DataError(missed.last(strange.first, strange.many))
     if strange.many:
         began = "of what is too long the beginning was answered, and what is unknown was left empty"
         done = began if piecewise == LISTEN else "an answer would be a guess, so it was left empty"

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.answering import Strange
+from regard.cli.answering import Strange, WishError
+from regard.cli.unread import Unread
 from regard.config import ConfigError
 from regard.data.lines import DataError, unreadable
 
@@ -60,14 +61,20 @@ def _asked(options: Mapping[str, tuple[Any, ...]], given: Mapping[str, Any]) -> 
     return [option for option, (name, *nothing) in options.items() if given[name] not in nothing]
 
 
-def streamed(model: "Trained", asked: "Iterable[tuple[str, Wish]]", stream: Any) -> Strange:
-    """Write the answers, one after the other, each as it is decided."""
+def streamed(model: "Trained", asked: "Iterable[tuple[str, Wish]]", stream: Any, missed: Unread | None = None) -> Strange:
+    """Write the answers, one after the other, each as it is decided; `missed` takes note of what cannot be read."""
     model.stream("")  # refused, if so, before anything is read
     strange = list[int]()
     for number, (text, wish) in enumerate(asked, 1):
-        if text.strip() and model.reads(text):
-            _write(stream, _wished(model, text, wish))
-        elif text.strip():
+        try:
+            if text.strip() and model.reads(text):
+                _write(stream, _wished(model, text, wish))
+            elif text.strip():
+                strange.append(number)
+        except DataError as error:
+            if missed is None or isinstance(error, WishError):
+                raise
+            missed.note(number, text, error)
             strange.append(number)
         _write(stream, ["\n"])
     return Strange(len(strange), strange[0] if strange else 0)
@@ -118,9 +125,9 @@ def _wished(model: "Trained", text: str, wish: "Wish") -> Iterator[str]:
     try:
         yield from model.stream(text, prefix=wish.prefix, include=wish.include, exclude=wish.exclude)
     except ValueError as error:
-        if not any(wish):
+        if isinstance(error, DataError) or not any(wish):
             raise
-        raise DataError(str(error)) from error
+        raise WishError(str(error)) from error
 
 
 def _write(stream: Any, pieces: Iterable[str]) -> None:
