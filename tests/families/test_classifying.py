@@ -163,3 +163,13 @@ def test_a_run_goes_on_from_another_and_resumes(tmp_path):
     train(experiment, tmp_path / "second", quiet=True)
     with pytest.raises(RefusedError, match=re.escape("data.several=None, and now it is False")):
         tasks.experiment("classify", config(changed(DATA, several=False), start=str(first)))
+
+
+def test_a_table_that_has_no_label_on_any_line_is_refused_where_pictures_may_have_none(tmp_path):
+    path, data = tmp_path / "t.tsv", changed(DATA, several=True)
+    path.write_text("1.png\n2.png\n")
+    said = f"{path} has no label on any of its 2 lines, and labels are in column 2; put a tab between the picture and its labels"
+    with pytest.raises(DataError, match=re.escape(said)):
+        classifying.read(data, str(path))
+    path.write_text("1.png\n2.png\tstar, ring\n")
+    assert [record.target for record in classifying.read(data, str(path))] == [None, "star, ring"]
