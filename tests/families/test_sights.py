@@ -45,6 +45,13 @@ def test_nothing_to_train_on_is_told(config):
         made(config, examples=[])
 
 
+def test_a_picture_to_validate_with_that_cannot_be_read_is_told_before_anything_is_trained(config, tmp_path):
+    (tmp_path / "no.png").write_text("no picture")
+    valid = [Pictured(tmp_path / "no.png", labels=[0])]
+    with pytest.raises(DataError, match=r"no\.png is no PNG, JPEG or WebP picture"):
+        assemble("classify", config, None, CODEC, EXAMPLES, valid, REPORT, lambda *_: None, ("loss", "accuracy"), {})
+
+
 def test_a_model_is_judged_by_all_figures_of_its_kind(config):
     experiment, _ = made(config)
     found = experiment.evaluate(experiment.model.eval())

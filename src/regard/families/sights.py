@@ -1,6 +1,7 @@
 """What families share whose models tell what they see: how an experiment is put together, and how it is judged."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -38,6 +39,7 @@ def assemble(
         raise table.DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
     if config.train.better not in known:
         raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
+    codec.gallery([each for each in valid if isinstance(each.picture, (str, Path))])  # what cannot be read is told now
     gallery = codec.gallery(examples)
     codec = codec if begin else codec.standardised(gallery)
     torch.manual_seed(config.train.seed)

@@ -92,6 +92,17 @@ def test_the_sizes_of_files_are_in_their_headers(tmp_path):
     assert_close(found, torch.tensor([[0.5, 0.5, 1.0, 1.0]]))
 
 
+def test_pictures_that_cannot_be_read_are_told_all_at_once(tmp_path):
+    given = []
+    for line, name in enumerate(("one.png", "two.png"), 1):
+        (tmp_path / name).write_text("no picture")
+        given.append(Annotated(Record(name, None, f"{tmp_path}/t.jsonl:{line}"), (), ()))
+    with pytest.raises(
+        DataError, match=r"2 of 2 pictures cannot be read: .*t\.jsonl:1: .*one\.png is no .*t\.jsonl:2: .*two\.png"
+    ):
+        located(given, "corners")
+
+
 def test_a_box_that_rounding_moved_over_the_edge_is_cut_there():
     [found] = located([given((0, 0, 100.005, 50))], "corners", [(50, 100)])
     assert_close(found, torch.tensor([[0.5, 0.5, 1.0, 1.0]]))

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import DetectData
+from regard.data.image.gallery import readable
 from regard.data.image.reading import place, size
 from regard.data.record import Record
 from regard.data.table import AND, DataError, rows, text, value
@@ -74,13 +75,21 @@ def located(
 
     `sizes` are the height and width of the pictures; without them the pictures are files, and say so.
     """
-    sizes = [size(place(each.record), each.record.where) for each in given] if sizes is None else sizes
+    sizes = readable([_measured(each.record) for each in given]) if sizes is None else sizes
     edges = [
         None if each.boxes is None else [EDGES[form](box, *side) for box in each.boxes]
         for each, side in zip(given, sizes, strict=True)
     ]
     mend(wrong for each, box, side in zip(given, edges, sizes, strict=True) for wrong in _outside(each, box or (), *side))
     return [None if box is None else _centred(torch.tensor(box).view(-1, 4).clamp(0, 1)) for box in edges]
+
+
+def _measured(record: Record) -> tuple[int, int] | DataError:
+    """Height and width of a picture in a file, or why it cannot be read."""
+    try:
+        return size(place(record), record.where)
+    except DataError as error:
+        return error
 
 
 def _centred(edges: Float[Tensor, "boxes 4"]) -> Float[Tensor, "boxes 4"]:

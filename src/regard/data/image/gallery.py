@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Shaped, UInt8
@@ -19,6 +19,8 @@ GREY = (0.299, 0.587, 0.114)
 """How much red, green and blue count in a grey (ITU-R BT.601), as where Pillow makes one."""
 
 THREADS = 8
+
+Size = TypeVar("Size", bound=tuple[int, ...])
 
 
 class Gallery:
@@ -110,7 +112,7 @@ class Gallery:
         return getattr(self.examples[number].record, "where", None)
 
 
-def readable(sizes: Sequence[tuple[int, int, int] | DataError]) -> list[tuple[int, int, int]]:
+def readable(sizes: Sequence[Size | DataError]) -> list[Size]:
     """The sizes; an error that lists the first of those that have none."""
     if wrong := [each for each in sizes if isinstance(each, DataError)]:
         listed = "; ".join(str(each) for each in wrong[:SHOWN])
