@@ -53,6 +53,7 @@ def test_there_is_room_for_larger_pictures_where_that_is_asked_for():
 
 
 def test_pictures_of_one_size_are_all_there():
-    found = collect([torch.ones(1, 4, 4)] * 2, 2)
+    found = collect([torch.ones(1, 4, 4, dtype=torch.float64)] * 2, 2)
+    assert found.data.dtype == torch.float32  # as in every batch
     assert found.data.shape == (2, 1, 4, 4)
     assert found.keep.all()

@@ -43,7 +43,7 @@ def collect(
     most = [max(least[side], *(each.shape[side + 1] for each in pictures)) for side in (0, 1)]
     height, width = (-(-each // multiple) * multiple for each in most)
     if all(picture.shape[1:] == (height, width) for picture in pictures):
-        return Pictures(torch.stack(list(pictures)), torch.ones(len(pictures), height, width, dtype=torch.bool))
+        return Pictures(torch.stack(list(pictures)).float(), torch.ones(len(pictures), height, width, dtype=torch.bool))
     data = torch.zeros(len(pictures), kinds[0], height, width)
     keep = torch.zeros(len(pictures), height, width, dtype=torch.bool)
     for row, picture in enumerate(pictures):
