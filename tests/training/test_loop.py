@@ -1,4 +1,6 @@
 import json
+import os
+import signal
 from dataclasses import replace
 
 import pytest
@@ -8,7 +10,7 @@ from safetensors.torch import load_file
 from regard.training import update
 from regard.training.checkpoint import steps
 from regard.training.directory import verify
-from regard.training.errors import FailedError
+from regard.training.errors import FailedError, Interrupted
 from regard.training.loop import train
 from regard.training.losses import teach
 from regard.training.weights import weights
@@ -103,6 +105,18 @@ def test_attention_health_is_in_the_log_by_default(tmp_path, monkeypatch):
     train(experiment(max_steps=5), tmp_path, quiet=True)
     (line,) = (line for line in log(tmp_path) if "loss" in line)
     assert set(line["attention"]["attention"]) == {"entropy", "coverage", "diagonality", "dead", "heads", "gradient"}
+
+
+def test_whoever_stops_it_is_told_what_is_kept_and_how_to_go_on(tmp_path, capsys):
+    def asked(model, batch, progress):
+        if progress.step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return teach(model, batch)
+
+    with pytest.raises(Interrupted):
+        train(replace(experiment(max_steps=5), loss=asked), tmp_path)
+    assert "stopped at step 3, which is kept; the same command goes on from there" in capsys.readouterr().err
+    assert steps(tmp_path / "checkpoints") == [3]
 
 
 def test_news_goes_to_standard_error(tmp_path, capsys):

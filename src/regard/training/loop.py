@@ -81,6 +81,7 @@ class Loop:
             if stopped or self.due(self.settings.checkpoint_every, reason):
                 self.judge.save(self.speed.elapsed())
             if stopped:
+                self.display.say(f"stopped at step {self.counters.step}, which is kept; the same command goes on from there")
                 raise self.interruption.exit()
             if reason:
                 return self.judge.finish(reason)
