@@ -45,8 +45,8 @@ def typed(text: str, number: int = 1) -> Inquiry:
     path, _, question = text.partition("\t")
     if not path.strip() or not question.strip():
         raise DataError(
-            f"input:{number} needs a picture and what is asked of it, PATH TAB QUESTION, got {text!r}; predict has "
-            "--question for one that all are asked"
+            f"input:{number} needs a picture and what is asked of it, PATH TAB QUESTION, got {text!r}; predict "
+            "and view have --question for one that all are asked"
         )
     return Inquiry(Record(path, None, f"input:{number}"), question)
 
