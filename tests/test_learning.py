@@ -17,7 +17,7 @@ EVERY = [[row[name] for name in ("attention", "decoder", "task", "setting", "ste
 @pytest.mark.unhooked  # a training calls so often that looking at every shape takes longer than the rest
 @pytest.mark.timeout(600)
 def test_a_recurrent_network_learns_to_reverse():
-    assert float(mechanisms.train("additive", "recurrent", "reverse", "a", 300)["exact"]) >= mechanisms.ENOUGH
+    assert float(mechanisms.train("additive", "recurrent", "reverse", "a", 600)["exact"]) >= mechanisms.ENOUGH
 
 
 @pytest.mark.soak
