@@ -13,6 +13,7 @@ from regard.data import tokenise
 from regard.data.image.augment import Change
 from regard.data.image.gallery import Gallery, shared
 from regard.data.image.inquiry import Inquiry, places
+from regard.data.image.learned import refuse
 from regard.data.image.pictured import Pictured
 from regard.data.image.reading import place, present
 from regard.data.image.shared import Shared, grouped
@@ -26,8 +27,6 @@ FORMAT = 1
 KIND = "pictures with questions"
 KINDS: dict[str, type] = {"answers": list, "lowercase": bool, "longest_question": int, "over_long": str}
 """What is saved beside the tokens and how pictures are read, and as what."""
-MOST = 5
-"""How many unknown answers are listed."""
 
 
 @dataclass(frozen=True)
@@ -156,12 +155,7 @@ class AskedCodec(Sight):
             for each in records
             if each.target is not None and each.target.strip() not in numbers
         ]
-        if strange:
-            more = f" and {len(strange) - MOST:,} more" * (len(strange) > MOST)
-            raise DataError(
-                f"{len(strange):,} answers were not there to be learned: {', '.join(strange[:MOST])}{more}; there are "
-                f"{', '.join(self.answers[:20])}{' ...' * (len(self.answers) > 20)}"
-            )
+        refuse(strange, "answers", self.answers)
 
 
 def unknown(examples: Sequence[Pictured]) -> float:

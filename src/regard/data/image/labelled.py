@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.config import ClassifyData
 from regard.data.image import clips
 from regard.data.image.clips import Folder
+from regard.data.image.learned import refuse
 from regard.data.image.pictured import Pictured
 from regard.data.image.reading import place, present
 from regard.data.image.sight import Sight, checked, usual
@@ -24,8 +25,6 @@ KINDS: dict[str, type] = {"labels": list, "several": bool, "clips": bool, "frame
 """What is saved beside how pictures are read, and as what."""
 BETWEEN = ","
 """Between the labels of a picture that has several."""
-MOST = 5
-"""How many unknown labels are listed."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +101,7 @@ class LabelCodec(Sight):
             for label in split(record.target or "", self.several)
             if record.target is not None and label not in numbers
         ]
-        if strange:
-            more = f" and {len(strange) - MOST:,} more" * (len(strange) > MOST)
-            raise DataError(
-                f"{len(strange):,} labels were not there to be learned: {', '.join(strange[:MOST])}{more}; there are "
-                f"{', '.join(self.labels[:20])}{' ...' * (len(self.labels) > 20)}"
-            )
+        refuse(strange, "labels", self.labels)
 
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON; the files written."""

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from regard.config import DetectData
 from regard.data.drawn.objects import Drawn
-from regard.data.image.annotated import LISTED, Annotated, Box, located
+from regard.data.image.annotated import Annotated, Box, located
+from regard.data.image.learned import refuse
 from regard.data.image.pictured import Pictured
 from regard.data.image.reading import place, present, size
 from regard.data.image.sight import Sight, checked, usual
@@ -72,12 +73,7 @@ class ObjectCodec(Sight):
         """The numbers of the labels."""
         numbers = {label: number for number, label in enumerate(self.labels)}
         strange = [f"{each.record.where} {one!r}" for each in given for one in each.labels or () if one not in numbers]
-        if strange:
-            more = f" and {len(strange) - LISTED:,} more" * (len(strange) > LISTED)
-            raise DataError(
-                f"{len(strange):,} labels were not there to be learned: {', '.join(strange[:LISTED])}{more}; there are "
-                f"{', '.join(self.labels[:20])}{' ...' * (len(self.labels) > 20)}"
-            )
+        refuse(strange, "labels", self.labels)
         return [None if each.labels is None else [numbers[one] for one in each.labels] for each in given]
 
     def extent(self, example: Pictured) -> tuple[int, int]:
