@@ -210,12 +210,13 @@ def interpreted() -> None:
     """Without a GPU: let the kernels take the CPU, in tiles of which a few numbers fill several."""
     if GPU:
         return
+    from regard.attention import kept_norm
     from regard.kernels.additive_triton import operator
     from regard.kernels.additive_triton.arguments import Tiles
     from regard.models import looped
     from regard.training import projected
 
-    for each in (flash, brief, additive_gpu, looped, projected):
+    for each in (flash, brief, additive_gpu, looped, projected, kept_norm):
         each.DEVICES = ("cuda", "cpu")
     flash.tiles = simplex.tiles = lambda query, values: [16, 16, 4, 1]
     decode.tiles = lambda request: [16, 16, 4, 1]

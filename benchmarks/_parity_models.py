@@ -1,4 +1,5 @@
-"""Parity of what is no attend(): windows that queries place, chosen rows, far ranges, the LSTM decoder's loop, the loss."""
+"""Parity of what is no attend(): windows that queries place, chosen rows, far ranges, the LSTM decoder's loop, norms of
+maps, the loss."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 import _bare  # noqa: F401
 from _parity import DEVICE, GPU, LENGTH, Found, Verdict, judged, padding, request
+from regard.attention import kept_norm
 from regard.attention.attend import compose
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
@@ -117,6 +119,27 @@ def loss(dtype: torch.dtype) -> Verdict:
     return sides(run, dtype)
 
 
+def norm(kind: type[nn.Module], dtype: torch.dtype) -> Verdict:
+    """A norm over the kept places of maps of different sizes, what goes around it, and max(0, ·)."""
+    batch, channels, height, width = (6, 72, 37, 53) if GPU else (2, 24, 3, 5)
+    image, around = (torch.randn(batch, channels, height, width, device=DEVICE, dtype=dtype) for _ in range(2))
+    rows = torch.arange(batch, device=DEVICE)[:, None]
+    keep = (torch.arange(height, device=DEVICE) < height - rows)[:, :, None].expand(-1, -1, width)
+    made = kind(channels).to(DEVICE)
+    for each in made.parameters():
+        nn.init.normal_(each)
+
+    def run(impl: str, kind: torch.dtype) -> Found:
+        normed = deepcopy(made).double() if kind == torch.float64 else deepcopy(made)
+        leaves = [each.to(kind, copy=True).requires_grad_() for each in (image, around)]
+        with without(*by(kept_norm, impl)):
+            found = normed(leaves[0], keep, rectify=True, around=leaves[1])
+        flow = torch.linspace(-3, 3, found.numel(), dtype=torch.float64, device=DEVICE).cos().view_as(found)
+        return Found([found.detach()], list(torch.autograd.grad(found, [*leaves, *normed.parameters()], flow.to(kind))))
+
+    return sides(run, dtype)
+
+
 def by(kernel: Any, impl: str) -> list[Any]:
     """What "reference" goes without."""
     return [] if impl == "fused" else [kernel]
@@ -143,5 +166,7 @@ def cases() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "local m": partial(windows, lambda: LocalM(SIZE, width=5)),
         "local p": partial(windows, lambda: LocalP(SIZE, width=5)),
         "loop lstm": loop,
+        "norm batch": partial(norm, kept_norm.BatchNorm),
+        "norm group": partial(norm, kept_norm.GroupNorm),
         "loss": loss,
     }

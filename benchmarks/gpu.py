@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-TIMES = {"additive": 20, "dot": 50, "flash": 20, "recurrent": 25, "transformer": 100, "decode": 10, "simplex": 15}
+TIMES = {"additive": 20, "dot": 50, "flash": 20, "recurrent": 25, "transformer": 100, "decode": 10, "simplex": 15, "norm": 8}
 """Seconds of measuring. flash holds statistics, windows, local_p and rows too."""
 CURVES = {"complexity": 30, "decoding_gpu": 60}
 ASKED = {
@@ -33,13 +33,14 @@ ASKED = {
     "transformer": ["--only", "time"],
     "decode": ["--only", "time"],
     "simplex": ["--only", "time"],
+    "norm": ["--only", "time"],
     "complexity": [],
     "decoding_gpu": [],
 }
 """What a script is told, so that it measures and does no more."""
-COMPILED = {"additive": 5, "dot": 5, "flash": 6, "decode": 2, "simplex": 3}
+COMPILED = {"additive": 5, "dot": 5, "flash": 6, "decode": 2, "simplex": 3, "norm": 1}
 """Scripts that compile in processes of their own, and how many each has."""
-KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "loss", "sdpa", "flex")
+KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
 PARITY, COMPILING, GRACE = 90, 60, 20
 """Seconds of parity, of compiling, and beyond its time after which a script is stopped."""
 

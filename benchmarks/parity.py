@@ -20,7 +20,7 @@ import _bare  # noqa: F401
 import _parity
 from _apart import apart
 
-KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "loss", "sdpa", "flex")
+KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
 SLOW = ("flash", "simplex", "flex", "additive")
 """What takes longest to compile, and so begins first, single precision before the halves."""
 

@@ -44,6 +44,7 @@ CHARTS = {
     ),
     "flash": Chart(lambda row: row["case"], _without_tiles),
     "simplex": Chart(lambda row: f"{row['shape']}, {row['pass']}", lambda row: row["name"]),
+    "norm": Chart(lambda row: f"{row['shape']}, {row['norm']}", lambda row: row["name"]),
     "decode": Chart(lambda row: f"{row['shape']}, {row['case']}", lambda row: row["name"]),
     "recurrent": Chart(lambda row: row["shape"], lambda row: row["name"]),
     "transformer": Chart(

@@ -19,12 +19,13 @@ def cases(monkeypatch):
     """The module of the cases; what it changes for the interpreter is put back."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import _parity
+    from regard.attention import kept_norm
     from regard.kernels import additive_gpu, brief, decode, flash, simplex
     from regard.kernels.additive_triton import operator
     from regard.models import looped
     from regard.training import projected
 
-    for module in (flash, brief, additive_gpu, looped, projected):
+    for module in (flash, brief, additive_gpu, looped, projected, kept_norm):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)
     for module, name in ((flash, "tiles"), (simplex, "tiles"), (decode, "tiles"), (operator, "TILES")):
         monkeypatch.setattr(module, name, getattr(module, name))
@@ -42,6 +43,8 @@ def cases(monkeypatch):
         ("decode few", "bfloat16"),
         ("sdpa padded", "float16"),
         ("loop lstm", "float32"),
+        ("norm batch", "float32"),
+        ("norm group", "bfloat16"),
     ],
 )
 def test_a_case_is_within_its_bounds(cases, name, dtype):

@@ -1,4 +1,8 @@
-"""Norms of feature maps whose statistics know the kept places alone."""
+"""Norms of feature maps whose statistics know the kept places alone.
+
+Called with `rectify`, a norm is followed by what follows it in most networks: max(0, norm(x) + around), and zeros outside
+`keep`. On a GPU with Triton all of it is one operation (kernels/norm_triton).
+"""
 
 from math import prod
 
@@ -8,7 +12,12 @@ from torch import Tensor, nn
 
 from regard.attention.kept import Image, Keep, hide, share
 from regard.attention.normalise import widen
+from regard.kernels.gpu import chip
 
+DEVICES: tuple[str, ...] = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+PRECISIONS, WIDEST = (torch.bfloat16, torch.float16, torch.float32), 4096
+"""What its kernel takes: numbers of these kinds, and channels up to so many."""
 MOST, LEAST = 32, 8
 """The most groups of channels, as in the paper, and the fewest channels of a group where there are so many."""
 
@@ -27,7 +36,15 @@ class GroupNorm(nn.GroupNorm):
         fitting = [each for each in range(1, MOST + 1) if channels % each == 0 and channels // each >= LEAST]
         super().__init__(groups or max(fitting, default=1), channels)
 
-    def forward(self, image: Image, keep: Keep = None) -> Image:
+    def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
+        if keep is not None and fused(image, self.weight):
+            from regard.kernels.norm_triton.operator import normed
+
+            return normed(image, keep, self.weight, self.bias, self.num_groups, self.eps, rectify, around).image
+        return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
+
+    def normed(self, image: Image, keep: Keep) -> Image:
+        """The norm alone, one operation after the other. What stands outside `keep` is nobody's."""
         if keep is None or everywhere(keep):
             return super().forward(image)
         groups = torch.unflatten(hide(widen(image), keep), 1, (self.num_groups, -1))
@@ -48,7 +65,17 @@ class BatchNorm(nn.BatchNorm2d):
     Unlike the paper, places outside `keep` do not count.
     """
 
-    def forward(self, image: Image, keep: Keep = None) -> Image:
+    def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
+        if keep is not None and fused(image, self.weight) and self.training:
+            from regard.kernels.norm_triton.operator import normed
+
+            found = normed(image, keep, self.weight, self.bias, None, self.eps, rectify, around)
+            self.see(found.mean[0], found.variance[0], found.total[0])
+            return found.image
+        return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
+
+    def normed(self, image: Image, keep: Keep) -> Image:
+        """The norm alone. What stands outside `keep` is nobody's."""
         if not self.training or keep is None or everywhere(keep):
             return super().forward(image)
         wide, count = hide(widen(image), keep), keep.sum().clamp_min(1)
@@ -77,6 +104,18 @@ def norm(kind: str, channels: int) -> GroupNorm | BatchNorm:
     if kind not in ("group", "batch"):
         raise ValueError(f"norm needs to be 'group' or 'batch', got {kind!r}")
     return GroupNorm(channels) if kind == "group" else BatchNorm(channels)
+
+
+def fused(image: Image, weight: Tensor) -> bool:
+    """Whether Triton computes it: on a GPU that has it."""
+    fits = chip.INSTALLED and image.device.type in DEVICES and weight.dtype == torch.float32
+    fits = fits and image.dtype in PRECISIONS and len(weight) <= WIDEST
+    return fits and not torch.compiler.is_compiling() and chip.lacking(image.device, image.dtype) is None
+
+
+def rectified(image: Image, keep: Keep, around: Image | None = None) -> Image:
+    """max(0, image + around) at the kept places, and 0 elsewhere."""
+    return hide(torch.relu(image if around is None else image + around), keep)
 
 
 def square_mean(data: Float[Tensor, "..."], axes: tuple[int, ...]) -> Float[Tensor, "..."]:

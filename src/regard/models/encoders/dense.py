@@ -4,12 +4,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard.attention.kept import Image, hide
+from regard.attention.kept import Image
 from regard.attention.kept_norm import norm as norm_of
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 from regard.models.encoders.inside import inside
-from regard.models.encoders.maps import Found, Kept, convolution, double, enter, halve, leave, shrink
+from regard.models.encoders.maps import Found, Kept, convolution, double, enter, halve, laid, leave, shrink
 
 BLOCKS = 3
 
@@ -63,7 +63,7 @@ class Dense(nn.Module):
     def forward(self, pictures: Pictures) -> Encoded:
         image, keep = enter(pictures, self.channels)
         keep = shrink(keep)
-        image = hide(torch.relu(self.norm(self.stem(image), keep)), keep)
+        image = self.norm(laid(self.stem(image)), keep, rectify=True)
         image, keep = F.max_pool2d(image, 2, ceil_mode=True), shrink(keep)  # zeros outside are never the largest
         for number, block in enumerate(self.blocks):
             if number:
@@ -87,7 +87,7 @@ class Layer(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def forward(self, image: Image, keep: Kept) -> Found:
-        return self.drop(self.convolution(hide(torch.relu(self.norm(image, keep)), keep)))
+        return self.drop(self.convolution(self.norm(image, keep, rectify=True)))
 
 
 class Block(nn.Module):

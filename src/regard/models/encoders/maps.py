@@ -4,6 +4,7 @@ Padding changes nothing: every convolution finds zeros outside a picture, as it 
 mean is one over the kept places. A place is kept where its window of stride x stride has any pixel of the picture.
 """
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -28,6 +29,12 @@ def enter(pictures: Pictures, channels: int) -> tuple[Image, Kept]:
             f"{tuple(data.shape)}; read them with {channels} channel{'s' * (channels > 1)}, or build it for others"
         )
     return hide(data, keep), keep
+
+
+def laid(image: Image) -> Image:
+    """The map with its channels last in memory where a GPU's convolutions in half precision want them so."""
+    half = image.dtype in (torch.bfloat16, torch.float16)
+    return image.contiguous(memory_format=torch.channels_last) if half and image.is_cuda else image
 
 
 def shrink(keep: Kept, stride: int = 2) -> Left:

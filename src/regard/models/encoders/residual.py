@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-import torch
 from torch import nn
 
-from regard.attention.kept import Image, hide
+from regard.attention.kept import Image
 from regard.attention.kept_norm import norm as norm_of
+from regard.attention.kept_norm import rectified
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 from regard.models.encoders.inside import inside
-from regard.models.encoders.maps import Found, Kept, Left, convolution, enter, leave, shrink
+from regard.models.encoders.maps import Found, Kept, Left, convolution, enter, laid, leave, shrink
 
 
 class Residual(nn.Module):
@@ -53,7 +53,7 @@ class Residual(nn.Module):
     def forward(self, pictures: Pictures) -> Encoded:
         image, keep = enter(pictures, self.channels)
         keep = shrink(keep) if self.stem.stride[0] == 2 else keep
-        image = hide(torch.relu(self.norm(self.stem(image), keep)), keep)
+        image = self.norm(laid(self.stem(image)), keep, rectify=True)
         for block in self.blocks:
             image, keep = block(image, keep)
         return leave(image, keep)
@@ -75,13 +75,12 @@ class Block(nn.Module):
 
     def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
         around, keep = image, shrink(keep) if self.halves else keep
-        image = self.drop(torch.relu(self.norm_first(self.first(image), keep)))
-        image = self.norm_second(self.second(hide(image, keep)), keep)
-        if self.attention is not None:
-            image = self.attention(image, keep)
+        image = self.drop(self.norm_first(self.first(image), keep, rectify=True))
         if self.around is not None and self.norm_around is not None:
             around = self.norm_around(self.around(around), keep)
-        return hide(torch.relu(image + around), keep), keep
+        if self.attention is None:
+            return self.norm_second(self.second(image), keep, rectify=True, around=around), keep
+        return rectified(self.attention(self.norm_second(self.second(image), keep), keep), keep, around), keep
 
 
 def doubled(size: int, stages: Sequence[int]) -> list[int]:

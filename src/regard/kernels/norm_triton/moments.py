@@ -1,0 +1,76 @@
+"""Mean and variance over the kept places of a map, of each group of channels, in one reading of it; or of each channel of
+all maps of a batch.
+
+A program takes a few places with all of their channels, and leaves the mean of each channel and the sum of squares around
+it. What the programs left is put together without losing digits: Chan, Golub and LeVeque 1983,
+https://doi.org/10.1080/00031305.1983.10483115
+
+    n = Σ_i n_i,    m = Σ_i n_i m_i / n,    q = Σ_i q_i + n_i (m_i - m)²
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+@no_type_check
+def gather(
+    image, keep, counts, means, squares, channels, places, row_step, channel_step, place_step,
+    TILE: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """TILE places of one map: how many are kept, and of each channel the mean and the squares around it."""
+    row, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    place, channel = tile * TILE + tl.arange(0, TILE), tl.arange(0, WIDE)
+    kept = tl.load(keep + row * places + place, mask=place < places, other=0) != 0
+    inside = kept[:, None] & (channel < channels)[None]
+    at = row * row_step + place[:, None] * place_step + channel[None] * channel_step
+    x = tl.load(image + at, mask=inside, other=0.0).to(tl.float32)
+    count = tl.sum(kept.to(tl.float32), axis=0)
+    mean = tl.sum(x, axis=0) / tl.maximum(count, 1.0)
+    away = tl.where(inside, x - mean[None], 0.0)
+    left = row * tl.num_programs(1) + tile
+    tl.store(counts + left, count)
+    tl.store(means + left * channels + channel, mean, mask=channel < channels)
+    tl.store(squares + left * channels + channel, tl.sum(away * away, axis=0), mask=channel < channels)
+
+
+@triton.jit
+@no_type_check
+def merge(
+    counts, means, squares, mean, variance, totals, tiles, channels, each,
+    TILES: tl.constexpr, WIDE: tl.constexpr, ALONE: tl.constexpr,
+):  # fmt: skip
+    """One group of `each` channels of one map, or with ALONE so many channels, each by itself: mean and variance."""
+    row, group = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    inner = tl.arange(0, WIDE)
+    channel = group * each + inner
+    known = (inner < each) & (channel < channels)
+    total, sums = 0.0, tl.zeros((WIDE,), tl.float32)
+    for start in range(0, tiles, TILES):
+        tile = start + tl.arange(0, TILES)
+        count = tl.load(counts + row * tiles + tile, mask=tile < tiles, other=0.0)
+        inside = (tile < tiles)[:, None] & known[None]
+        at = (row * tiles + tile)[:, None] * channels + channel[None]
+        sums += tl.sum(count[:, None] * tl.load(means + at, mask=inside, other=0.0), axis=0)
+        total += tl.sum(count, axis=0)
+    if ALONE:
+        middle = sums / tl.maximum(total, 1.0)
+    else:
+        middle = tl.zeros((WIDE,), tl.float32) + tl.sum(sums, axis=0) / (tl.maximum(total, 1.0) * each)
+    spread = tl.zeros((WIDE,), tl.float32)
+    for start in range(0, tiles, TILES):
+        tile = start + tl.arange(0, TILES)
+        count = tl.load(counts + row * tiles + tile, mask=tile < tiles, other=0.0)
+        inside = (tile < tiles)[:, None] & known[None]
+        at = (row * tiles + tile)[:, None] * channels + channel[None]
+        off = tl.load(means + at, mask=inside, other=0.0) - middle[None]
+        around = tl.load(squares + at, mask=inside, other=0.0) + count[:, None] * off * off
+        spread += tl.sum(tl.where(inside, around, 0.0), axis=0)
+    if not ALONE:
+        spread = tl.zeros((WIDE,), tl.float32) + tl.sum(spread, axis=0) / each
+    tl.store(mean + row * channels + channel, middle, mask=known)
+    tl.store(variance + row * channels + channel, spread / tl.maximum(total, 1.0), mask=known)
+    if group == 0:
+        tl.store(totals + row, total)

@@ -1,0 +1,123 @@
+"""What becomes of each place of a map under a norm, and the way back.
+
+    y = max(0, w (x - m) s + b + around) at kept places and 0 elsewhere; without RECTIFY, w (x - m) s + b
+    x̂ = (x - m) s,    dy/dx = s (w g - (Σ w g + x̂ Σ w g x̂) / n),    sums over the n kept numbers that share statistics
+
+g is the gradient of y where y is above 0, and s is 1 / √(variance + ε). `of_row` is how far the statistics of one map are
+from those of the next: 0 where all maps share them. Sums are in single precision, whatever the map is in.
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+@no_type_check
+def forward(
+    image, keep, mean, variance, weight, bias, around, out, channels, places, of_row, epsilon,
+    row_step, channel_step, place_step,
+    TILE: tl.constexpr, WIDE: tl.constexpr, RECTIFY: tl.constexpr, AROUND: tl.constexpr,
+):  # fmt: skip
+    """TILE places of one map."""
+    row, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    place, channel = tile * TILE + tl.arange(0, TILE), tl.arange(0, WIDE)
+    kept = tl.load(keep + row * places + place, mask=place < places, other=0) != 0
+    known = channel < channels
+    inside, there = kept[:, None] & known[None], (place < places)[:, None] & known[None]
+    group = row * of_row + channel
+    m, v = tl.load(mean + group, mask=known, other=0.0), tl.load(variance + group, mask=known, other=0.0)
+    s = 1.0 / tl.sqrt(v + epsilon)
+    w, b = tl.load(weight + channel, mask=known, other=0.0), tl.load(bias + channel, mask=known, other=0.0)
+    at = row * row_step + place[:, None] * place_step + channel[None] * channel_step
+    x = tl.load(image + at, mask=inside, other=0.0).to(tl.float32)
+    y = (x - m[None]) * (s * w)[None] + b[None]
+    if AROUND:
+        y += tl.load(around + at, mask=inside, other=0.0).to(tl.float32)
+    if RECTIFY:
+        y = tl.maximum(y, 0.0)
+    tl.store(out + at, tl.where(inside, y, 0.0).to(out.dtype.element_ty), mask=there)
+
+
+@triton.jit
+@no_type_check
+def sums(
+    image, keep, mean, variance, out, grad, d_around, plain, leaning, channels, places, of_row, epsilon,
+    row_step, channel_step, place_step,
+    TILE: tl.constexpr, WIDE: tl.constexpr, RECTIFY: tl.constexpr, AROUND: tl.constexpr,
+):  # fmt: skip
+    """TILE places of one map: of each channel Σ g and Σ g x̂; and what goes around the norm."""
+    row, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    place, channel = tile * TILE + tl.arange(0, TILE), tl.arange(0, WIDE)
+    kept = tl.load(keep + row * places + place, mask=place < places, other=0) != 0
+    known = channel < channels
+    inside, there = kept[:, None] & known[None], (place < places)[:, None] & known[None]
+    group = row * of_row + channel
+    m, v = tl.load(mean + group, mask=known, other=0.0), tl.load(variance + group, mask=known, other=0.0)
+    s = 1.0 / tl.sqrt(v + epsilon)
+    at = row * row_step + place[:, None] * place_step + channel[None] * channel_step
+    x = tl.load(image + at, mask=inside, other=0.0).to(tl.float32)
+    g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
+    if RECTIFY:
+        g = tl.where(tl.load(out + at, mask=inside, other=0.0).to(tl.float32) > 0, g, 0.0)
+    if AROUND:
+        tl.store(d_around + at, g.to(d_around.dtype.element_ty), mask=there)
+    left = (row * tl.num_programs(1) + tile) * channels + channel
+    tl.store(plain + left, tl.sum(g, axis=0), mask=known)
+    tl.store(leaning + left, tl.sum(g * (x - m[None]) * s[None], axis=0), mask=known)
+
+
+@triton.jit
+@no_type_check
+def merge(
+    totals, plain, leaning, weight, first, second, tiles, channels, each,
+    TILES: tl.constexpr, WIDE: tl.constexpr, ALONE: tl.constexpr,
+):  # fmt: skip
+    """One group of `each` channels of one map, or with ALONE so many channels: Σ w g / n and Σ w g x̂ / n."""
+    row, group = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    inner = tl.arange(0, WIDE)
+    channel = group * each + inner
+    known = (inner < each) & (channel < channels)
+    w = tl.load(weight + channel, mask=known, other=0.0)
+    one, other = tl.zeros((WIDE,), tl.float32), tl.zeros((WIDE,), tl.float32)
+    for start in range(0, tiles, TILES):
+        tile = start + tl.arange(0, TILES)
+        inside = (tile < tiles)[:, None] & known[None]
+        at = (row * tiles + tile)[:, None] * channels + channel[None]
+        one += tl.sum(tl.load(plain + at, mask=inside, other=0.0), axis=0)
+        other += tl.sum(tl.load(leaning + at, mask=inside, other=0.0), axis=0)
+    one, other = w * one, w * other
+    if not ALONE:
+        one = tl.zeros((WIDE,), tl.float32) + tl.sum(one, axis=0) / each
+        other = tl.zeros((WIDE,), tl.float32) + tl.sum(other, axis=0) / each
+    number = tl.maximum(tl.load(totals + row), 1.0)
+    tl.store(first + row * channels + channel, one / number, mask=known)
+    tl.store(second + row * channels + channel, other / number, mask=known)
+
+
+@triton.jit
+@no_type_check
+def backward(
+    image, keep, mean, variance, weight, out, grad, first, second, d_image, channels, places, of_row, epsilon,
+    row_step, channel_step, place_step,
+    TILE: tl.constexpr, WIDE: tl.constexpr, RECTIFY: tl.constexpr,
+):  # fmt: skip
+    """TILE places of one map: the gradient of what entered the norm."""
+    row, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    place, channel = tile * TILE + tl.arange(0, TILE), tl.arange(0, WIDE)
+    kept = tl.load(keep + row * places + place, mask=place < places, other=0) != 0
+    known = channel < channels
+    inside, there = kept[:, None] & known[None], (place < places)[:, None] & known[None]
+    group = row * of_row + channel
+    m, v = tl.load(mean + group, mask=known, other=0.0), tl.load(variance + group, mask=known, other=0.0)
+    s = 1.0 / tl.sqrt(v + epsilon)
+    one, other = tl.load(first + group, mask=known, other=0.0), tl.load(second + group, mask=known, other=0.0)
+    w = tl.load(weight + channel, mask=known, other=0.0)
+    at = row * row_step + place[:, None] * place_step + channel[None] * channel_step
+    x = tl.load(image + at, mask=inside, other=0.0).to(tl.float32)
+    g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
+    if RECTIFY:
+        g = tl.where(tl.load(out + at, mask=inside, other=0.0).to(tl.float32) > 0, g, 0.0)
+    d = s[None] * (w[None] * g - one[None] - (x - m[None]) * s[None] * other[None])
+    tl.store(d_image + at, tl.where(inside, d, 0.0).to(d_image.dtype.element_ty), mask=there)
