@@ -81,6 +81,58 @@ def test_what_depends_on_more_than_the_shape_of_a_batch_is_not_captured(model, t
     assert reason in covers(experiment(model, **train), CUDA)
 
 
+def pictures(task, samples=80, **model):
+    config = tasks.find(task).Config()
+    data = dataclasses.replace(config.data, samples=samples, height=24, width=24)
+    network = dataclasses.replace(config.model, size=32, **model)
+    return tasks.experiment(task, dataclasses.replace(config, data=data, model=network, train=Train(device="cpu")))[0]
+
+
+def test_labels_of_pictures_are_captured_and_sets_that_are_matched_are_not():
+    assert covers(pictures("classify"), CUDA) is None
+    assert covers(pictures("classify", glimpses=2), CUDA) is None
+    assert "matching" in covers(pictures("detect"), CUDA)
+
+
+@pytest.mark.parametrize("options", [{}, {"glimpses": 2}])
+def test_a_rounded_batch_of_labelled_pictures_costs_the_same(options):
+    made = pictures("classify", **options)
+    made.model.eval()
+    batch, update = made.train.batch(0), Update(made)
+    made.model.eval()
+    one, other = update.cost(batch), update.cost(rounded(batch))
+    torch.testing.assert_close(one.total, other.total)
+    assert one.tokens == other.tokens == len(batch.source.data)
+
+
+def test_a_copy_holds_all_but_the_records():
+    batch = rounded(pictures("classify").train.batch(0))
+    copy = graphed._plain(batch)
+    assert copy.records == ()
+    held = list(graphed._tensors(copy))
+    assert len(held) == 4  # pictures, labels, and what is kept of each
+    for one, other in zip(held, graphed._tensors(batch), strict=True):
+        assert torch.equal(one, other)
+        assert one.data_ptr() != other.data_ptr()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("options", [{}, {"glimpses": 3}])
+def test_replayed_labels_cost_what_they_cost_kernel_by_kernel(monkeypatch, options):
+    def losses(most):
+        monkeypatch.setattr(graphed, "MOST", most)
+        made = pictures("classify", samples=200, **options)
+        made = dataclasses.replace(made, config=dataclasses.replace(made.config, train=Train(max_steps=30, device="cuda")))
+        update, speed, found = Update(made), Speed(), []
+        for step in range(30):
+            update([made.train.batch(step)], speed)
+            found.append(speed.last)
+        assert (len(update.graphs.captured) > 0) is (most > 0)
+        return torch.tensor(found)
+
+    torch.testing.assert_close(losses(256), losses(0), rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

@@ -78,7 +78,7 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
         training.examples,
         valid.examples,
         training.report,
-        partial(costs, codec, config),
+        Costs(codec, config),
         known,
         samples(second.drawn or ()),
     )
@@ -128,16 +128,23 @@ def drawn(task: Task, config: ClassifyConfig) -> tuple[Sequence[Drawn | Moving],
     return [Drawn(each, size, data.language) for each in scenes[0]], [Drawn(each, size, data.language) for each in scenes[1]]
 
 
-def costs(codec: LabelCodec, config: ClassifyConfig, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
+@dataclass(frozen=True)
+class Costs:
     """What the labels of a batch cost."""
-    assert isinstance(batch, PictureBatch), "pictures come in batches of pictures"
-    smoothing = config.train.smoothing
-    if config.model.glimpses:
-        return looks(model, batch, config.model.copies, smoothing)
-    logits = answer(model, batch).logits
-    if codec.several:
-        return any_labels(logits, wanted(batch, len(codec.labels)), smoothing)
-    return one_label(logits, labelled(batch).data[:, 0], smoothing)
+
+    codec: LabelCodec
+    config: ClassifyConfig
+    repeats: bool = True
+
+    def __call__(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
+        assert isinstance(batch, PictureBatch), "pictures come in batches of pictures"
+        smoothing = self.config.train.smoothing
+        if self.config.model.glimpses:
+            return looks(model, batch, self.config.model.copies, smoothing)
+        logits = answer(model, batch).logits
+        if self.codec.several:
+            return any_labels(logits, wanted(batch, len(self.codec.labels)), smoothing)
+        return one_label(logits, labelled(batch).data[:, 0], smoothing)
 
 
 def looks(model: nn.Module, batch: PictureBatch, copies: int, smoothing: float) -> Loss:

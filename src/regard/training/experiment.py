@@ -64,6 +64,15 @@ class Watching(Protocol):
     def see(self, loss: Loss) -> None: ...
 
 
+@runtime_checkable
+class Repeating(Protocol):
+    """A loss that may say that it does the same for every batch of one shape: it never waits for the GPU to learn what to do
+    next, and goes by nothing but the batch's tensors. Updates can then be replayed."""
+
+    @property
+    def repeats(self) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A model, its data and what to make of them.

@@ -6,7 +6,7 @@ shape of batch alone, so lengths are rounded up to a few, and the shapes that co
 """
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,12 +14,10 @@ from torch.nn import functional as F
 
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
+from regard.data.image.pictured import PictureBatch
 from regard.data.vocabulary import PAD
-from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source
-from regard.training.experiment import AnyBatch, Experiment, Loss
+from regard.training.experiment import AnyBatch, Experiment, Loss, Repeating
 from regard.training.gradient import out_of_memory, release
-from regard.training.losses import Teacher
 
 MOST = 256
 """How many shapes are captured; what comes after is computed kernel by kernel."""
@@ -34,10 +32,8 @@ def covers(experiment: Experiment, device: torch.device) -> str | None:
         return "needs a CUDA device"
     if not experiment.config.train.graphs:
         return "train.graphs is false"
-    if not isinstance(experiment.model, Seq2Seq):
-        return f"needs a Seq2Seq, got {type(experiment.model).__name__}"
-    if not isinstance(experiment.loss, Teacher) or not experiment.loss.repeats:
-        return "needs a loss that repeats itself: one without self-decoding, risk or links"
+    if not isinstance(experiment.loss, Repeating) or not experiment.loss.repeats:
+        return "needs a loss that repeats itself: one without self-decoding, risk, links or matching"
     return None
 
 
@@ -110,11 +106,12 @@ class Graphed:
 
 def rounded(batch: AnyBatch) -> AnyBatch:
     """The same batch with a few more columns of padding, so that there are few shapes."""
-    pictures = isinstance(batch.source, Pictures)
-    target = None if batch.target is None else _wider(batch.target, FEW if pictures else MANY)
-    if isinstance(batch.source, Pictures):
-        return batch._replace(source=_larger(batch.source), target=target)
-    return batch._replace(source=_wider(batch.source), target=target)
+    if not isinstance(batch, PictureBatch):
+        return batch._replace(source=_wider(batch.source), target=None if batch.target is None else _wider(batch.target))
+    target, labels, question = (
+        None if text is None else _wider(text, FEW) for text in (batch.target, batch.labels, batch.question)
+    )
+    return batch._replace(source=_larger(batch.source), target=target, labels=labels, question=question)
 
 
 def up(length: int, steps: int = MANY) -> int:
@@ -146,13 +143,22 @@ def _shape(batch: AnyBatch) -> Shape:
 
 def _plain(batch: AnyBatch) -> AnyBatch:
     """A copy without its records, which a graph does not read."""
-    source: Source = type(batch.source)(*map(torch.clone, batch.source))
-    target = None if batch.target is None else Padded(*map(torch.clone, batch.target))
-    return type(batch)(source, target)  # type: ignore[arg-type]  # each kind of batch has its kind of source
+    copies = {name: _copied(value) for name, value in batch._asdict().items() if name != "records"}
+    return type(batch)(**copies)
+
+
+def _copied(value: Tensor | tuple[Tensor, ...] | None) -> Any:
+    if value is None or isinstance(value, Tensor):
+        return value if value is None else value.clone()
+    return type(value)(*map(torch.clone, value))
 
 
 def _tensors(batch: AnyBatch) -> Iterable[Tensor]:
-    return (*batch.source, *(batch.target or ()))
+    for name, value in batch._asdict().items():
+        if isinstance(value, Tensor):
+            yield value
+        elif value is not None and name != "records":
+            yield from value
 
 
 def _detached(loss: Loss) -> Loss:

@@ -38,7 +38,7 @@ def sense(pictures: Pictures, points: Points, side: int, scales: int) -> Float[T
     All of it is computed in float32: in bfloat16 a point would be off by pixels.
     """
     data, (height, width) = pictures.data.float(), pictures.data.shape[2:]
-    whole = data.new_tensor([width, height])
+    whole = torch.stack((data.new_full((), width), data.new_full((), height)))  # copied to a GPU, it would be waited for
     middle = (points.float() + 1) / 2 * sizes(pictures)  # in pixels, from the left and the top
     found = []
     for scale in range(scales):
