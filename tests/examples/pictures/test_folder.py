@@ -31,11 +31,12 @@ def test_a_script_runs_as_a_command():
 
 
 def test_there_is_a_test_of_every_script():
-    assert {path.stem for path in SCRIPTS.glob("*.py")} == {*NAMES, "folder", "mnist"}
+    assert {path.stem for path in SCRIPTS.glob("*.py")} == {*NAMES, "folder", "mnist", "rewritten"}
     assert {path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")} == {
         *NAMES,
         "folder",
         "mnist",
+        "rewritten",
     }
 
 
