@@ -28,3 +28,18 @@ def test_a_test_set_is_needed(run_directory):
     done = regard("evaluate", run_directory)
     assert done.returncode == 2
     assert "evaluate takes --data.test=FILE" in done.stderr
+    assert "held out" not in done.stderr
+
+
+def test_a_run_that_held_lines_out_says_so_and_where_their_figures_are(tmp_path):
+    path, run = tmp_path / "pairs.tsv", tmp_path / "run"
+    path.write_text("".join(f"{word}\t{word} {word}\n" for word in "abcdef"), encoding="utf-8")
+    done = regard("train", "translate", f"--data.train={path}", "--train.max_steps=1", "--quiet", "--out", run)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"data.valid is not given: 1 of 6 lines of {path} is held out, by source\n"
+    done = regard("evaluate", run)
+    assert done.returncode == 2
+    assert f"on the lines of {path} that were held out is in {run / 'metrics.json'}" in done.stderr
+    done = regard("evaluate", run, f"--data.test={path}")
+    assert done.returncode == 0, done.stderr
+    assert f"{path} is what the run was trained on: how it does on new data, other lines have to say" in done.stderr

@@ -93,9 +93,15 @@ def test_files_are_read_by_the_columns_that_are_named(tmp_path):
     assert experiment.valid[0].record == Record("word0 here", "da Wort0", f"{path}:1")
 
 
-def test_data_to_train_on_needs_data_to_validate_with(tmp_path):
-    with pytest.raises(DataError, match=r"data\.train is given and data\.valid is not"):
-        tasks.experiment("translate", small("translate", train=str(tmp_path / "a.tsv")))
+def test_links_stay_with_their_lines_where_some_are_held_out(tmp_path):
+    table, links = tmp_path / "pairs.tsv", tmp_path / "pairs.links"
+    table.write_text("".join(f"{word} x\t{word} y\n" for word in "abcdef"), encoding="utf-8")
+    links.write_text("0-0\n0-1\n1-0\n1-1\n0-0 1-1\n\n", encoding="utf-8")
+    experiment, _ = tasks.experiment("translate", small("translate", train=str(table), alignments=str(links)))
+    [out] = experiment.valid
+    given = [((0, 0),), ((0, 1),), ((1, 0),), ((1, 1),), ((0, 0), (1, 1)), ()]
+    learned = {example.record.source: example.record.links for example in experiment.train.examples}
+    assert learned == {f"{w} x": each for w, each in zip("abcdef", given, strict=True) if f"{w} x" != out.record.source}
 
 
 def test_nothing_left_to_train_on_is_an_error_that_says_what_to_do(tmp_path):

@@ -41,6 +41,15 @@ def test_links_stay_with_their_record_as_those_of_its_tokens(tmp_path):
     assert first._replace(links=()) == RECORDS[0]
 
 
+def test_links_of_lines_that_are_held_out_are_passed_over(tmp_path):
+    codec = TextCodec.fit(RECORDS)
+    data = Data(alignments=file(tmp_path, "0-0\n9-9\n1-1\n"))
+    first, second = linked(RECORDS, data, codec, [True, False, True])
+    assert (first.links, second.links) == (((0, 0),), ((1, 1),))
+    with pytest.raises(DataError, match=r"train\.links:3 .*"):
+        linked(RECORDS[1:] * 2, Data(alignments=file(tmp_path, "0-0\n9-9\n5-1\n")), codec, [True, False, True])
+
+
 def test_links_may_be_those_of_tokens(tmp_path):
     codec = TextCodec.fit([Record("it's", "x y", "a:1")])
     [record] = linked([Record("it's", "x y", "a:1")], Data(alignments=file(tmp_path, "2-1\n"), aligned="tokens"), codec)

@@ -52,17 +52,27 @@ def evaluate(
     data = model.config.data
     test = given.get("data.test", data.test)
     if test is None:
-        raise ConfigError(f"evaluate takes {needed}")
+        raise ConfigError(f"evaluate takes {needed}{_held_out(data, directory)}")
     data = replace(data, **{name: given.get(f"data.{name}", getattr(data, name)) for name in data.columns})
     records = [model.task.prepare(record) for record in family(model.config).read(data, test)]
     figures = model.measure(records, beam=beam)
     typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
+    if test == data.train:
+        typer.echo(f"{test} is what the run was trained on: how it does on new data, other lines have to say", err=True)
     if cut := len(records) - len(model.codec.short(records)):
         typer.echo(
             f"{cut:,} of {len(records):,} sources have more than the {model.codec.longest_source - 1} tokens that the model "
             "reads: their answers are empty, as those of predict, and count as such",
             err=True,
         )
+
+
+def _held_out(data: Any, directory: Path) -> str:
+    """Where the figures are of a run that held out what it validated with; nothing for any other."""
+    figures = directory / "metrics.json"
+    if data.train is None or data.valid is not None or not figures.exists():
+        return ""
+    return f". What the run came to on the lines of {data.train} that were held out is in {figures}"
 
 
 def told(figures: "Figures") -> str:

@@ -12,6 +12,7 @@ class SightData:
 
     train: str | None = None
     valid: str | None = None
+    """None: about one in ten of the pictures of data.train, with all of their lines."""
     test: str | None = None
     image: str = "1"
     """The column with the path of the picture, which counts from the table's folder: its name, or its number from 1."""

@@ -13,6 +13,7 @@ class Data:
 
     train: str | None = None
     valid: str | None = None
+    """None: about one in ten of the sources of data.train, with all of their lines."""
     test: str | None = None
     source: str = "1"
     """The column of the source: its name, or its number from 1."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from regard.config import Data
 from regard.data import tokenise
 from regard.data.batch import Padded, pad
+from regard.data.held_out import HeldOut
 from regard.data.table import DataError, Record
 from regard.data.tokenise import Piece, Tokeniser
 from regard.data.vocabulary import EOS, NAMES, UNK
@@ -40,6 +41,14 @@ class Report(NamedTuple):
     dropped: int
     unknown: float
     """The share of UNK among the tokens that were kept, EOS aside."""
+    held_out: HeldOut | None = None
+    """What of their table was held out, and is not among them."""
+
+    def notes(self) -> dict[str, Any]:
+        """All of it, for a log."""
+        found = self._asdict()
+        held_out = found.pop("held_out")
+        return found if held_out is None else found | {"held_out": held_out._asdict()}
 
     def __str__(self) -> str:
         parts = [f"{self.kept:,} of {self.read:,} records"]

@@ -22,7 +22,7 @@ from regard.data.image.writing import png
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
-from regard.families.tables import paths
+from regard.families.tables import Tables, pictures, tables
 from regard.models.attentions import attention
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.sighted import Standard, sighted
@@ -55,16 +55,17 @@ def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None
     """All that the training loop needs to know, and what became of the records."""
     from regard.start import start  # it opens runs, and their tasks
 
-    begin, both = start(config, out), paths(config.data)
-    drawn: Sequence[Sequence[Drawn] | None] = (None, None) if both else draw(task, config.data)
-    tables = [[each.record for each in part or ()] for part in drawn]
-    if both:
-        tables = [[task.prepare(each) for each in read(config.data, path)] for path in both]
-        present(places([*tables[0], *tables[1]]))
-    learned = tables[0] if both else [*tables[0], *tables[1]]  # what is drawn has few answers, and all are known
+    begin, named = start(config, out), tables(config.data, read, "picture", seen)
+    drawn: Sequence[Sequence[Drawn] | None] = (None, None) if named else draw(task, config.data)
+    first, second = ([each.record for each in part or ()] for part in drawn)
+    found = (named or Tables(first, second)).prepared(task.prepare)
+    first, second = found.train, found.valid
+    if named:
+        present(places([*first, *second]))
+    learned = found.known if named else [*first, *second]  # what is drawn has few answers, and all are known
     codec = begin.codec if begin else AskedCodec.fit(learned, config.data, config.model.stride)
-    training = codec.encode_all(tables[0], drawn[0], config.data.over_long)
-    valid = codec.encode_all(tables[1], drawn[1])  # every record is judged
+    training = codec.encode_all(first, drawn[0], config.data.over_long)
+    valid = codec.encode_all(second, drawn[1])  # every record is judged
     return assemble(
         name,
         config,
@@ -72,11 +73,16 @@ def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None
         codec,
         training.examples,
         valid.examples,
-        training.report,
+        training.report._replace(held_out=found.held_out),
         partial(costs, config.train.smoothing),
-        FIGURES if both else (*FIGURES, LOOKS),
+        FIGURES if named else (*FIGURES, LOOKS),
         samples(drawn[1] or ()),
     )
+
+
+def seen(asked: Sequence[Inquiry]) -> list[str]:
+    """The picture that each question is about."""
+    return pictures([each.picture for each in asked])
 
 
 def draw(task: Task, data: VqaData) -> tuple[list[Drawn], list[Drawn]]:

@@ -14,6 +14,7 @@ from regard.data import table
 from regard.data.drawn.captions import Captioned
 from regard.data.drawn.drawing import Drawing
 from regard.data.drawn.words import Language
+from regard.data.held_out import HeldOut
 from regard.data.image.augmenting import named
 from regard.data.image.codec import PictureCodec
 from regard.data.image.reading import present
@@ -22,7 +23,7 @@ from regard.data.table import Record
 from regard.data.text import Report
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
-from regard.families.tables import paths
+from regard.families.tables import pictures, tables
 from regard.models import picture2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
@@ -56,6 +57,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     training, validation = records(task, config)
     codec = begin.codec if begin else PictureCodec.fit(training.records, data, config.model.stride)
     examples, report = codec.encode_all(training.records, drawn=training.drawn)
+    report = report._replace(held_out=training.held_out)
     valid, held = codec.encode_all(validation.records, "cut", validation.drawn)  # every record is judged
     if not examples or not valid:
         raise table.DataError(
@@ -78,7 +80,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),
         config=config,
         task=name,
-        notes=report._asdict(),
+        notes=report.notes(),
         better=config.train.better,
         upwards=config.train.better not in DOWNWARDS,
         beside=samples(validation.drawn or []),
@@ -87,21 +89,22 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
 
 @dataclass(frozen=True)
 class Records:
-    """Records, and what draws their pictures where these are no files."""
+    """Records, and what draws their pictures where these are no files; and what of their table is held out."""
 
     records: list[Record]
     drawn: list[Drawing] | None = None
+    held_out: HeldOut | None = None
 
 
 def records(task: Writes, config: PictureConfig) -> tuple[Records, Records]:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
-    data, named = config.data, paths(config.data)
-    if named is None:
+    data, found = config.data, tables(config.data, read, "picture", pictures)
+    if found is None:
         size, both = min(data.height, data.width), task.draw(data.samples, seed=0)
         return drawn(both[0], size, data.language), drawn(both[1], size, data.language)
-    first, second = (read(data, path) for path in named)
-    present([*first, *second])
-    return Records([task.prepare(each) for each in first]), Records([task.prepare(each) for each in second])
+    present([*found.train, *found.valid])
+    found = found.prepared(task.prepare)
+    return Records(found.train, held_out=found.held_out), Records(found.valid)
 
 
 def drawn(scenes: Sequence[Captioned], size: int, language: Language) -> Records:

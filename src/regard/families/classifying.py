@@ -14,6 +14,7 @@ from regard.data import table
 from regard.data.drawn import boxes, motion
 from regard.data.drawn.labelled import RADII, Drawn
 from regard.data.drawn.moving import Moving
+from regard.data.held_out import HeldOut
 from regard.data.image.batch import Pictures
 from regard.data.image.labelled import LabelCodec
 from regard.data.image.pictured import PictureBatch
@@ -23,7 +24,7 @@ from regard.data.record import Record
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
-from regard.families.tables import paths
+from regard.families.tables import pictures, tables
 from regard.models.attentions import attention
 from regard.models.encoders.sighted import Standard, sighted
 from regard.models.pictures.frames import Frames
@@ -54,10 +55,11 @@ class ClassifyConfig(TaskConfig):
 
 
 class Records(NamedTuple):
-    """Records, and what draws their pictures where these are no files."""
+    """Records, and what draws their pictures where these are no files; and what of their table is held out."""
 
     records: list[Record]
     drawn: Sequence[Drawn | Moving] | None = None
+    held_out: HeldOut | None = None
 
 
 def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None = None) -> tuple[Experiment, Report]:
@@ -66,10 +68,11 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
 
     begin, data = start(config, out), settled(config)
     first, second = records(task, config)
-    codec = begin.codec if begin else LabelCodec.fit(first.records, data, stride(config))
-    training, valid = (codec.encode_all(*each) for each in (first, second))
+    known = first.records if first.held_out is None else [*first.records, *second.records]  # all labels of the one table
+    codec = begin.codec if begin else LabelCodec.fit(known, data, stride(config))
+    training, valid = (codec.encode_all(each.records, each.drawn) for each in (first, second))
     codec.gallery(valid.examples)  # what cannot be read is told before anything is trained
-    known = ["loss", "accuracy", *["f1"] * codec.several, *[LOOKS] * points(config)]
+    figures = ["loss", "accuracy", *["f1"] * codec.several, *[LOOKS] * points(config)]
     return assemble(
         name,
         config,
@@ -77,9 +80,9 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
         codec,
         training.examples,
         valid.examples,
-        training.report,
+        training.report._replace(held_out=first.held_out),
         Costs(codec, config),
-        known,
+        figures,
         samples(second.drawn or ()),
     )
 
@@ -108,12 +111,12 @@ def points(config: ClassifyConfig) -> bool:
 
 def records(task: Task, config: ClassifyConfig) -> tuple[Records, Records]:
     """What to train on and what to validate with: the files that are named, or what is drawn."""
-    both = paths(config.data)
-    if both is None:
+    found = tables(settled(config), read, "clip" if config.data.clips else "picture", pictures)
+    if found is None:
         training, valid = drawn(task, config)
         return Records([each.record for each in training], training), Records([each.record for each in valid], valid)
-    training, valid = ([task.prepare(each) for each in read(settled(config), path)] for path in both)
-    return Records(training), Records(valid)
+    found = found.prepared(task.prepare)
+    return Records(found.train, held_out=found.held_out), Records(found.valid)
 
 
 def drawn(task: Task, config: ClassifyConfig) -> tuple[Sequence[Drawn | Moving], Sequence[Drawn | Moving]]:

@@ -21,7 +21,7 @@ from regard.data.image.writing import png
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
-from regard.families.tables import paths
+from regard.families.tables import Tables, pictures, tables
 from regard.models.attentions import attention
 from regard.models.encoders.sighted import Standard, sighted
 from regard.models.pictures.detector import Detector as Network
@@ -51,22 +51,28 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
     """All that the training loop needs to know, and what became of the pictures."""
     from regard.start import start  # it opens runs, and their tasks
 
-    begin, both = start(config, out), paths(config.data)
+    begin, found = start(config, out), tables(config.data, read, "picture", seen)
     drawn: list[list[Drawn]] | None = None
-    if both:
-        tables = [read(config.data, path) for path in both]
-        present(each.record for table in tables for each in table)
-    else:
+    if found is None:
         parts = task.draw(config.data.samples, seed=0)
         drawn = [[replace(each, language=config.data.language) for each in part] for part in parts]
-        tables = [[each.annotated for each in part] for part in drawn]
-    codec = begin.codec if begin else ObjectCodec.fit(tables[0], config.data, config.model.stride)
-    training, valid = (codec.encode_all(table, part) for table, part in zip(tables, drawn or (None, None), strict=True))
+        first, second = ([each.annotated for each in part] for part in drawn)
+        found = Tables(first, second)
+    else:
+        present(each.record for each in [*found.train, *found.valid])
+    codec = begin.codec if begin else ObjectCodec.fit(found.known, config.data, config.model.stride)
+    both = zip((found.train, found.valid), drawn or (None, None), strict=True)
+    training, valid = (codec.encode_all(table, part) for table, part in both)
     enough([*training.examples, *valid.examples], config.model.queries)
     cost = partial(costs, SetLoss(), len(codec.labels), config.model.noised)
     beside = samples(drawn[1]) if drawn else {}
-    report = training.report
+    report = training.report._replace(held_out=found.held_out)
     return assemble(name, config, begin, codec, training.examples, valid.examples, report, cost, FIGURES, beside)
+
+
+def seen(given: Sequence[Annotated]) -> list[str]:
+    """The picture of each line."""
+    return pictures([each.record for each in given])
 
 
 def enough(examples: Sequence[Pictured], queries: int) -> None:

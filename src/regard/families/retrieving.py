@@ -25,7 +25,7 @@ from regard.data.record import Record
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
-from regard.families.tables import paths
+from regard.families.tables import Tables, pictures, tables
 from regard.models.attentions import Make, attention
 from regard.models.encoders.convolution import Convolution
 from regard.models.encoders.recurrent import Recurrent
@@ -60,20 +60,21 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
     """All that the training loop needs to know, and what became of the records."""
     from regard.start import start  # it opens runs, and their tasks
 
-    begin, both = start(config, out), paths(config.data)
-    drawn = (None, None) if both else drawings(task, config.data)
-    if both:
-        tables = [[task.prepare(each) for each in read(config.data, path)] for path in both]
-        present([*tables[0], *tables[1]])
-    else:
-        tables = [[each.record for each in part or ()] for part in drawn]
-    codec = begin.codec if begin else PairCodec.fit(tables[0], config.data, config.model.stride)
-    training = codec.encode_all(tables[0], drawn=drawn[0])
-    valid = codec.encode_all(tables[1], "cut", drawn[1])  # every record is judged
+    begin, named = start(config, out), tables(config.data, read, "picture", pictures)
+    drawn = (None, None) if named else drawings(task, config.data)
+    first, second = ([each.record for each in part or ()] for part in drawn)
+    found = (named or Tables(first, second)).prepared(task.prepare)
+    first, second = found.train, found.valid
+    if named:
+        present([*first, *second])
+    codec = begin.codec if begin else PairCodec.fit(first, config.data, config.model.stride)
+    training = codec.encode_all(first, drawn=drawn[0])
+    valid = codec.encode_all(second, "cut", drawn[1])  # every record is judged
     known = Known.of(pairs(training.examples))
     cost = partial(costs, known, config.dropout.words)
     beside = samples(drawn[1] or ())
-    return assemble(name, config, begin, codec, training.examples, valid.examples, training.report, cost, FIGURES, beside)
+    report = training.report._replace(held_out=found.held_out)
+    return assemble(name, config, begin, codec, training.examples, valid.examples, report, cost, FIGURES, beside)
 
 
 def drawings(task: Task, data: RetrieveData) -> tuple[list[Drawing], list[Drawing]]:

@@ -55,7 +55,7 @@ def assemble(
         evaluate=Judge(name, config, codec, valid),
         config=config,
         task=name,
-        notes=report._asdict(),
+        notes=report.notes(),
         better=config.train.better,
         upwards=config.train.better not in DOWNWARDS,
         beside=beside,

@@ -16,7 +16,7 @@ from regard.data.table import Record
 from regard.data.text import Report, TextCodec
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
-from regard.families.tables import paths
+from regard.families.tables import Tables, tables, texts
 from regard.models import seq2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
@@ -46,11 +46,12 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
     from regard.start import start  # it opens runs, and their tasks
 
     begin = start(config, out)
-    training, validation = records(task, config)
+    training, validation, held_out, trained = records(task, config)
     codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
     if config.data.alignments is not None:
-        training = linked(training, config.data, codec)
+        training = linked(training, config.data, codec, trained)
     examples, report = codec.encode_all(training)
+    report = report._replace(held_out=held_out)
     valid, held = codec.encode_all(validation, over_long="cut")  # every record is judged
     if not examples or not valid:
         raise table.DataError(
@@ -71,20 +72,18 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
         config=config,
         task=name,
-        notes=report._asdict(),
+        notes=report.notes(),
         better=config.train.better,
         upwards=config.train.better not in DOWNWARDS,
     ), report
 
 
-def records(task: Writes, config: TextConfig) -> tuple[list[Record], list[Record]]:
+def records(task: Writes, config: TextConfig) -> Tables:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
-    both = paths(config.data)
-    if both is None:
-        training, validation = task.draw(config.data.samples, seed=0)  # every run of a task learns from the same samples
-    else:
-        training, validation = (read(config.data, path) for path in both)
-    return [task.prepare(each) for each in training], [task.prepare(each) for each in validation]
+    found = tables(config.data, read, "source", texts)
+    if found is None:
+        found = Tables(*task.draw(config.data.samples, seed=0))  # every run of a task learns from the same samples
+    return found.prepared(task.prepare)
 
 
 def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:

@@ -5,6 +5,7 @@ word once, and stay with their record from then on: through sorting, cutting and
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import torch
@@ -33,11 +34,16 @@ class Guide(NamedTuple):
     weight: float
 
 
-def linked(records: Sequence[Record], data: Data, codec: TextCodec) -> list[Record]:
-    """The records with the links of data.alignments, line by line, spread onto their tokens; possible ones are left out."""
+def linked(records: Sequence[Record], data: Data, codec: TextCodec, trained: Sequence[bool] | None = None) -> list[Record]:
+    """The records with the links of data.alignments, line by line, spread onto their tokens; possible ones are left out.
+
+    `trained` says of each line whether it is among the records; None: all are.
+    """
     path, tokens = data.alignments or "", data.aligned == "tokens"
+    trained = [True] * len(records) if trained is None else trained
+    lines = compress(enumerate(pharaoh.read(path, sentences=len(trained)), start=1), trained)
     found = []
-    for number, (record, gold) in enumerate(zip(records, pharaoh.read(path, sentences=len(records)), strict=True), start=1):
+    for record, (number, gold) in zip(records, lines, strict=True):
         source, target = units.source(codec, record, tokens), units.target(codec, record, tokens)
         inside(gold.sure, len(source.texts), len(target.texts), f"{path}:{number}")
         found.append(record._replace(links=tuple(sorted(units.spread(gold.sure, source, target)))))
