@@ -56,3 +56,12 @@ def test_a_file_that_is_no_table_of_figures_is_as_good_as_none(trained, text):
 
 def test_where_nothing_was_trained_there_are_no_figures(tmp_path):
     assert stored(tmp_path / "none", Config(), None) is None
+
+
+def test_tables_that_are_joined_are_several_files(tmp_path):
+    paths = [str(tmp_path / name) for name in ("a.tsv", "b.tsv")]
+    for path in paths:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("ab\tba\n")
+    config = configuration.read(Config, overrides=[f"data.train={'+'.join(paths)}"])
+    assert list(asked(config, None)["files"]) == paths

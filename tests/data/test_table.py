@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.table import DataError, Record, read
+from regard.data.table import DataError, Record, files, read
 
 
 def written(folder, text: str, name: str = "a.tsv") -> str:
@@ -202,6 +202,12 @@ def test_a_name_that_has_a_plus_in_it_is_one_file(tmp_path):
     assert pairs(written(tmp_path, "a\tb\n", "c++.tsv")) == [("a", "b")]
     first, second = written(tmp_path, "a\n", "c++.de"), written(tmp_path, "b\n", "c++.en")
     assert pairs(f"{first}::{second}") == [("a", "b")]
+
+
+def test_the_files_that_a_path_names(tmp_path):
+    one = written(tmp_path, "a\tb\n", "a+b.tsv")
+    assert files(one) == [one]
+    assert files("a.de::a.en+b.tsv+b.tsv") == ["a.de", "a.en", "b.tsv", "b.tsv"]
 
 
 def test_every_one_of_several_files_is_there_and_right(tmp_path):

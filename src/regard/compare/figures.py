@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import config as configuration
-from regard.data.table import BETWEEN
+from regard.data.table import files
 from regard.training import atomic, manifest
 from regard.training.directory import MODEL
 from regard.training.errors import TrainingError
@@ -35,9 +35,9 @@ def stored(directory: Path, config: Any, beam: int | None) -> dict[str, Any] | N
 def asked(config: Any, beam: int | None) -> dict[str, Any]:
     """What figures depend on beside the model: settings, the beam, and the files of data by their size and time."""
     data = config.data
-    paths = [each for path in (data.train, data.valid, data.test) if path is not None for each in path.split(BETWEEN)]
-    files = {path: [Path(path).stat().st_size, Path(path).stat().st_mtime_ns] for path in paths}
-    return {"config": configuration.plain(config), "beam": beam, "files": files}
+    paths = [Path(each) for path in (data.train, data.valid, data.test) if path is not None for each in files(path)]
+    seen = {str(path): [path.stat().st_size, path.stat().st_mtime_ns] for path in paths}
+    return {"config": configuration.plain(config), "beam": beam, "files": seen}
 
 
 def _digest(directory: Path) -> str:

@@ -50,9 +50,17 @@ def read(
     """
     place = str(path)
     columns = Columns(source, target, need_target)
-    if AND in place and not all(Path(part).exists() for part in place.split(BETWEEN)):
-        return _several(place, columns, limit, form)
-    return _one(place, columns, limit, form)
+    return _several(place, columns, limit, form) if _joined(place) else _one(place, columns, limit, form)
+
+
+def files(path: str) -> list[str]:
+    """The files that a path names."""
+    return [file for part in (path.split(AND) if _joined(path) else [path]) for file in part.split(BETWEEN)]
+
+
+def _joined(path: str) -> bool:
+    """Whether it names several tables, and is no file with a + in its own name."""
+    return AND in path and not all(Path(part).exists() for part in path.split(BETWEEN))
 
 
 def _several(path: str, columns: Columns, limit: int, form: Form | None) -> Iterator[Record]:
