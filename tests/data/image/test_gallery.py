@@ -5,6 +5,7 @@ from PIL import Image
 
 from regard.data.image.gallery import Gallery, shared
 from regard.data.image.pictured import Pictured
+from regard.data.image.writing import png
 from regard.data.lines import DataError
 from regard.data.record import Record
 
@@ -110,6 +111,14 @@ def test_all_that_cannot_be_read_is_listed(tmp_path):
         Gallery([Pictured(tmp_path / f"{number}.png") for number in range(12)])
     with pytest.raises(DataError, match=r"^\S*0.png is no PNG"):
         Gallery([Pictured(tmp_path / "0.png")])
+
+
+def test_pictures_that_are_cut_off_are_listed_with_the_others(tmp_path):
+    whole = png(torch.rand(3, 40, 40))
+    for number in range(5):
+        (tmp_path / f"{number}.png").write_bytes(whole[:-9] if number % 2 else whole)
+    with pytest.raises(DataError, match=r"2 of 5 pictures cannot be read: .*1\.png is a PNG .* its end is missing.*3\.png "):
+        Gallery([Pictured(tmp_path / f"{number}.png") for number in range(5)])
 
 
 def test_what_several_examples_share_is_one_picture(path, monkeypatch):

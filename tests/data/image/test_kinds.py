@@ -18,7 +18,8 @@ def test_a_picture_is_known_by_its_first_bytes(form, name):
     content = saved(Image.new("RGB", (3, 2)), form)
     found = kind(content)
     assert found.name == name
-    assert found.whole(content)
+    assert found.whole(content[:30], len(content), content[-20:])
+    assert not found.whole(content[:30], len(content) - 12, content[-32:-12])
     assert found.opener()(io.BytesIO(content)).size == (3, 2)
 
 

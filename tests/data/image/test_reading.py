@@ -135,6 +135,18 @@ def test_a_file_that_ends_early_is_refused_wherever_it_is_cut(monkeypatch, form,
             decode(content[:end])
 
 
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_a_file_that_ends_early_is_refused_though_nothing_of_it_is_decoded(tmp_path, form):
+    large = Image.fromarray(np.random.default_rng(0).integers(0, 256, (90, 110, 3), np.uint8))
+    content, path = saved(large, form, **({"lossless": True} if form == "WEBP" else {})), tmp_path / "x"
+    for end in (len(content) // 2, len(content) - 20):
+        path.write_bytes(content[:end])
+        with pytest.raises(DataError, match=r"t\.tsv:3: .*x is a \w+ picture that cannot be decoded: .*cut off or damaged"):
+            size(path, "t.tsv:3")
+    path.write_bytes(content + bytes(9000))  # what others write behind a picture is no harm
+    assert size(path) == (90, 110)
+
+
 @settings(max_examples=150)
 @given(
     st.sampled_from(["PNG", "JPEG", "WEBP"]),

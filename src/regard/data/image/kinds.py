@@ -22,8 +22,8 @@ class Kind(NamedTuple):
     name: str
     opener: Callable[[], Callable[[Bytes], "ImageFile"]]
     """Imports what reads the header of a file."""
-    whole: Callable[[bytes], bool]
-    """Whether a file that can be decoded has its end too."""
+    whole: Callable[[bytes, int, bytes], bool]
+    """Whether a file has its end, by its first bytes, its length and its last bytes."""
     early_size: Callable[[bytes], tuple[int, int] | None]
     """Width and height, where opening the file would already make room for its pixels."""
 
@@ -31,9 +31,9 @@ class Kind(NamedTuple):
 def kind(head: bytes) -> Kind | None:
     """What a file is, by its first bytes; None: nothing that is read."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return Kind("PNG", _png, lambda content: b"IEND\xae\x42\x60\x82" in content, _unknown)
+        return Kind("PNG", _png, _ends(b"IEND\xae\x42\x60\x82"), _unknown)
     if head.startswith(b"\xff\xd8\xff"):
-        return Kind("JPEG", _jpeg, lambda content: b"\xff\xd9" in content, _unknown)
+        return Kind("JPEG", _jpeg, _ends(b"\xff\xd9"), _unknown)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return Kind("WebP", _webp, _whole_webp, _webp_size)
     return None
@@ -61,8 +61,13 @@ def _unknown(head: bytes) -> None:
     return None
 
 
-def _whole_webp(content: bytes) -> bool:
-    return len(content) >= int.from_bytes(content[4:8], "little") + 8
+def _ends(mark: bytes) -> Callable[[bytes, int, bytes], bool]:
+    """What looks for the mark at the end of a file; others may have written something behind it."""
+    return lambda head, length, tail: mark in tail
+
+
+def _whole_webp(head: bytes, length: int, tail: bytes) -> bool:
+    return length >= int.from_bytes(head[4:8], "little") + 8
 
 
 def _webp_size(head: bytes) -> tuple[int, int] | None:

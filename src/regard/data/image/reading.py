@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 CAP = 40_000_000
 """The most pixels of a picture."""
 
+TAIL = 4096
+"""Among how many of its last bytes the end of a picture is looked for first."""
+
 SHOWN = 10
 """The most missing pictures that are listed."""
 
@@ -53,17 +56,23 @@ def decode(
         turned = _turned(image)
     except Exception as error:  # as where it is opened
         raise DataError(_damaged(name, found, error)) from error
-    if not found.whole(content):
+    if not found.whole(content[:HEAD], len(content), content):
         raise DataError(_damaged(name, found, "its end is missing"))
     return _tensor(turned, channels)
 
 
 def size(path: Path | str, where: str | None = None, *, cap: int = CAP) -> tuple[int, int]:
-    """Height and width of a picture as it will lie, by its header alone: what a PNG says after its pixels comes too late."""
+    """Height and width of a picture as it will lie, by its header alone: what a PNG says after its pixels comes too late.
+
+    Nothing is decoded, and yet a file that ends early is refused here, where its line can be listed with others.
+    """
+    name = f"{_place(where)}{path}"
     with _file(path, where) as file:
-        _, image = _opened(file, f"{_place(where)}{path}", cap)
-        width, height = image.size
-        return (width, height) if _orientation(image, early=True) >= 5 else (height, width)
+        found, image = _opened(file, name, cap)
+        (width, height), turned = image.size, _orientation(image, early=True) >= 5
+        if not _ended(found, file, cap):
+            raise DataError(_damaged(name, found, "its end is missing"))
+        return (width, height) if turned else (height, width)
 
 
 def place(record: Record) -> Path:
@@ -89,13 +98,18 @@ def present(records: Iterable[Record]) -> None:
 
 
 def _content(path: Path | str, where: str | None, cap: int) -> bytes:
-    """All of a file, as long as it could be a picture of at most `cap` pixels: 8 bytes each, and some for notes."""
-    most = 8 * cap + (1 << 24)
+    """All of a file, as long as it could be a picture of at most `cap` pixels."""
+    most = _most(cap)
     with _file(path, where) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise DataError(f"{_place(where)}{path} is longer than {most:,} bytes, which no picture of {cap:,} pixels needs")
     return content
+
+
+def _most(cap: int) -> int:
+    """The most bytes of a picture of at most `cap` pixels: 8 for each, and some for notes."""
+    return 8 * cap + (1 << 24)
 
 
 @contextmanager
@@ -125,6 +139,19 @@ def _opened(file: Bytes, name: str, cap: int) -> tuple[Kind, "ImageFile"]:
         raise DataError(_damaged(name, found, error)) from error
     _check(image.size, name, cap)
     return found, image
+
+
+def _ended(found: Kind, file: BufferedReader, cap: int) -> bool:
+    """Whether a file has its end, which is looked for in its last bytes and, if somebody wrote on behind it, in all."""
+    head, length = _at(file, 0, HEAD), file.seek(0, os.SEEK_END)
+    tail = _at(file, max(0, length - TAIL), TAIL)
+    longer = TAIL < length <= _most(cap)
+    return found.whole(head, length, tail) or (longer and found.whole(head, length, _at(file, 0, length)))
+
+
+def _at(file: BufferedReader, start: int, count: int) -> bytes:
+    file.seek(start)
+    return file.read(count)
 
 
 def _check(size: tuple[int, int] | None, name: str, cap: int) -> None:
