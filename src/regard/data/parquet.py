@@ -28,7 +28,8 @@ def records(path: str, columns: Columns, limit: int) -> Iterator[Record]:
             where = f"{path}:{number}"
             text = _text(target, columns.target, where, limit, columns.need_target)
             absent = not columns.need_target and not (text and text.strip())
-            yield record(_text(source, columns.source, where, limit) or "", None if absent else text, where)
+            first = _text(source, columns.source, where, limit) or ""
+            yield record(first, None if absent else text, where, columns.names)
 
 
 @contextmanager

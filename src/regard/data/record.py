@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from regard.data.lines import DataError
 
+SIDES = ("source", "target")
+"""What the two sides of a record are called, unless a task has other words."""
+
 
 class Record(NamedTuple):
     """A source, its target where there is one, and the place of both in their file."""
@@ -18,16 +21,17 @@ class Record(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Which columns are wanted, and whether there has to be a target."""
+    """Which columns are wanted, whether there has to be a target, and what an error calls the two."""
 
     source: str
     target: str
     need_target: bool
+    names: tuple[str, str] = SIDES
 
 
-def record(source: str, target: str | None, where: str) -> Record:
+def record(source: str, target: str | None, where: str, names: tuple[str, str] = SIDES) -> Record:
     """A record whose sides are not empty."""
-    for side, text in (("source", source), ("target", target)):
+    for side, text in zip(names, (source, target), strict=True):
         if text is not None and not text.strip():
             raise DataError(f"{where} has an empty {side}; fill it in, or leave the line out")
     return Record(source, target, where)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.data.lines import LIMIT, DataError, Line, lines
-from regard.data.record import Columns, Record, no_column, numbered, record
+from regard.data.record import SIDES, Columns, Record, no_column, numbered, record
 
 __all__ = ["LIMIT", "DataError", "Record", "read"]
 
@@ -43,13 +43,15 @@ def read(
     *,
     limit: int = LIMIT,
     form: Form | None = None,
+    names: tuple[str, str] = SIDES,
 ) -> Iterator[Record]:
     """The records of a file, one at a time; `form` overrides what the path's extension says.
 
-    Anything wrong is a DataError with its place. Without `need_target` a record may lack its target.
+    Anything wrong is a DataError with its place, which calls the sides by `names`. Without `need_target` a record may lack
+    its target.
     """
     place = str(path)
-    columns = Columns(source, target, need_target)
+    columns = Columns(source, target, need_target, names)
     return _several(place, columns, limit, form) if _joined(place) else _one(place, columns, limit, form)
 
 
@@ -100,9 +102,8 @@ def _tsv(path: str, columns: Columns, limit: int) -> Iterator[Record]:
             raise DataError(f"{last.where} is empty; fill it in, or leave it out")
         cells = last.text.split("\t")
         absent = not columns.need_target and (second is None or second >= len(cells) or not cells[second].strip())
-        yield record(
-            _cell(cells, first, last, "source"), None if absent else _cell(cells, second, last, "target"), last.where
-        )
+        target = None if absent else _cell(cells, second, last, columns.names[1])
+        yield record(_cell(cells, first, last, columns.names[0]), target, last.where, columns.names)
     if header and last is None:
         raise DataError(f"{header.where} is a header, and no record follows it")
 
@@ -122,9 +123,9 @@ def _position(column: str, names: Sequence[str], header: Line | None, need: bool
 def _cell(cells: Sequence[str], position: int | None, line: Line, side: str) -> str:
     if position is None or position >= len(cells):
         count = f"{len(cells)} column" + "s" * (len(cells) != 1)
+        other = f", or give two parallel files as SOURCE{BETWEEN}TARGET" * (side in SIDES)
         raise DataError(
-            f"{line.where} has {count}, and the {side} is column {(position or 0) + 1}; put a tab between columns, "
-            f"or give two parallel files as SOURCE{BETWEEN}TARGET"
+            f"{line.where} has {count}, and the {side} is column {(position or 0) + 1}; put a tab between columns{other}"
         )
     return cells[position]
 
@@ -145,7 +146,7 @@ def _jsonl(path: str, columns: Columns, limit: int) -> Iterator[Record]:
     for row, where in rows(path, limit):
         target = text(row, columns.target, where, columns.need_target)
         absent = not columns.need_target and not (target and target.strip())
-        yield record(text(row, columns.source, where) or "", None if absent else target, where)
+        yield record(text(row, columns.source, where) or "", None if absent else target, where, columns.names)
 
 
 def value(row: Row, column: str, where: str, need: bool = True) -> Any:

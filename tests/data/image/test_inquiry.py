@@ -44,7 +44,15 @@ def test_what_has_no_three_columns_is_refused(path, why):
 
 def test_a_line_without_an_answer_is_refused_with_its_place(table):
     table.write_text(table.read_text() + "b.png\tis it?\n")
-    with pytest.raises(DataError, match=r"questions\.tsv:4 has 2 columns"):
+    with pytest.raises(DataError, match=r"questions\.tsv:4 has 2 columns, and the answer is column 3; put a tab .*columns$"):
+        read(VqaData(), str(table))
+    table.write_text("a.png\n")
+    with pytest.raises(
+        DataError, match=r"questions\.tsv:1 has 1 column, and the question is column 2; put a tab .*columns$"
+    ):
+        read(VqaData(), str(table))
+    table.write_text("a.png\t \tyes\n")
+    with pytest.raises(DataError, match=r"questions\.tsv:1 has an empty question; fill it in"):
         read(VqaData(), str(table))
 
 

@@ -35,8 +35,8 @@ class Inquiry:
 def read(data: VqaData, path: str) -> list[Inquiry]:
     """The questions of a table: it is read once for the questions, and once for the answers."""
     _readable(data, path)
-    asked = table.read(path, data.image, data.question)
-    answered = table.read(path, data.image, data.answer)
+    asked = table.read(path, data.image, data.question, names=("picture", "question"))
+    answered = table.read(path, data.image, data.answer, names=("picture", "answer"))
     return [Inquiry(right, one.target or "") for one, right in zip(asked, answered, strict=True)]
 
 
