@@ -105,7 +105,9 @@ def test_an_index_of_another_model_is_refused(run, tmp_path):
     Index(torch.ones(1, 8), ["x"], "texts", "another").save(tmp_path / "i.safetensors")
     said = refused("predict", run, run / "samples" / "1.png", "--index", tmp_path / "i.safetensors")
     assert "i.safetensors was made by another model" in said
-    assert "is missing" in refused("predict", run, "a star", "--index", tmp_path / "no.safetensors")
+    said = refused("predict", run, "a star", "--index", tmp_path / "no.safetensors")
+    assert f"there is no file {tmp_path / 'no.safetensors'}; " in said
+    assert "an index is made by regard index RUN --file LIST --out NAME.safetensors" in said
 
 
 @pytest.mark.parametrize(

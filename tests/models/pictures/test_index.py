@@ -47,7 +47,7 @@ def test_vectors_without_names_and_questions_of_another_size_are_refused():
 
 def test_a_file_that_is_no_index_is_refused(tmp_path):
     path = tmp_path / "i"
-    with pytest.raises(DamagedError, match="i is missing"):
+    with pytest.raises(DamagedError, match=r"there is no file .*i; check the path; an index is made by regard index RUN "):
         Index.load(path)
     path.write_bytes(b"nothing")
     with pytest.raises(DamagedError, match="i is damaged: "):

@@ -121,6 +121,7 @@ def opened(path: Path) -> Index:
     """The index in a file; one that is none is refused."""
     from safetensors import SafetensorError, safe_open
 
+    from regard.data.lines import unreadable
     from regard.training.errors import DamagedError
 
     if path.is_dir():
@@ -133,7 +134,9 @@ def opened(path: Path) -> Index:
             vectors: Tensor = file.get_tensor("vectors")
             names, of, model = json.loads(told["names"]), told["of"], str(told["model"])
     except FileNotFoundError as error:
-        raise DamagedError(f"{path} is missing") from error
+        raise DamagedError(
+            f"{unreadable(str(path), error)}; an index is made by regard index RUN --file LIST --out NAME.safetensors"
+        ) from error
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
     if of not in KINDS or not isinstance(names, list) or vectors.ndim != 2 or len(vectors) != len(names):
