@@ -1,5 +1,10 @@
 import json
 
+from rich.cells import cell_len
+
+from regard.cli.evaluate import told
+from regard.training.metrics import Measured
+
 from .conftest import regard
 
 
@@ -43,3 +48,9 @@ def test_a_run_that_held_lines_out_says_so_and_where_their_figures_are(tmp_path)
     done = regard("evaluate", run, f"--data.test={path}")
     assert done.returncode == 0, done.stderr
     assert f"{path} is what the run was trained on: how it does on new data, other lines have to say" in done.stderr
+
+
+def test_figures_stand_below_each_other_under_wide_letters():
+    found = Measured(50.0, 40.0, 60.0, "ap")
+    lines = told({"map50": found, "ap 正方形": found, "ap 五角星的一种别的": found}).splitlines()
+    assert [cell_len(line.partition(" 50.00")[0]) for line in lines] == [20, 20, 20]

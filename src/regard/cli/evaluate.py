@@ -77,13 +77,16 @@ def _held_out(data: Any, directory: Path) -> str:
 
 def told(figures: "Figures") -> str:
     """A score with its interval on each line; scores by length below their name."""
+    from rich.cells import cell_len  # labels may be of wide letters
+
     lines = []
-    wide = max([12, *map(len, figures)])
+    wide = max([12, *map(cell_len, figures)])
     for name, found in figures.items():
         if isinstance(found, list):
             lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.sentences} sentences" for each in found)]
         else:
-            lines.append(f"{name:<{wide}} {found.value:6.2f}   95 % [{found.low:.2f}, {found.high:.2f}]   {found.signature}")
+            named = name + " " * (wide - cell_len(name))
+            lines.append(f"{named} {found.value:6.2f}   95 % [{found.low:.2f}, {found.high:.2f}]   {found.signature}")
     return "\n".join(lines)
 
 

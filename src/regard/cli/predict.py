@@ -171,7 +171,7 @@ def _trace(model: "Trained | Seeing", noted: "list[tuple[str, Wish]]", beam: int
         found = model.trace(texts, beam=beam, asked=[wish for _, wish in asked])
     save(found, path)
     more = f" (the first {TRACED} inputs; --file with fewer lines picks others)" if len(noted) > TRACED else ""
-    typer.echo(f"{path}: {len(asked)} traced{more}. {' '.join(found.notes)}", err=True)
+    typer.echo(" ".join((f"{path}: {len(asked)} traced{more}.", *found.notes)), err=True)
 
 
 def _noting(inputs: "Iterable[tuple[str, Wish]]", noted: "list[tuple[str, Wish]]") -> "Iterator[tuple[str, Wish]]":
