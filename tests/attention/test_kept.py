@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.attention.kept import hide, largest, lowest, mean, share
+from regard.attention.kept import everywhere, hide, largest, lowest, mean, share
 
 IMAGE = torch.tensor([[[[-1.0, -3.0], [5.0, 7.0]]], [[[2.0, 4.0], [6.0, 8.0]]]])
 KEEP = torch.tensor([[[True, True], [False, False]], [[False, False], [False, False]]])
@@ -11,6 +11,12 @@ KEEP = torch.tensor([[[True, True], [False, False]], [[False, False], [False, Fa
 def test_what_is_hidden_is_zero_whatever_stood_there():
     assert hide(IMAGE.masked_fill(~KEEP[:, None], torch.nan), KEEP)[0, 0].tolist() == [[-1, -3], [0, 0]]
     assert hide(IMAGE, None) is IMAGE
+
+
+def test_where_all_is_kept_nothing_is_copied():
+    assert hide(IMAGE, torch.ones_like(KEEP)) is IMAGE
+    assert everywhere(torch.ones_like(KEEP))
+    assert not everywhere(KEEP)
 
 
 def test_numbers_are_those_of_the_kept_places_and_zero_where_there_are_none():

@@ -4,7 +4,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from regard.attention.kept_norm import BatchNorm, GroupNorm, everywhere, norm
+from regard.attention.kept_norm import BatchNorm, GroupNorm, norm
 
 KEEP = torch.zeros(2, 4, 5, dtype=torch.bool)
 KEEP[0, :3, :2] = KEEP[1, :1, :4] = True
@@ -90,11 +90,6 @@ def test_half_precision_is_added_up_in_single():
     found = GroupNorm(8).half()(data, keep)
     assert found.dtype == torch.float16
     assert_close(found[:, :, :20].float(), F.group_norm(data[:, :, :20].float(), 1), atol=2e-3, rtol=2e-3)
-
-
-def test_everywhere_is_everywhere():
-    assert everywhere(torch.ones_like(KEEP))
-    assert not everywhere(KEEP)
 
 
 def test_another_norm_is_refused():

@@ -11,8 +11,16 @@ Row = Float[Tensor, "batch channels"]
 
 
 def hide(image: Image, keep: Keep) -> Image:
-    """The map with zeros outside `keep`, whatever stood there: to a convolution it looks like the border."""
-    return image if keep is None else image.masked_fill(~keep[:, None], 0.0)
+    """The map with zeros outside `keep`, whatever stood there: to a convolution it looks like the border.
+
+    Where all is kept it is the map itself, and no copy of it.
+    """
+    return image if keep is None or everywhere(keep) else image.masked_fill(~keep[:, None], 0.0)
+
+
+def everywhere(keep: Bool[Tensor, "batch height width"]) -> bool:
+    """Whether all places are kept; False where that cannot be said, or where a GPU would have to be waited for."""
+    return not keep.is_cuda and not torch.compiler.is_compiling() and bool(keep.all())
 
 
 def mean(image: Image, keep: Keep) -> Row:

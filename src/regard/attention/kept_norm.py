@@ -7,10 +7,10 @@ Called with `rectify`, a norm is followed by what follows it in most networks: m
 from math import prod
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.kept import Image, Keep, hide, share
+from regard.attention.kept import Image, Keep, everywhere, hide, share
 from regard.attention.normalise import widen
 from regard.kernels.gpu import chip
 
@@ -45,7 +45,7 @@ class GroupNorm(nn.GroupNorm):
 
     def normed(self, image: Image, keep: Keep) -> Image:
         """The norm alone, one operation after the other. What stands outside `keep` is nobody's."""
-        if keep is None or everywhere(keep):
+        if keep is None or everywhere(keep):  # then PyTorch's own norm will do
             return super().forward(image)
         groups = torch.unflatten(hide(widen(image), keep), 1, (self.num_groups, -1))
         more, hidden = share(keep, groups.dtype)[:, None, None, None, None], ~keep[:, None, None]
@@ -122,8 +122,3 @@ def square_mean(data: Float[Tensor, "..."], axes: tuple[int, ...]) -> Float[Tens
     """The mean of the squares along these axes, which keeps no squares for the way back."""
     count = prod(data.shape[axis] for axis in axes)
     return torch.linalg.vector_norm(data, dim=axes, keepdim=True).square() / count
-
-
-def everywhere(keep: Bool[Tensor, "batch height width"]) -> bool:
-    """Whether all places are kept, so that PyTorch's own norm will do; False where a GPU would have to be waited for."""
-    return not keep.is_cuda and not torch.compiler.is_compiling() and bool(keep.all())
