@@ -10,6 +10,7 @@ from regard import tasks
 from regard.config import AttentionPart, ConfigError, Train, VqaData, VqaModel
 from regard.data.image.writing import png
 from regard.data.lines import DataError
+from regard.families.asking import draw
 from regard.models.applies import buildable, heeded
 from regard.tasks.vqa import Config
 from regard.training.directory import verify
@@ -46,6 +47,12 @@ def table(tmp_path):
 
 def files(table, **changes):
     return dataclasses.replace(DATA, train=str(table), valid=str(table), **changes)
+
+
+@pytest.mark.parametrize(("read", "drawn"), [(32, 32), (64, 48)])
+def test_pictures_are_drawn_as_large_as_they_are_read_or_as_the_task_has_them(read, drawn):
+    first, _ = draw(tasks.find("vqa"), config(dataclasses.replace(DATA, height=read, width=read)))
+    assert first[0]().shape == (3, drawn, drawn)
 
 
 def test_a_run_is_whole_and_leaves_pictures_to_begin_with(run):

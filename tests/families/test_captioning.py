@@ -9,6 +9,7 @@ from regard import tasks
 from regard.config import AttentionPart, ConfigError, PictureData, PictureModel, Search, Train
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
+from regard.families import captioning
 from regard.models.applies import buildable, heeded, searchable
 from regard.tasks.caption import Config
 from regard.training.directory import verify
@@ -176,6 +177,13 @@ def test_pictures_that_are_missing_are_listed_before_anything_is_trained(table):
     data = dataclasses.replace(DATA, train=str(table), valid=str(table))
     with pytest.raises(DataError, match=rf"2 of 14 pictures are missing: {re.escape(str(table))}:7 gone\.png"):
         tasks.experiment("caption", config(data))
+
+
+@pytest.mark.parametrize(("read", "drawn"), [(32, 32), (64, 48)])
+def test_pictures_are_drawn_as_large_as_they_are_read_or_as_the_task_has_them(read, drawn):
+    told = config(dataclasses.replace(DATA, height=read, width=read))
+    first, _ = captioning.records(tasks.find("caption"), told)
+    assert first.drawn[0]().shape == (3, drawn, drawn)
 
 
 def test_data_to_validate_with_needs_data_to_train_on():

@@ -45,6 +45,8 @@ class AskConfig(TaskConfig):
 
     FAMILY: ClassVar[str] = "regard.families.asking"
     WRITES: ClassVar[bool] = False
+    SIDE: ClassVar[int] = 64
+    """The most pixels on a side of a picture that is drawn."""
 
     data: VqaData = field(default_factory=VqaData)
     model: VqaModel = field(default_factory=VqaModel)
@@ -56,7 +58,7 @@ def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None
     from regard.start import start  # it opens runs, and their tasks
 
     begin, named = start(config, out), tables(config.data, read, "picture", seen)
-    drawn: Sequence[Sequence[Drawn] | None] = (None, None) if named else draw(task, config.data)
+    drawn: Sequence[Sequence[Drawn] | None] = (None, None) if named else draw(task, config)
     first, second = ([each.record for each in part or ()] for part in drawn)
     found = (named or Tables(first, second)).prepared(task.prepare)
     first, second = found.train, found.valid
@@ -85,10 +87,11 @@ def seen(asked: Sequence[Inquiry]) -> list[str]:
     return pictures([each.picture for each in asked])
 
 
-def draw(task: Task, data: VqaData) -> tuple[list[Drawn], list[Drawn]]:
-    """What a task draws itself, at the size that pictures are read."""
+def draw(task: Task, config: AskConfig) -> tuple[list[Drawn], list[Drawn]]:
+    """What a task draws itself, at the size that pictures are read, or smaller."""
+    data = config.data
     parts: Sequence[Sequence[Asked]] = task.draw(data.samples, seed=0)
-    size = min(data.height, data.width)
+    size = min(data.height, data.width, config.SIDE)
     training, valid = ([Drawn(each, size, data.language) for each in part] for part in parts)
     return training, valid
 

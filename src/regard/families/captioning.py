@@ -43,6 +43,8 @@ class PictureConfig(TaskConfig):
     """Everything that a task can be told that reads pictures and writes text; each task has its own defaults."""
 
     FAMILY: ClassVar[str] = "regard.families.captioning"
+    SIDE: ClassVar[int] = 64
+    """The most pixels on a side of a picture that is drawn."""
 
     data: PictureData = field(default_factory=PictureData)
     model: PictureModel = field(default_factory=PictureModel)
@@ -100,7 +102,7 @@ def records(task: Writes, config: PictureConfig) -> tuple[Records, Records]:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
     data, found = config.data, tables(config.data, read, "picture", pictures)
     if found is None:
-        size, both = min(data.height, data.width), task.draw(data.samples, seed=0)
+        size, both = min(data.height, data.width, config.SIDE), task.draw(data.samples, seed=0)
         return drawn(both[0], size, data.language), drawn(both[1], size, data.language)
     present([*found.train, *found.valid])
     found = found.prepared(task.prepare)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from regard.config import AttentionPart, PictureData, PictureDropout, PictureModel, Train
 from regard.data.drawn import captions
@@ -12,6 +13,8 @@ from regard.families.captioning import PictureConfig
 from regard.training.metrics import Bleu, Chrf, ExactMatch
 from regard.training.metrics import measure as measured
 
+SIDE = 48
+"""The pixels on a side of a drawn picture."""
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
 SIZES = ("medium", "big")
 
@@ -20,7 +23,11 @@ SIZES = ("medium", "big")
 class Config(PictureConfig):
     """A small residual network, and a Transformer's decoder that looks at its map."""
 
-    data: PictureData = field(default_factory=lambda: PictureData(height=64, width=64, batch_pixels=1 << 17, samples=4500))
+    SIDE: ClassVar[int] = SIDE
+
+    data: PictureData = field(
+        default_factory=lambda: PictureData(height=64, width=64, batch_pixels=32 * SIDE**2, samples=4500)
+    )
     model: PictureModel = field(
         default_factory=lambda: PictureModel(
             size=64, depth=1, decoder="transformer", layers=2, attention=AttentionPart("transformer")
@@ -28,7 +35,7 @@ class Config(PictureConfig):
     )
     dropout: PictureDropout = field(default_factory=lambda: PictureDropout(embedding=0.0, residual=0.0))
     train: Train = field(
-        default_factory=lambda: Train(max_steps=1000, rate=3e-3, schedule="cosine", warmup=100, evaluate_every=200)
+        default_factory=lambda: Train(max_steps=1150, rate=3e-3, schedule="cosine", warmup=100, evaluate_every=230)
     )
 
 
@@ -43,7 +50,7 @@ def finish(text: str) -> str:
 
 
 def draw(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
-    """One coloured shape or two, such as are told apart at 64 pixels a side; to count them takes a longer training."""
+    """One coloured shape or two, such as are told apart on small pictures; to count them takes a longer training."""
     return captions.draw(samples, seed, shapes=SHAPES, sizes=SIZES, count=1)
 
 

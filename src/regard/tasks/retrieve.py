@@ -21,7 +21,7 @@ class Config(RetrieveConfig):
     dropout: RetrieveDropout = field(default_factory=lambda: RetrieveDropout(embedding=0.0, residual=0.0))
     train: Train = field(
         default_factory=lambda: Train(
-            max_steps=700, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=350, better="recall"
+            max_steps=620, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=310, better="recall"
         )
     )
 

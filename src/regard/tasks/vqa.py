@@ -1,6 +1,7 @@
 """Vqa: a picture and a question about it in, the answer out."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from regard.config import PictureDropout, Train, VqaData, VqaModel
 from regard.data.drawn import questions
@@ -10,20 +11,24 @@ from regard.families.asking import AskConfig
 
 KINDS = ("colour", "shape", "exists", "where")
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
-RADII = (28, 44)
-"""The smallest and the largest thing: such as are told apart at 64 pixels a side."""
+SIDE = 48
+"""The pixels on a side of a drawn picture."""
+RADII = (40, 48)
+"""The smallest and the largest thing: such as are soon told apart on so small a picture."""
 
 
 @dataclass(frozen=True)
 class Config(AskConfig):
     """A small residual network, a Transformer that reads the question, and two looks at the map."""
 
-    data: VqaData = field(default_factory=lambda: VqaData(height=64, width=64, batch_pixels=1 << 17, samples=24000))
+    SIDE: ClassVar[int] = SIDE
+
+    data: VqaData = field(default_factory=lambda: VqaData(height=64, width=64, batch_pixels=32 * SIDE**2, samples=24000))
     model: VqaModel = field(default_factory=lambda: VqaModel(size=64, depth=1, map_positions="none"))
     dropout: PictureDropout = field(default_factory=lambda: PictureDropout(embedding=0.0, residual=0.0))
     train: Train = field(
         default_factory=lambda: Train(
-            max_steps=1000, rate=2e-3, schedule="cosine", warmup=100, evaluate_every=200, better="accuracy"
+            max_steps=800, rate=2.5e-3, schedule="cosine", warmup=50, evaluate_every=400, better="accuracy"
         )
     )
 
