@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.attention import Memory, Sampled, attend
-from regard.attention.attend import compose, read
+from regard.attention.attend import compose, last, read
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
@@ -120,3 +120,10 @@ def test_the_composition_is_score_then_normalise_then_combine():
     scores = (query @ key.mT / 2).masked_fill(~torch.ones(3, 5, dtype=torch.bool).tril(2), -math.inf)
     torch.testing.assert_close(attended.weights, scores.softmax(-1))
     torch.testing.assert_close(attended.context, scores.softmax(-1) @ value)
+
+
+def test_lengths_that_are_known_stay_plain_numbers_when_they_are_traced(monkeypatch):
+    """PyTorch 2.11 cannot trace torch.sym_max of numbers."""
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    monkeypatch.setattr(torch, "sym_max", None)
+    assert (last(2, 5), last(5, 2)) == (3, 0)

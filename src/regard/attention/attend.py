@@ -82,9 +82,10 @@ def read(
 
 def last(queries: int, keys: int) -> int:
     """The offset at which the last query stands at the last key; 0 where there are more queries than keys."""
-    if torch.compiler.is_compiling():
-        return torch.sym_max(keys - queries, 0)  # type: ignore[no-untyped-call]
-    return max(keys - queries, 0)
+    more: int | torch.SymInt = keys - queries
+    if isinstance(more, torch.SymInt):  # an export leaves lengths open, and max() would decide by those at hand
+        return torch.sym_max(more, 0)  # type: ignore[no-untyped-call]
+    return max(more, 0)
 
 
 def compose(request: Request) -> Attended:

@@ -47,7 +47,7 @@ class Scope(ABC):
         q = torch.arange(queries, device=device)[None, None, :, None]
         k = torch.arange(keys, device=device)[None, None, None, :]
         first = offset[:, None, None, None].to(device) if isinstance(offset, Tensor) else offset
-        allowed = self(b, h, q + first, k)
+        allowed = self.__call__(b, h, q + first, k)  # torch.compile of 2.11 hashes what is called, which it has not yet made
         return allowed.expand(*allowed.shape[:-1], keys)
 
     @classmethod
@@ -64,7 +64,7 @@ class And(Scope):
     right: Scope
 
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return self.left(b, h, q, k) & self.right(b, h, q, k)
+        return self.left.__call__(b, h, q, k) & self.right.__call__(b, h, q, k)
 
     def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
         self.left.check(batch, heads, queries, keys)
@@ -79,7 +79,7 @@ class Or(Scope):
     right: Scope
 
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return self.left(b, h, q, k) | self.right(b, h, q, k)
+        return self.left.__call__(b, h, q, k) | self.right.__call__(b, h, q, k)
 
     def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
         self.left.check(batch, heads, queries, keys)
@@ -93,7 +93,7 @@ class Not(Scope):
     inner: Scope
 
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return ~self.inner(b, h, q, k)
+        return ~self.inner.__call__(b, h, q, k)
 
     def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
         self.inner.check(batch, heads, queries, keys)
