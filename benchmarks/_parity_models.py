@@ -1,8 +1,8 @@
-"""Parity of what is no attend(): windows that queries place, chosen rows, far ranges, the LSTM decoder's loop, norms of
-maps, the loss."""
+"""Parity of what is no attend(): windows that queries place, chosen rows, far ranges, the LSTM decoder's loop, the loss,
+norms of maps, and what stands between the products of a Transformer."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -18,11 +18,18 @@ from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.scope.causal import Causal
 from regard.attention.types import Encoded
-from regard.kernels import rows
-from regard.models import looped
+from regard.config import AttentionPart, Dropout, Model
+from regard.data.batch import Padded
+from regard.kernels import brief, rows
+from regard.models import feedforward as thinking
+from regard.models import looped, residual_gpu
 from regard.models.attentions import attention
 from regard.models.decoders.recurrent import Recurrent
+from regard.models.residual import Residual
+from regard.models.seq2seq import build
+from regard.models.sublayers import Sublayers
 from regard.training import projected
+from regard.training.halved import Halved
 
 SIZE = 64 if GPU else 5
 
@@ -140,6 +147,68 @@ def norm(kind: type[nn.Module], dtype: torch.dtype) -> Verdict:
     return sides(run, dtype)
 
 
+def residual(kind: str, dtype: torch.dtype) -> Verdict:
+    """Leaving one sublayer and entering the next, and entering alone; halves by autocast."""
+    size = 300 if GPU else 20
+    made, following = Residual(size, kind).to(DEVICE), Residual(size, kind).norm.to(DEVICE)
+    made.added = torch.randn(size, device=DEVICE)
+    given = torch.randn(7, 33, size, device=DEVICE), torch.randn(7, 33, size, device=DEVICE).to(dtype)
+    flows = [torch.randn(7, 33, size, device=DEVICE) for _ in range(3)]
+
+    def run(impl: str, kind: torch.dtype) -> Found:
+        wide = torch.float64 if kind == torch.float64 else torch.float32
+        around, norm = deepcopy(made).to(wide), deepcopy(following).to(wide)
+        half = kind in (torch.float16, torch.bfloat16)
+        leaves = [given[0].to(wide).requires_grad_(), given[1].to(wide if not half else kind).requires_grad_()]
+        with without(*by(residual_gpu, impl)), torch.autocast(DEVICE, kind, enabled=half):
+            stream, entered = around.onto(*leaves, norm)
+            outputs = stream, entered.to(kind), around.enter(leaves[0]).to(kind)
+        total = sum((each * flow.to(each.dtype)).double().sum() for each, flow in zip(outputs, flows, strict=True))
+        learned = (norm if around.first else around.norm).parameters()
+        return Found([each.detach() for each in outputs], list(torch.autograd.grad(total, [*leaves, *learned])))
+
+    return sides(run, dtype)
+
+
+def feedforward(dtype: torch.dtype) -> Verdict:
+    """W₂ max(0, W₁ x + b₁) + b₂."""
+    made, data = Sublayers(SIZE).think().to(DEVICE, dtype), torch.randn(7, 33, SIZE, device=DEVICE, dtype=dtype)
+    flow = torch.randn(7, 33, SIZE, device=DEVICE)
+
+    def run(impl: str, kind: torch.dtype) -> Found:
+        network, leaf = deepcopy(made).to(kind), data.to(kind).requires_grad_()
+        with without(*by(thinking, impl)):
+            found = network(leaf)
+        return Found([found.detach()], list(torch.autograd.grad(found, [leaf, *network.parameters()], flow.to(kind))))
+
+    return sides(run, dtype)
+
+
+def layers(dtype: torch.dtype) -> Verdict:
+    """A small Transformer from tokens to what is projected: all kernels of an update, matrices rounded in one go."""
+    size, rows, count = (64, 5, 2) if GPU else (8, 2, 1)
+    named = AttentionPart("transformer", heads=2)
+    shape = Model(encoder="transformer", decoder="transformer", attention=named, size=size, heads=2, layers=count)
+    built = build(shape, Dropout(0.0, 0.0), 50, 50, True).to(DEVICE)
+    for each in built.parameters():
+        if each.ndim == 1:
+            nn.init.normal_(each, 1.0, 0.3)
+    tokens, lengths = torch.randint(50, (rows, 9), device=DEVICE), torch.tensor([[9], [4], [1], [7], [2]], device=DEVICE)
+    keep = torch.arange(9, device=DEVICE) < lengths[:rows]
+    flow = torch.randn(rows, 9, size, device=DEVICE)
+
+    def run(impl: str, kind: torch.dtype) -> Found:
+        model, half = deepcopy(built), kind in (torch.float16, torch.bfloat16)
+        model.to(torch.float64 if kind == torch.float64 else torch.float32)
+        absent = [] if impl == "fused" else [residual_gpu, thinking, brief]
+        with without(*absent), torch.autocast(DEVICE, kind, enabled=half), nullcontext() if absent else Halved(model):
+            found = model(Padded(tokens, keep), tokens, project=False).output.to(kind)  # as the product that follows has it
+        learned = [each for name, each in model.named_parameters() if not name.startswith("decoder.output")]
+        return Found([found.detach()], list(torch.autograd.grad((found * flow.to(found.dtype)).double().sum(), learned)))
+
+    return sides(run, dtype)
+
+
 def by(kernel: Any, impl: str) -> list[Any]:
     """What "reference" goes without."""
     return [] if impl == "fused" else [kernel]
@@ -169,4 +238,9 @@ def cases() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "norm batch": partial(norm, kept_norm.BatchNorm),
         "norm group": partial(norm, kept_norm.GroupNorm),
         "loss": loss,
+        "residual pre": partial(residual, "pre"),
+        "residual post": partial(residual, "post"),
+        "residual rms": partial(residual, "rms"),
+        "feedforward": feedforward,
+        "layers": layers,
     }

@@ -21,6 +21,7 @@ import _parity
 from _apart import apart
 
 KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
+KERNELS += ("residual", "feedforward", "layers")
 SLOW = ("flash", "simplex", "flex", "additive")
 """What takes longest to compile, and so begins first, single precision before the halves."""
 

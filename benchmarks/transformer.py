@@ -34,14 +34,16 @@ from parity import passed
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded, shifted
 from regard.kernels import brief
+from regard.models import feedforward, residual_gpu
 from regard.models.seq2seq import build
 from regard.training import projected
 from regard.training.compiled import Compiled
 from regard.training.experiment import Loss, Progress
 from regard.training.gradient import per_token
 from regard.training.graphed import Graphed
+from regard.training.halved import Halved
 from regard.training.losses import Teacher
-from regard.training.optimise import clip, optimiser
+from regard.training.optimise import LARGEST, clip, optimiser, step_unless
 from regard.training.seed import reseed
 
 RESULTS = Path(__file__).parent / "results" / "transformer.csv"
@@ -73,30 +75,39 @@ def batch_of(rows: int, length: int) -> Batch:
 class Ours:
     """An update as training/update.py does it, from the same parts."""
 
-    def __init__(self, batch: Batch, *, compiled: bool = False, graph: bool = True, model: Model = BASE, drop: float = 0.1):
+    def __init__(
+        self,
+        batch: Batch,
+        *,
+        compiled: bool = False,
+        halved: bool = True,
+        graph: bool = True,
+        model: Model = BASE,
+        drop: float = 0.1,
+    ):
         self.batch, self.count = batch, 0
         self.settings = Train(precision="bf16", optimiser="adamw", rate=1e-4, smoothing=0.1)
         self.model = build(model, Dropout(drop, drop), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
         self.teacher = Teacher(self.settings, self.model)
         self.optimiser = optimiser(self.model, self.settings)
-        self.compiled = Compiled(self.model) if compiled else nullcontext()
-        self.graphs = Graphed(self.cost, DEVICE)
+        self.layers = Compiled(self.model) if compiled else Halved(self.model) if halved else nullcontext()
+        self.graphs = Graphed(self.cost, DEVICE, list(self.model.parameters()))
         if not graph:
             self.graphs.most = 0
 
     def cost(self, batch: Batch) -> Loss:
-        with self.compiled, torch.autocast("cuda", torch.bfloat16):
+        with torch.autocast("cuda", torch.bfloat16), self.layers:
             return self.teacher(self.model, batch, Progress(0, 1))
 
     def __call__(self) -> float:
         """One update; its loss a token."""
         reseed(0, self.count, DEVICE)
         self.count += 1
-        self.optimiser.zero_grad(set_to_none=False)
         loss = self.graphs(self.batch)
         norm = clip(self.model.parameters(), loss.tokens, self.settings.clip)
+        step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
+        self.optimiser.zero_grad(set_to_none=False)
         value, *_ = per_token(loss, norm)
-        self.optimiser.step()
         return value
 
 
@@ -134,6 +145,9 @@ def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]
             "nn.Transformer, compiled": (lambda: Others(batch, Torch(), compiled=True), ()),
             "ours, graph, SDPA": (lambda: Ours(batch), (brief,)),
             "ours, graph, loss in steps": (lambda: Ours(batch), (projected,)),
+            "ours, graph, sums and norms apart": (lambda: Ours(batch), (residual_gpu,)),
+            "ours, graph, bends apart": (lambda: Ours(batch), (feedforward,)),
+            "ours, graph, matrices one by one": (lambda: Ours(batch, halved=False), ()),
             "ours, compiled, graph, SDPA": (lambda: Ours(batch, compiled=True), (brief,)),
         }
     return made
@@ -206,17 +220,17 @@ def compare(shape: tuple[int, int], only: str, rounds: int, profile: bool, budge
 
 def parity() -> bool:
     """Whether the kernels are as near to double precision as plain PyTorch, and a training with them goes as without."""
-    return passed(["brief", "loss"]) & trains()
+    return passed(["brief", "loss", "residual", "feedforward", "layers"]) & trains()
 
 
 def trains() -> bool:
     """The losses of 30 updates with kernels and graph, beside those without any."""
     small = replace(BASE, size=128, layers=2, heads=4, feedforward=256, attention=AttentionPart("transformer", heads=4))
     curves = []
-    for absent in ((), (brief, projected)):
+    for absent in ((), (brief, projected, residual_gpu, feedforward)):
         torch.manual_seed(0)
         with without(*absent):
-            step = Ours(batch_of(16, 24), graph=not absent, model=small, drop=0.0)
+            step = Ours(batch_of(16, 24), graph=not absent, halved=not absent, model=small, drop=0.0)
             curves.append(torch.tensor([step() for _ in range(30)]))
     apart = ((curves[0] - curves[1]).abs() / curves[1]).max().item()
     print(

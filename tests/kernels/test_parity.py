@@ -22,10 +22,10 @@ def cases(monkeypatch):
     from regard.attention import kept_norm
     from regard.kernels import additive_gpu, brief, decode, flash, simplex
     from regard.kernels.additive_triton import operator
-    from regard.models import looped
+    from regard.models import feedforward, looped, residual_gpu
     from regard.training import projected
 
-    for module in (flash, brief, additive_gpu, looped, projected, kept_norm):
+    for module in (flash, brief, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)
     for module, name in ((flash, "tiles"), (simplex, "tiles"), (decode, "tiles"), (operator, "TILES")):
         monkeypatch.setattr(module, name, getattr(module, name))
@@ -45,6 +45,10 @@ def cases(monkeypatch):
         ("loop lstm", "float32"),
         ("norm batch", "float32"),
         ("norm group", "bfloat16"),
+        ("residual post", "float16"),
+        ("residual rms", "float32"),
+        ("feedforward", "float16"),
+        ("layers", "float16"),
     ],
 )
 def test_a_case_is_within_its_bounds(cases, name, dtype):

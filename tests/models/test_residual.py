@@ -31,6 +31,22 @@ def test_rms_divides_what_the_sublayer_gets_by_its_root_mean_square():
     assert [name for name, _ in residual.named_parameters()] == ["norm.weight"]
 
 
+@pytest.mark.parametrize("kind", ["pre", "post", "rms"])
+def test_to_leave_and_enter_in_one_go_is_to_do_both(kind):
+    residual, following = Residual(2, kind), Residual(2, kind)
+    stream, entered = residual.onto(DATA, DATA, following.norm)
+    assert_close(stream, residual.leave(DATA, DATA))
+    assert_close(entered, following.enter(stream))
+    assert not residual.cleans(DATA)
+
+
+def test_a_bias_that_is_lent_is_added_before_anything_is_dropped():
+    residual = Residual(64, "pre", dropout=0.5)
+    residual.added = torch.ones(64)
+    found = residual.leave(torch.zeros(1, 1, 64), torch.ones(1, 1, 64))
+    assert set(found.unique().tolist()) == {0.0, 4.0}
+
+
 def test_a_norm_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="norm needs to be 'pre', 'post' or 'rms', got 'both'"):
         Residual(2, "both")

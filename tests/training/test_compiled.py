@@ -53,7 +53,7 @@ def test_layers_are_only_exchanged_while_it_is_entered(monkeypatch):
     exchange = Compiled(model)
     assert len(exchange.parts) == 3 * (1 + 2)
     with exchange:
-        assert all("forward" in layer.__dict__ for layer in model.encoder.children() if type(layer) in compiled.PARTS)
+        assert all("through" in layer.__dict__ for layer in model.encoder.children() if type(layer) in compiled.PARTS)
         assert set(model.state_dict()) == names
     assert all("look" not in layer.__dict__ for layer in model.decoder.layers)
 

@@ -59,6 +59,7 @@ def test_a_plain_transformer_is_covered_on_a_gpu_alone():
     assert covers(experiment(), CUDA) is None
     assert covers(experiment(), torch.device("cpu")) == "needs a CUDA device"
     assert Update(experiment(device="cpu")).graphs is None
+    assert Update(experiment(device="cpu")).halved is None
 
 
 @pytest.mark.parametrize("kind", ["convolution", "recurrent"])
@@ -173,7 +174,7 @@ def test_where_memory_is_short_the_graphs_are_given_up_and_the_batch_is_computed
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
     made = experiment()
     update = Update(made)
-    graphs = Graphed(update.cost, torch.device("cpu"))
+    graphs = Graphed(update.cost, torch.device("cpu"), list(made.model.parameters()))
 
     def short(batch):
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -189,7 +190,7 @@ def test_where_memory_is_short_the_graphs_are_given_up_and_the_batch_is_computed
 def test_any_other_fault_of_a_capture_is_told(monkeypatch):
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
     made = experiment()
-    graphs = Graphed(Update(made).cost, torch.device("cpu"))
+    graphs = Graphed(Update(made).cost, torch.device("cpu"), list(made.model.parameters()))
 
     def broken(batch):
         raise RuntimeError("operation not permitted when stream is capturing")

@@ -96,3 +96,18 @@ def test_a_loss_with_parameters_is_optimised_beside_the_model():
     assert optimise.names(model, made, loss) == ["weight", "loss.weight", "bias", "loss.bias"]
     assert list(optimise.named(model, loss)) == ["weight", "bias", "loss.weight", "loss.bias"]
     assert list(optimise.named(model)) == ["weight", "bias"]
+
+
+def test_a_fused_step_is_told_on_the_device_whether_to_be_taken():
+    model = nn.Linear(2, 1)
+    fused = torch.optim.AdamW(model.parameters(), 0.1, fused=True)
+    assert optimise.ahead(fused)
+    assert not optimise.ahead(torch.optim.AdamW(model.parameters(), 0.1))
+    assert not optimise.ahead(torch.optim.SGD(model.parameters(), 0.1))
+    before = model.weight.detach().clone()
+    for bad in (True, False):
+        model(torch.ones(3, 2)).sum().backward()
+        optimise.step_unless(fused, torch.tensor(bad))
+        assert torch.equal(model.weight, before) is bad
+    assert fused.state[model.weight]["step"].item() == 1  # one that is not taken does not count
+    assert not hasattr(fused, "found_inf")

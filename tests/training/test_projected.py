@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.training import projected as module
-from regard.training.projected import projected
+from regard.training.projected import evenly, parts, projected
 
 ROWS, SIZE, VOCABULARY = 7, 3, 5
 
@@ -131,3 +131,10 @@ def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
     monkeypatch.setattr(module.Pass, "in_one_pass", None)
     monkeypatch.setattr(module.chip, "lacking", lambda device, dtype: "needs another GPU")
     assert_close(tuple(projected(*learned, wanted)), tuple(expected))
+
+
+def test_parts_are_full_or_of_one_length():
+    assert parts(10, 4) == [slice(0, 4), slice(4, 8), slice(8, 12)]
+    assert evenly(10, 4) == [slice(0, 3), slice(3, 6), slice(6, 10)]
+    assert evenly(8, 8) == [slice(0, 8)]
+    assert parts(0, 4) == evenly(0, 4) == []

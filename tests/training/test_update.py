@@ -8,8 +8,10 @@ from torch import nn
 
 from regard.data.batch import Batch
 from regard.models.types import Step
+from regard.training import update
 from regard.training.loop import train
 from regard.training.losses import teach
+from regard.training.speed import Speed
 from regard.training.weights import weights
 
 from .small import Copies, Part, experiment
@@ -111,3 +113,31 @@ def test_a_batch_whose_loss_gets_no_finite_gradient_is_skipped(tmp_path):
 
 def log(directory):
     return [json.loads(line) for line in (directory / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("bad", [None, 2])
+def test_a_step_that_is_begun_before_its_loss_is_known_is_the_same(monkeypatch, bad):
+    """A fused optimiser is told on the device to leave the weights alone, any other by the host."""
+
+    class Spoilt(Copies):
+        def batch(self, step):
+            with torch.no_grad():
+                made.model.scale.fill_(torch.nan if step == bad else 2.0)
+            return super().batch(step)
+
+    before, found = update.optimiser, []
+    for fused in (False, True):
+        torch.manual_seed(0)
+        made = experiment(part=Part(dropout=0.0), optimiser="adamw", rate=0.01, bad_batches=3)
+
+        def optimiser(*given, fused=fused):
+            return torch.optim.AdamW([{**group, "fused": fused} for group in before(*given).param_groups], 0.01, fused=fused)
+
+        monkeypatch.setattr(update, "optimiser", optimiser)
+        run, batches = update.Update(made), Spoilt()
+        for step in range(4):
+            run([batches.batch(step)], Speed())
+        assert run.state.counters.skipped == (bad is not None)
+        found.append([each.detach().clone() for each in made.model.parameters()])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)

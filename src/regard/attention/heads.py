@@ -1,15 +1,25 @@
 """Multi-head attention: several attentions side by side, each on its own projection."""
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from regard.attention.module import Attention
+from regard.attention.apart import apart
+from regard.attention.module import Attention, cleaned
 from regard.attention.scope import Offset
 from regard.attention.score import adds, combine, compare, positional, prepare
-from regard.attention.types import Encoded, Memory, Score
+from regard.attention.types import Attended, Encoded, Memory, Score
+
+
+class Packed(NamedTuple):
+    """The projections of query, key and value, or of the last two, in one matrix, and their biases."""
+
+    weight: Float[Tensor, "rows source"]
+    bias: Float[Tensor, " rows"] | None
+    parts: int
 
 
 class MultiHead(Attention):
@@ -29,7 +39,11 @@ class MultiHead(Attention):
 
         memory = heads.extend(memory, token)          None to begin with
         attended = heads(token, memory)               the token stands last, so the scope needs no offset
+        attended, memory = heads.itself(token, memory)           both
     """
+
+    packed: Packed | None = None
+    """Projections in one matrix, which an update may lend (training/halved.py): one product in place of several."""
 
     def __init__(
         self,
@@ -96,6 +110,23 @@ class MultiHead(Attention):
             torch.cat((memory.values, more.values), dim=2),
             _join(memory, more),
         )
+
+    def sides(self, data: Tensor, values: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Keys and values, in one product where their projections are packed."""
+        if values is not None or self.packed is None or self.packed.parts != 2:
+            return super().sides(data, values)
+        key, value = apart(F.linear(data, self.packed.weight, self.packed.bias), 2)
+        return key, value
+
+    def itself(self, encoded: Encoded, memory: Memory | None = None, **asked: Any) -> tuple[Attended, Memory]:
+        """Self-attention: what the data finds in itself and in the memory before it; and that memory with it at its end."""
+        packed = self.packed
+        if packed is None or packed.parts != 3 or memory is not None:
+            memory = self.extend(memory, encoded)
+            return self(encoded.data, memory, **asked), memory
+        query, key, value = map(self.split, apart(F.linear(cleaned(encoded), packed.weight, packed.bias), 3))
+        memory = Memory(prepare(self.score, key), value, encoded.keep)
+        return self.answer(query, memory, (), **asked), memory
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
         """Cut the last axis into heads."""

@@ -16,6 +16,13 @@ from regard.attention.statistics import known
 from regard.attention.types import Attended, Encoded, Memory, State
 
 
+def cleaned(encoded: Encoded) -> Float[Tensor, "batch time dim"]:
+    """The data of a source, zero outside `keep`."""
+    if encoded.keep is None or encoded.clean:
+        return encoded.data
+    return encoded.data.masked_fill(~encoded.keep[..., None], 0.0)
+
+
 class Attention(nn.Module):
     """One head of attention, with or without learned projections: every mechanism has this face.
 
@@ -77,19 +84,21 @@ class Attention(nn.Module):
             raise ValueError(f"{type(self).__name__} needs a source of (batch, time, dim), got {tuple(encoded.data.shape)}")
         if keep is not None:
             Padding(keep).check(encoded.data.shape[0], 1, 1, encoded.data.shape[1])
-        data = encoded.data if keep is None else encoded.data.masked_fill(~keep[..., None], 0.0)
+        data = cleaned(encoded)
         values = encoded.values if values is None else values
         if values is not None and (values.ndim != 3 or values.shape[:2] != data.shape[:2]):
             raise ValueError(
                 f"{type(self).__name__} needs a value for each place of the source, (batch, time, dim) with "
                 f"{tuple(data.shape[:2])} in front, got {tuple(values.shape)}"
             )
-        if values is None:
-            values = data
-        elif keep is not None:
+        if values is not None and keep is not None:
             values = values.masked_fill(~keep[..., None], 0.0)
-        keys = prepare(self.score, self.split(self.key(data)), first)
-        return Memory(keys, self.split(self.value(values)), keep, encoded.grid)
+        key, value = self.sides(data, values)
+        return Memory(prepare(self.score, self.split(key), first), self.split(value), keep, encoded.grid)
+
+    def sides(self, data: Tensor, values: Tensor | None) -> tuple[Tensor, Tensor]:
+        """A source as it is compared, and as it is read: itself where no other `values` are given."""
+        return self.key(data), self.value(data if values is None else values)
 
     @property
     def positional(self) -> bool:
@@ -112,8 +121,22 @@ class Attention(nn.Module):
     ) -> Attended:
         """Read from the memory what each query finds there."""
         self.check(query, memory, statistics)
+        told: Any = {"offset": offset, "weights": weights, "statistics": statistics}
+        return self.answer(self.split(self.query(query)), memory, state, **told)
+
+    def answer(
+        self,
+        query: Float[Tensor, "batch heads queries head"],
+        memory: Memory,
+        state: State,
+        *,
+        offset: Offset | None = None,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+    ) -> Attended:
+        """The same for queries that were projected beforehand."""
         attended = read(
-            self.split(self.query(query)),
+            query,
             memory,
             score=self.score,
             normalise=self.normalise,
@@ -124,7 +147,8 @@ class Attention(nn.Module):
             weights=weights,
             statistics=statistics,
         )
-        return attended._replace(context=self.output(self.merge(attended.context)), state=state)
+        context = self.output(self.merge(attended.context))  # and no _replace, which torch.compile of 2.11 cannot give back
+        return Attended(context, attended.weights, attended.statistics, state, attended.sampled)
 
     def check(self, query: Tensor, memory: Memory, statistics: tuple[str, ...]) -> None:
         """Raise where a question cannot be meant for this attention."""

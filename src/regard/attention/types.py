@@ -76,6 +76,8 @@ class Encoded(NamedTuple):
     """What the source was made from, for a decoder that copies."""
     grid: tuple[int, int] | None = None
     """Rows and columns of a map, whose places `data` holds row after row."""
+    clean: bool = False
+    """Whether `data` is known to be zero outside `keep`."""
 
 
 class Memory(NamedTuple):

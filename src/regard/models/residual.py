@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from functools import partial
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from regard.models import residual_gpu
+
 Data = Float[Tensor, "rows time size"]
+Kept = Bool[Tensor, "rows time"]
 
 
 class Residual(nn.Module):
@@ -18,6 +21,9 @@ class Residual(nn.Module):
           https://arxiv.org/abs/1910.07467, with the ε of T5's authors' code
     """
 
+    added: Float[Tensor, " size"] | None = None
+    """The last bias of the sublayer, which an update may lend (training/halved.py): here it costs no pass of its own."""
+
     def __init__(self, size: int, norm: str = "pre", dropout: float = 0.0):
         super().__init__()
         if norm not in ("pre", "post", "rms"):
@@ -26,14 +32,30 @@ class Residual(nn.Module):
         self.norm = norm_of(size, norm)
         self.drop = nn.Dropout(dropout)
 
-    def enter(self, data: Data) -> Data:
-        """What the sublayer gets."""
+    def enter(self, data: Data, keep: Kept | None = None) -> Data:
+        """What the sublayer gets. Where it `cleans` them, rows outside `keep` are zeros."""
+        if self.first and residual_gpu.covers(data, self.norm) is None:
+            return residual_gpu.enter(data, self.norm, keep)
         return self.norm(data) if self.first else data
 
     def leave(self, data: Data, found: Data) -> Data:
         """What goes on, from what went in and what the sublayer found."""
-        total = data + self.drop(found)
+        total = data + self.drop(found if self.added is None else found + self.added)
         return total if self.first else self.norm(total)
+
+    def onto(self, data: Data, found: Data, norm: nn.Module, keep: Kept | None = None) -> tuple[Data, Data]:
+        """Leave this sublayer and enter what follows, which begins with `norm` where norms come first: what goes on beside
+        it, and what it gets."""
+        first = norm if self.first else self.norm
+        if residual_gpu.covers(data, first) is None:
+            way = residual_gpu.Way(self.drop.p if self.training else 0.0, not self.first, self.added, keep)
+            return residual_gpu.onto(data, found, first, way)
+        data = self.leave(data, found)
+        return data, norm(data) if self.first else data
+
+    def cleans(self, data: Data) -> bool:
+        """Whether what enters is zero outside `keep` at no cost: where a kernel writes a norm before each sublayer."""
+        return self.first and residual_gpu.covers(data, self.norm) is None
 
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}

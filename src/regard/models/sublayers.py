@@ -7,6 +7,7 @@ from torch import nn
 
 from regard.attention.heads import MultiHead
 from regard.models.attentions import self_attention
+from regard.models.feedforward import FeedForward
 from regard.models.gate import Gate
 from regard.models.residual import Residual, bend, norm_of
 
@@ -43,13 +44,10 @@ class Sublayers:
         """What follows the last layer: one more norm, where norms come first."""
         return nn.Identity() if self.norm == "post" else norm_of(self.size, self.norm)
 
-    def think(self) -> nn.Sequential:
-        """W₂ f(W₁ x), where f(x) is max(0, x) unless another `activation` is named: Vaswani et al. 2017, section 3.3.
-
-        Where it is `gated`, W₁ and f are a Gate.
-        """
+    def think(self) -> FeedForward:
+        """A feed-forward network whose f is max(0, x) unless another `activation` is named; `gated`, W₁ and f are a Gate."""
         inner = self.inner or 4 * self.size
         last = nn.Linear(inner, self.size, self.bias)
         if self.gated:
-            return nn.Sequential(Gate(self.size, inner, bend(self.activation), self.bias), last)
-        return nn.Sequential(nn.Linear(self.size, inner, self.bias), bend(self.activation), last)
+            return FeedForward(Gate(self.size, inner, bend(self.activation), self.bias), last)
+        return FeedForward(nn.Linear(self.size, inner, self.bias), bend(self.activation), last)

@@ -14,7 +14,7 @@ from torch import nn
 from regard.models.decoders.transformer import Layer as DecoderLayer
 from regard.models.encoders.transformer import Layer as EncoderLayer
 
-PARTS: dict[type[nn.Module], tuple[str, ...]] = {EncoderLayer: ("forward",), DecoderLayer: ("look", "think")}
+PARTS: dict[type[nn.Module], tuple[str, ...]] = {EncoderLayer: ("through",), DecoderLayer: ("look", "think")}
 """Which methods of which layers."""
 BACKEND = "inductor"
 

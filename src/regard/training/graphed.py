@@ -5,7 +5,7 @@ kernels, each of which computes for a few microseconds and is launched in ten. A
 shape of batch alone, so lengths are rounded up to a few, and the shapes that come back are captured.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +17,7 @@ from regard.data.image.batch import Pictures
 from regard.data.image.pictured import PictureBatch
 from regard.data.vocabulary import PAD
 from regard.training.experiment import AnyBatch, Experiment, Loss, Repeating
-from regard.training.gradient import out_of_memory, release
+from regard.training.gradient import accumulate, out_of_memory, release
 
 MOST = 256
 """How many shapes are captured; what comes after is computed kernel by kernel."""
@@ -53,8 +53,8 @@ class Graphed:
     was, so that whatever a library sets up on first use is set up outside of any graph.
     """
 
-    def __init__(self, cost: Callable[[AnyBatch], Loss], device: torch.device):
-        self.cost, self.device, self.most = cost, device, MOST
+    def __init__(self, cost: Callable[[AnyBatch], Loss], device: torch.device, learned: Sequence[Tensor]):
+        self.cost, self.device, self.learned, self.most = cost, device, learned, MOST
         self.seen = set[Shape]()
         self.captured = dict[Shape, Captured]()
         self.pool = torch.cuda.graph_pool_handle()
@@ -83,7 +83,7 @@ class Graphed:
     def run(self, batch: AnyBatch) -> Loss:
         """The same, kernel by kernel."""
         loss = self.cost(batch)
-        torch.autograd.backward(loss.total)
+        accumulate(loss.total, self.learned)
         return _detached(loss)
 
     def capture(self, batch: AnyBatch) -> Captured:

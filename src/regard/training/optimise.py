@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
@@ -36,6 +36,21 @@ def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> 
     betas, eps = ((0.9, 0.98), 1e-9) if transformer else ((0.9, 0.999), 1e-8)
     fused = all(parameter.is_cuda for parameter in learned)
     return kind(groups, lr=train.rate, betas=betas, eps=eps, fused=fused or None)
+
+
+def ahead(optimiser: Optimizer) -> bool:
+    """Whether a step may be begun before it is known whether it should be: fused ones are told so on the device."""
+    return all(group.get("fused") for group in optimiser.param_groups)
+
+
+def step_unless(optimiser: Any, bad: Bool[Tensor, ""]) -> None:
+    """A step of an optimiser that goes `ahead`, which changes nothing where the device finds `bad` to be true."""
+    plain = getattr(optimiser, "optimizer", optimiser)  # accelerate's has PyTorch's inside
+    plain.found_inf = bad.float()
+    try:
+        plain.step()
+    finally:
+        del plain.found_inf
 
 
 def set_rate(optimiser: Optimizer, rate: float) -> None:

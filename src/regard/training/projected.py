@@ -15,7 +15,7 @@ from regard.kernels.gpu import chip
 
 ROWS = {"cpu": 256}
 """How many rows of logits are made at once: few enough for a cache; elsewhere as many as keep a GPU busy."""
-MANY = 4096
+MANY = 8192
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
 """Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
@@ -70,9 +70,7 @@ class Projected(torch.autograd.Function):
         half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
         with torch.autocast(kind, enabled=False):
             pass_ = Pass(hidden.to(half), weight.to(half), bias, any(ctx.needed), smoothing, confidence)
-            rows = ROWS.get(kind, MANY)
-            for first in range(0, len(hidden), rows):
-                some = slice(first, first + rows)
+            for some in parts(len(hidden), ROWS[kind]) if kind in ROWS else evenly(len(hidden), MANY):
                 pass_.take(some, wanted[some], None if kept is None else kept[some, None])
         ctx.kinds = hidden.dtype, weight.dtype, bias.dtype
         ctx.save_for_backward(pass_.d_hidden, pass_.d_weight, pass_.d_bias)
@@ -87,6 +85,17 @@ class Projected(torch.autograd.Function):
             for each, kind, needed in zip(ctx.saved_tensors, ctx.kinds, ctx.needed, strict=True)
         ]
         return *found, None, None, None, None
+
+
+def parts(rows: int, most: int) -> list[slice]:
+    """Rows in parts of so many, the last of what is left."""
+    return [slice(first, first + most) for first in range(0, rows, most)]
+
+
+def evenly(rows: int, most: int) -> list[slice]:
+    """Rows in as few parts of at most so many as will do, all of nearly one length: a short one would leave a GPU idle."""
+    count = -(-rows // most)
+    return [slice(rows * part // count, rows * (part + 1) // count) for part in range(count)]
 
 
 class Pass:

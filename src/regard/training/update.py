@@ -13,7 +13,8 @@ from regard.training.errors import FailedError
 from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
 from regard.training.gradient import gradient, per_token
 from regard.training.graphed import Graphed, covers
-from regard.training.optimise import LARGEST, clip, optimiser, set_rate
+from regard.training.halved import Halved
+from regard.training.optimise import LARGEST, ahead, clip, optimiser, set_rate, step_unless
 from regard.training.schedule import Plateau, rate
 from regard.training.seed import reseed
 from regard.training.speed import Speed
@@ -36,7 +37,10 @@ class Update:
         average = None if settings.ema is None else Average(model, settings.ema)
         self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
         self.compiled = Compiled(model) if settings.compile else None
-        self.graphs = Graphed(self.cost, self.device) if covers(experiment, self.device) is None else None
+        self.clean = False
+        learned = [each for group in self.optimiser.param_groups for each in group["params"]]
+        self.graphs = Graphed(self.cost, self.device, learned) if covers(experiment, self.device) is None else None
+        self.halved = Halved(model) if self.graphs is not None and not settings.compile else None  # where nothing is decoded
 
     def __call__(self, batches: Sequence[AnyBatch], speed: Speed) -> dict[str, float]:
         """One update, unless its batches turn out to be bad; what is to be told of it."""
@@ -47,9 +51,14 @@ class Update:
         norm = clip(self.model.parameters(), loss.tokens, settings.clip)
         if state.loss is not None:  # cut apart, so that neither holds the other back; NaN where it is not finite
             norm = norm + 0 * clip(state.loss.parameters(), loss.tokens, settings.clip)
+        early = ahead(self.optimiser)
+        if early:  # what is fetched next makes the host wait for the device, which by then has its work
+            step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
+            self.clear()
         value, tokens, length, parts = per_token(loss, norm)
         if math.isfinite(value) and length < LARGEST:
-            self.optimiser.step()
+            if not early:
+                self.optimiser.step()
             if state.average is not None:
                 state.average.update(state.model, counters.step)
             self.experiment.updated(loss)
@@ -62,11 +71,18 @@ class Update:
     def begin(self) -> None:
         """Before the first part of an update, and again when it has to be cut into smaller ones."""
         reseed(self.settings.seed, self.state.counters.step, self.device)
+        if not self.clean:
+            self.clear()
+        self.clean = False
+
+    def clear(self) -> None:
+        """Forget the gradients; those of graphs stay where they are."""
         self.optimiser.zero_grad(set_to_none=self.graphs is None)
+        self.clean = True
 
     def cost(self, batch: AnyBatch) -> Loss:
         """The loss of a part of an update."""
-        with self.compiled or nullcontext(), self.autocast():
+        with self.autocast(), self.compiled or nullcontext(), self.halved or nullcontext():
             progress = Progress(self.state.counters.step, self.settings.max_steps)
             return self.experiment.loss(self.model, batch, progress)
 

@@ -7,7 +7,8 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/transformer.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.brief_triton.operator import attend, dense, side_by_side
+from regard.attention.apart import side_by_side as apart_side_by_side
+from regard.kernels.brief_triton.operator import attend, dense, neighbours, side_by_side
 
 
 @pytest.mark.unhooked
@@ -29,3 +30,17 @@ def test_only_a_last_axis_with_gaps_is_copied():
     data = torch.randn(2, 3, 5, 7)
     assert dense(data.transpose(1, 2)).data_ptr() == data.data_ptr()
     assert dense(data.transpose(2, 3)).stride(3) == 1
+
+
+def test_gradients_lie_as_their_inputs_do():
+    three = [each.view(2, 5, 3, 4).transpose(1, 2).requires_grad_() for each in torch.randn(2, 5, 36).chunk(3, -1)]
+    found = torch.autograd.grad(attend(*three, None, False, 0, 0.5).sum(), three)
+    assert apart_side_by_side(tuple(each.transpose(1, 2).flatten(2) for each in found))
+    query, keys, values = (torch.randn(2, 3, count, 4) for count in (6, 5, 5))
+    assert [each.stride() for each in neighbours(query, keys, values)] == [
+        side_by_side(each).stride() for each in (query, keys, values)
+    ]
+    two = [each.view(2, 5, 3, 4).transpose(1, 2) for each in torch.randn(2, 5, 24).chunk(2, -1)]
+    made = neighbours(query, *two)
+    assert made[0].shape == query.shape
+    assert apart_side_by_side(tuple(each.transpose(1, 2).flatten(2) for each in made[1:]))

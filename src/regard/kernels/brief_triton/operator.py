@@ -44,11 +44,8 @@ def back(
     scale: float,
 ) -> Three:
     """The gradients of query, keys and values."""
-    from regard.kernels.brief_triton import program
-
-    query, keys, values, flowing = map(dense, (query, keys, values, flowing))
     found = side_by_side(query), side_by_side(keys), side_by_side(values)
-    _launch(program.backward, (query, keys, values, keep, flowing, *found), query, values, causal, offset, scale)
+    _back(found, flowing, query, keys, values, keep, causal, offset, scale)
     return found
 
 
@@ -63,7 +60,32 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
-    return *back(flowing, *ctx.saved_tensors, *ctx.numbers), None, None, None, None
+    query, keys, values, keep = ctx.saved_tensors
+    if torch.compiler.is_compiling():
+        found = back(flowing, query, keys, values, keep, *ctx.numbers)
+    else:  # an operator may not give tensors that share their memory
+        found = neighbours(query, keys, values)
+        _back(found, flowing, query, keys, values, keep, *ctx.numbers)
+    return *found, None, None, None, None
+
+
+def _back(found: Three, flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> None:
+    """Fill the gradients."""
+    from regard.kernels.brief_triton import program
+
+    (keep, *numbers), (query, keys, values, flowing) = rest, map(dense, (query, keys, values, flowing))
+    _launch(program.backward, (query, keys, values, keep, flowing, *found), query, values, *numbers)
+
+
+def neighbours(query: Tensor, keys: Tensor, values: Tensor) -> Three:
+    """Room for gradients that lies as the three do: those that come from one product go back into one (attention/apart)."""
+    batch, heads, _, size = query.shape
+    parts = [each for each in (query, keys, values) if each.stride(2) == keys.stride(2) and each.shape == keys.shape]
+    count = keys.stride(2) // (heads * size)
+    if keys.shape != values.shape or keys.stride(2) != count * heads * size or len(parts) != count or count < 2:
+        return side_by_side(query), side_by_side(keys), side_by_side(values)
+    whole = query.new_empty(batch, keys.shape[2], count, heads, size).transpose(1, 3).unbind(2)
+    return (whole[0], whole[1], whole[2]) if count == 3 else (side_by_side(query), whole[0], whole[1])
 
 
 attend.register_autograd(_backward, setup_context=_save)

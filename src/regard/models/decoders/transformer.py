@@ -62,24 +62,26 @@ class Layer(nn.Module):
         self.around_feedforward = made.around()
 
     def look(
-        self, data: Data, cache: Memory, memory: Memory | None, state: State, asked: Asked
+        self, data: Data, entered: Data, cache: Memory, memory: Memory | None, state: State, asked: Asked
     ) -> tuple[Data, Memory, dict[str, Attended]]:
         """The data as it asks the source, the cache with these tokens in it, and what each attention saw."""
-        seen, looks = cache.keys.shape[2], {}  # a dict with its types would stop torch.compile
-        entered, told = self.around_self.enter(data), asked.statistics
-        cache = self.self.extend(cache if seen else None, entered)
-        looks["self"] = self.self(entered, cache, weights=asked.weights, statistics=told)
-        data = self.around_self.leave(data, looks["self"].context)
-        if self.cross is not None and memory is not None:
-            entered, weights = self.around_cross.enter(data), asked.weights or asked.source
-            looks["cross"] = ask(self.cross, entered, memory, state, position=seen, weights=weights, statistics=told)
+        seen, looks, told = cache.keys.shape[2], {}, asked.statistics  # a dict with its types would stop torch.compile
+        before = cache if seen else None
+        looks["self"], cache = self.self.itself(Encoded(entered), before, weights=asked.weights, statistics=told)
+        if self.cross is None or memory is None:
+            return self.around_self.leave(data, looks["self"].context), cache, looks
+        data, entered = self.around_self.onto(data, looks["self"].context, self.around_cross.norm)
+        weights = asked.weights or asked.source
+        looks["cross"] = ask(self.cross, entered, memory, state, position=seen, weights=weights, statistics=told)
         return data, cache, looks
 
-    def think(self, data: Data, context: Context | None) -> Data:
-        """The data of the next layer, from what was found in the source: each position for itself."""
-        if context is not None:
-            data = self.around_cross.leave(data, self.fit(context))
-        return self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data)))
+    def think(self, data: Data, context: Context | None, norm: nn.Module) -> tuple[Data, Data]:
+        """The data of the next layer and what enters that, from what was found in the source: each position for itself."""
+        if context is None:
+            entered = self.around_feedforward.enter(data)
+        else:
+            data, entered = self.around_cross.onto(data, self.fit(context), self.around_feedforward.norm)
+        return self.around_feedforward.onto(data, self.feedforward(entered), norm)
 
 
 class Transformer(Writing):
@@ -182,16 +184,18 @@ class Transformer(Writing):
         data = embedded = self.widen(self.embedding(tokens, state.caches[0].keys.shape[2]))
         if self.summary is not None:
             data = data + spread(memory.summary, tokens.shape[0])[:, None]
-        caches, attended = [], dict[str, Attended]()
-        for number, layer in enumerate(self.layers):
-            path, highest = f"decoder.{number}", number + 1 == len(self.names)
+        caches, attended, layers = [], dict[str, Attended](), self.layers
+        entered = layers[0].around_self.enter(data)
+        for number, layer in enumerate(layers):
+            path, highest = f"decoder.{number}", number + 1 == len(layers)
             kept = memory.memories.get(f"{path}.cross")
             asked = Asked(weights, statistics, source=highest and self.outcome is not None)
-            data, cache, looks = layer.look(data, state.caches[number], kept, state.attentions[number], asked)
+            data, cache, looks = layer.look(data, entered, state.caches[number], kept, state.attentions[number], asked)
             caches.append(cache)
             attended |= {f"{path}.{name}": look for name, look in looks.items()}
             if not highest:
-                data = layer.think(data, looks["cross"].context if "cross" in looks else None)
+                context = looks["cross"].context if "cross" in looks else None
+                data, entered = layer.think(data, context, layers[number + 1].around_self.norm)
         output = self.say(data, embedded, attended, memory, project)
         carried = tuple(attended[name].state for name in memory.memories) or state.attentions
         return Step(output, Carried(tuple(caches), carried), shown(attended, weights))
@@ -202,7 +206,7 @@ class Transformer(Writing):
         last = attended.get(name)
 
         def logits(context: Context | None, data: Data) -> Logits:
-            found = self.norm(layer.think(data, context))
+            _, found = layer.think(data, context, self.norm)
             said: Logits = self.output(found, self.embedding.table.weight) if project else found
             return said
 

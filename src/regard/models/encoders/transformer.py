@@ -1,9 +1,12 @@
 """The Transformer's encoder."""
 
+from typing import cast
+
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard import lookup
+from regard.attention.module import cleaned
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
@@ -25,9 +28,13 @@ class Layer(nn.Module):
         self.around_feedforward = made.around()
 
     def forward(self, data: Data, keep: Bool[Tensor, "batch time"]) -> Data:
-        entered = self.around_self.enter(data)
-        data = self.around_self.leave(data, self.self(entered, self.self.remember(Encoded(entered, keep))).context)
-        return self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data)))
+        return self.around_feedforward.leave(*self.through(data, self.around_self.enter(data, keep), keep))
+
+    def through(self, data: Data, entered: Data, keep: Bool[Tensor, "batch time"]) -> tuple[Data, Data]:
+        """The data as it leaves the last sublayer, and what that found, from what entered the first."""
+        found, _ = self.self.itself(Encoded(entered, keep, clean=self.around_self.cleans(data)))
+        data, entered = self.around_self.onto(data, found.context, self.around_feedforward.norm)
+        return data, self.feedforward(entered)
 
 
 class Transformer(nn.Module):
@@ -83,9 +90,16 @@ class Transformer(nn.Module):
 
     def forward(self, source: Padded) -> Encoded:
         tokens, keep = source
-        data = self.widen(self.embedding(tokens))
-        for name in self.names:
-            data = self.get_submodule(name)(data, keep)
-        data = self.norm(data).masked_fill(~keep[..., None], 0.0)
+        encoded = self.stacked(self.widen(self.embedding(tokens)), keep)
+        data = cleaned(encoded)
         mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
-        return Encoded(data, keep, (mean,), tokens=tokens)
+        return Encoded(data, keep, (mean,), tokens=tokens, clean=encoded.clean)
+
+    def stacked(self, data: Data, keep: Bool[Tensor, "batch time"]) -> Encoded:
+        """One layer after the other, and the last norm: what leaves a layer enters the next in one go."""
+        layers = [cast(Layer, self.get_submodule(name)) for name in self.names]
+        norms = [*(layer.around_self.norm for layer in layers[1:]), self.norm]
+        entered, clean = layers[0].around_self.enter(data, keep), layers[0].around_self.cleans(data)
+        for layer, norm in zip(layers, norms, strict=True):
+            data, entered = layer.around_feedforward.onto(*layer.through(data, entered, keep), norm, keep)
+        return Encoded(entered, keep, clean=clean)

@@ -1,0 +1,42 @@
+"""One product cut into several: queries, keys and values of a projection that makes all of them at once."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Parts = tuple[Float[Tensor, "batch time part"], ...]
+
+
+def apart(whole: Float[Tensor, "batch time size"], count: int) -> Parts:
+    """`count` parts of the last axis, side by side. On the way back nothing is copied where gradients lie so, too."""
+    return Apart.apply(whole, count)  # type: ignore[no-untyped-call]
+
+
+class Apart(torch.autograd.Function):
+    """torch.chunk, whose gradient is always a copy."""
+
+    @staticmethod
+    def forward(ctx: Any, whole: Tensor, count: int) -> tuple[Tensor, ...]:
+        return whole.chunk(count, -1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *flowing: Tensor) -> tuple[Tensor, None]:
+        first, (batch, time, part) = flowing[0], flowing[0].shape
+        if side_by_side(flowing):
+            return first.as_strided((batch, time, part * len(flowing)), first.stride()), None
+        return torch.cat(flowing, dim=-1), None
+
+
+def side_by_side(parts: Parts) -> bool:
+    """Whether tensors of one shape are neighbours in memory, one row of each after the other."""
+    first = parts[0]
+    begin, width = first.data_ptr(), first.shape[-1]
+    row = len(parts) * width
+    strides = (first.shape[1] * row, row, 1)
+    return all(
+        each.stride() == strides and each.data_ptr() == begin + place * width * each.element_size()
+        for place, each in enumerate(parts)
+    ) and all(each.untyped_storage().data_ptr() == first.untyped_storage().data_ptr() for each in parts)

@@ -1,0 +1,116 @@
+"""Rows of a stream with what a sublayer found added to them, and their norm, in one pass; and the way back in another.
+
+    y = x + m ∘ (f + c) / (1 - p),    n = (y - μ) / σ ∘ w + b,    σ = √(var(y) + ε)          m ~ Bernoulli(1 - p)
+    g = dn ∘ w,    dy += (g - mean(g) - ŷ mean(g ∘ ŷ)) / σ,    df = m ∘ dy / (1 - p)
+    dw = Σ dn ∘ ŷ,    db = Σ dn,    dc = Σ df                                           sums are over rows
+
+with ŷ = (y - μ) / σ. With RMS nothing is subtracted: μ = 0, σ = √(mean(y²) + ε), and mean(g) falls away. The mask m is drawn
+from a seed by Philox, four numbers at a time, and drawn again on the way back, so that none is kept: Salmon et al. 2011,
+https://doi.org/10.1145/2063384.2063405, in the seven rounds that they found to suffice. Everything is in single precision
+but what is read and written; sums over rows have one owner and one order. Rows outside `keep` have a norm of 0.
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+ROUNDS = tl.constexpr(7)
+
+
+@triton.jit
+@no_type_check
+def surviving(seed, row, chance, R: tl.constexpr, BLOCK: tl.constexpr):
+    """1 / (1 - chance) for numbers that stay, 0 for those that are dropped: the same in both directions."""
+    place = row.to(tl.int64)[:, None] * (BLOCK // 4) + tl.arange(0, BLOCK // 4)[None, :]
+    a, b, c, d = tl.rand4x(tl.load(seed), place, n_rounds=ROUNDS)
+    drawn = tl.reshape(tl.join(tl.join(a, b), tl.join(c, d)), [R, BLOCK])
+    return tl.where(drawn >= chance, 1 / (1 - chance), 0.0)
+
+
+@triton.jit
+@no_type_check
+def forward(
+    data, found, added, weight, shift, seed, keep, total, wide, entered, centres, scales, rows, size, eps, chance,
+    RMS: tl.constexpr, R: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """R rows: their sum, where something was found, and its norm in one or two precisions."""
+    row, column = tl.program_id(0) * R + tl.arange(0, R), tl.arange(0, BLOCK)
+    inside = (row < rows)[:, None] & (column < size)[None, :]
+    place = row.to(tl.int64)[:, None] * size + column[None, :]
+    y = tl.load(data + place, mask=inside, other=0.0).to(tl.float32)
+    if found is not None:
+        more = tl.load(found + place, mask=inside, other=0.0).to(tl.float32)
+        if added is not None:
+            more += tl.load(added + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
+        if seed is not None:
+            more *= surviving(seed, row, chance, R, BLOCK)
+        y = (y + more).to(total.dtype.element_ty)
+        tl.store(total + place, y, mask=inside)
+        y = y.to(tl.float32)
+    centre = tl.zeros([R], tl.float32)
+    if not RMS:
+        centre = tl.sum(y, 1) / size
+    away = tl.where(inside, y - centre[:, None], 0.0)
+    scale = 1 / tl.sqrt(tl.sum(away * away, 1) / size + eps)
+    n = away * scale[:, None] * tl.load(weight + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
+    if shift is not None:
+        n += tl.load(shift + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
+    if keep is not None:
+        n = tl.where((tl.load(keep + row, mask=row < rows, other=0) != 0)[:, None], n, 0.0)
+    if wide is not None:
+        tl.store(wide + place, n.to(wide.dtype.element_ty), mask=inside)
+    if entered is not None:
+        tl.store(entered + place, n.to(entered.dtype.element_ty), mask=inside)
+    tl.store(centres + row, centre, mask=row < rows)
+    tl.store(scales + row, scale, mask=row < rows)
+
+
+@triton.jit
+@no_type_check
+def backward(
+    total, weight, seed, keep, centres, scales, d_total, d_wide, d_entered, d_data, d_found, sums, rows, size, chance,
+    RMS: tl.constexpr, ADDED: tl.constexpr, R: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Every so manieth R rows: their gradients, and what they add to those of the norm's gains and shifts and of c."""
+    program, column = tl.program_id(0), tl.arange(0, BLOCK)
+    w = tl.load(weight + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
+    gains = tl.zeros([R, BLOCK], tl.float32)
+    shifts = tl.zeros([R, BLOCK], tl.float32)
+    adds = tl.zeros([R, BLOCK], tl.float32)
+    for first in range(program * R, rows, tl.num_programs(0) * R):
+        row = first + tl.arange(0, R)
+        inside = (row < rows)[:, None] & (column < size)[None, :]
+        place = row.to(tl.int64)[:, None] * size + column[None, :]
+        centre = tl.load(centres + row, mask=row < rows, other=0.0)[:, None]
+        scale = tl.load(scales + row, mask=row < rows, other=0.0)[:, None]
+        y = tl.load(total + place, mask=inside, other=0.0).to(tl.float32)
+        hat = tl.where(inside, y - centre, 0.0) * scale
+        flowing = tl.zeros([R, BLOCK], tl.float32)
+        if d_entered is not None:
+            flowing += tl.load(d_entered + place, mask=inside, other=0.0).to(tl.float32)
+        if d_wide is not None:
+            flowing += tl.load(d_wide + place, mask=inside, other=0.0).to(tl.float32)
+        if keep is not None:
+            flowing = tl.where((tl.load(keep + row, mask=row < rows, other=0) != 0)[:, None], flowing, 0.0)
+        gains += flowing * hat
+        shifts += flowing
+        g = flowing * w
+        back = g - hat * (tl.sum(g * hat, 1) / size)[:, None]
+        if not RMS:
+            back -= (tl.sum(g, 1) / size)[:, None]
+        back *= scale
+        if d_total is not None:
+            back += tl.load(d_total + place, mask=inside, other=0.0).to(tl.float32)
+        tl.store(d_data + place, back.to(d_data.dtype.element_ty), mask=inside)
+        if d_found is not None:
+            if seed is not None:
+                back *= surviving(seed, row, chance, R, BLOCK)
+            tl.store(d_found + place, back.to(d_found.dtype.element_ty), mask=inside)
+            if ADDED:
+                adds += back
+    place = program * (2 + ADDED) * size + column
+    tl.store(sums + place, tl.sum(gains, 0), mask=column < size)
+    tl.store(sums + place + size, tl.sum(shifts, 0), mask=column < size)
+    if ADDED:
+        tl.store(sums + place + 2 * size, tl.sum(adds, 0), mask=column < size)

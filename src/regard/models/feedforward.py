@@ -1,0 +1,80 @@
+"""The feed-forward network of a Transformer's layer: each position thinks for itself."""
+
+import importlib.util
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.kernels.gpu import chip
+
+INSTALLED = importlib.util.find_spec("triton") is not None
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+Data = Float[Tensor, "*rows size"]
+
+
+class FeedForward(nn.Sequential):
+    """W₂ f(W₁ x + b₁) + b₂, where W₁ and f may be a Gate.
+
+    Vaswani et al. 2017, section 3.3, https://arxiv.org/abs/1706.03762
+    While it learns on a GPU, and f is max(0, x), f comes with the first product there and with the sum for b₁ back.
+    """
+
+    def forward(self, data: Data) -> Data:
+        if covers(self, data) is not None:
+            plain: Data = super().forward(data)  # type: ignore[no-untyped-call]
+            return plain
+        first, _, last = self
+        return Thought.apply(data, first.weight, first.bias, last.weight, last.bias)  # type: ignore[no-untyped-call]
+
+
+def covers(network: nn.Sequential, data: Data) -> str | None:
+    """None where `Thought` computes the same as the parts one after the other, else the reason why not."""
+    if data.device.type not in DEVICES:
+        return f"needs a GPU, got {data.device.type}"
+    if not INSTALLED:
+        return "needs Triton, which is not installed; pip install triton"
+    if not torch.is_grad_enabled():
+        return "is for learning, and nothing here has a gradient"
+    if [type(each) for each in network] != [nn.Linear, nn.ReLU, nn.Linear]:
+        return f"needs Linear, ReLU and Linear, got {', '.join(type(each).__name__ for each in network)}"
+    first, last = network[0], network[2]
+    if first.bias is None:
+        return "needs a bias in the middle, and there is none"
+    kinds = {each.dtype for each in (data, first.weight, first.bias, last.weight, last.bias) if each is not None}
+    if len(kinds) > 1 or data.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        named = ", ".join(sorted(str(each).removeprefix("torch.") for each in kinds))
+        return f"needs data and matrices in one of float32, float16 and bfloat16, got {named}"
+    if torch.is_autocast_enabled(data.device.type) and torch.get_autocast_dtype(data.device.type) != data.dtype:
+        return "needs data and matrices in the precision of autocast"
+    if torch.compiler.is_compiling():
+        return "cannot be traced"
+    return chip.lacking(data.device, data.dtype)
+
+
+class Thought(torch.autograd.Function):
+    """W₂ max(0, W₁ x + b₁) + b₂."""
+
+    @staticmethod
+    def forward(ctx: Any, data: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor | None) -> Tensor:
+        flat = data.reshape(-1, data.shape[-1])
+        middle = torch._addmm_activation(b1, flat, W1.mT)
+        ctx.save_for_backward(flat, middle, W1, W2)
+        ctx.biased = b2 is not None
+        found = middle @ W2.mT if b2 is None else torch.addmm(b2, middle, W2.mT)
+        return found.view(*data.shape[:-1], -1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
+        from regard.kernels.rectified_triton.gate import gate
+
+        data, middle, W1, W2 = ctx.saved_tensors
+        flat = flowing.reshape(-1, flowing.shape[-1])
+        back = flat @ W2
+        d_b1 = gate(back, middle)
+        d_data = (back @ W1).view(*flowing.shape[:-1], -1)
+        d_b2 = flat.sum(0) if ctx.biased else None
+        return d_data, back.mT @ data, d_b1.to(W1.dtype), flat.mT @ middle, d_b2

@@ -1,0 +1,144 @@
+"""The way around a sublayer in one kernel while a model learns on a GPU: Residual.onto and Residual.enter.
+
+Dropout, sum, norm and the rounding for the next product are each a pass over all numbers of a layer and, on the way back,
+several; together they take longer than the products between them. Here they are one pass there and one back.
+"""
+
+import importlib.util
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.kernels.gpu import chip
+
+INSTALLED = importlib.util.find_spec("triton") is not None
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+WIDEST = 8192
+"""A program holds whole rows in registers."""
+Data = Float[Tensor, "*rows size"]
+Kept = Bool[Tensor, "*rows"]
+
+
+class Way(NamedTuple):
+    """How to go around a sublayer. `added` is a bias of what it finds, and norms are zeros outside `keep`."""
+
+    chance: float = 0.0
+    post: bool = False
+    added: Float[Tensor, " size"] | None = None
+    keep: Kept | None = None
+
+
+def covers(data: Data, norm: nn.Module) -> str | None:
+    """None where the kernel computes the same as sum and norm one after the other, else the reason why not."""
+    if data.device.type not in DEVICES:
+        return f"needs a GPU, got {data.device.type}"
+    if not INSTALLED:
+        return "needs Triton, which is not installed; pip install triton"
+    if not torch.is_grad_enabled():
+        return "is for learning, and nothing here has a gradient"
+    if not isinstance(norm, nn.LayerNorm | nn.RMSNorm) or norm.weight is None or len(norm.normalized_shape) != 1:
+        return f"needs a LayerNorm or RMSNorm of one axis with weights, got {type(norm).__name__}"
+    if data.dtype not in DTYPES:
+        return f"needs float32, float16 or bfloat16, got {str(data.dtype).removeprefix('torch.')}"
+    if data.shape[-1] > WIDEST or data.numel() == 0:
+        return f"needs rows of 1 to {WIDEST} numbers, got {tuple(data.shape)}"
+    if torch.compiler.is_compiling():
+        return "cannot be traced"
+    return chip.lacking(data.device, precision(data))
+
+
+def precision(data: Data) -> torch.dtype:
+    """That of products, which norms are rounded to."""
+    kind = data.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else data.dtype
+
+
+def enter(data: Data, norm: nn.Module, keep: Kept | None = None) -> Data:
+    """The norm of the data in the precision of products; zeros outside `keep`."""
+    found: Data = around(data, None, norm, Way(keep=keep), precision(data))[1]
+    return found
+
+
+def onto(data: Data, found: Data, norm: nn.Module, way: Way) -> tuple[Data, Data]:
+    """What goes on, and what enters the next sublayer.
+
+    pre:  y = data + drop(found + added),  norm(y)
+    post: norm(data + drop(found + added)), twice
+
+    What enters is in the precision of products, where what goes on keeps its own.
+    """
+    half = precision(data)
+    if way.post and half == data.dtype:
+        stream = around(data, found, norm, way, None)[0]
+        return stream, stream
+    return around(data, found, norm, way, half)
+
+
+def around(data: Data, found: Data | None, norm: nn.Module, way: Way, half: torch.dtype | None) -> tuple[Any, Any]:
+    """The stream and what enters, each None where it is not asked for."""
+    weight, shift, eps, rms = told(norm)
+    return Around.apply(data, found, way.added, weight, shift, eps, rms, way, half)  # type: ignore[no-untyped-call]
+
+
+def told(norm: Any) -> tuple[Tensor, Tensor | None, float, bool]:
+    """Weights, shifts, ε and kind of a norm. An RMSNorm without one has the ε of its precision."""
+    rms = isinstance(norm, nn.RMSNorm)
+    eps = torch.finfo(norm.weight.dtype).eps if norm.eps is None else norm.eps
+    return norm.weight, None if rms else norm.bias, eps, rms
+
+
+class Around(torch.autograd.Function):
+    """Sum and norm of all rows. Of the two that come out, post has the norm in both precisions, and else sum and norm."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        data: Tensor,
+        found: Tensor | None,
+        added: Tensor | None,
+        weight: Tensor,
+        shift: Tensor | None,
+        eps: float,
+        rms: bool,
+        way: Way,
+        half: torch.dtype | None,
+    ) -> tuple[Tensor | None, Tensor | None]:
+        from regard.kernels.residual_triton.launch import Told, forward
+
+        drops = found is not None and way.chance > 0
+        seed = torch.randint(2**31 - 1, (1,), device=data.device) if drops else None
+        keep = None if way.keep is None else way.keep.reshape(-1).contiguous()
+        told = Told(weight, shift, eps, rms, seed, way.chance, keep)
+        rows, size = data.reshape(-1, data.shape[-1]).contiguous(), data.shape[-1]
+        went = forward(rows, None if found is None else found.reshape(-1, size).contiguous(), added, told, way.post, half)
+        ctx.save_for_backward(went.total, went.centres, went.scales, weight, seed, keep)
+        ctx.told = eps, rms, way.chance, way.post, shift is not None, data.shape
+        ctx.kinds = None if found is None else found.dtype, None if added is None else added.dtype
+        ctx.set_materialize_grads(False)
+        stream = went.wide if way.post else None if found is None else went.total
+        return tuple(None if each is None else each.view(data.shape) for each in (stream, went.entered))  # type: ignore[return-value]
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *flowing: Tensor | None) -> tuple[Tensor | None, ...]:
+        from regard.kernels.residual_triton.launch import Told, Went, backward
+
+        total, centres, scales, weight, seed, keep = ctx.saved_tensors
+        eps, rms, chance, post, shifted, shape = ctx.told
+        of_found, of_added = ctx.kinds
+        stream, entered = (None if each is None else each.reshape(total.shape).contiguous() for each in flowing)
+        told, went = Told(weight, None, eps, rms, seed, chance, keep), Went(total, None, None, centres, scales)
+        arriving = (None, stream, entered) if post else (stream, None, entered)
+        back = backward(went, told, of_found, of_added is not None, *arriving)
+        return (
+            back.data.view(shape),
+            None if back.found is None else back.found.view(shape),
+            None if back.added is None else back.added.to(of_added),
+            back.weight.to(weight.dtype),
+            back.shift.to(weight.dtype) if shifted else None,
+            *[None] * 4,
+        )

@@ -1,0 +1,145 @@
+"""A Transformer's matrices in half precision for one update, all rounded in one go, and packed where one product will do.
+
+Autocast rounds every matrix by itself, and every gradient back by itself: hundreds of small kernels that take longer to
+begin than to run. The layers only see the copies while an update is computed.
+"""
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.heads import MultiHead, Packed
+from regard.models.decoders.transformer import Layer as DecoderLayer
+from regard.models.encoders.transformer import Layer as EncoderLayer
+from regard.models.residual import Residual
+
+LAYERS = (EncoderLayer, DecoderLayer)
+
+
+class Lent(NamedTuple):
+    """Where copies go: an attention whose projections are packed, or the one linear layer itself.
+
+    `around` adds the bias in place of a layer whose output nobody else looks at.
+    """
+
+    to: nn.Module
+    parts: tuple[nn.Linear, ...]
+    around: Residual | None = None
+
+    @property
+    def biased(self) -> bool:
+        """Whether it has a bias to add itself."""
+        return self.parts[0].bias is not None and self.around is None
+
+    def lend(self, weight: Tensor, bias: Tensor | None) -> None:
+        """Hide parameters behind their copies: what stands in a module's dictionary is found first."""
+        if self.around is not None:
+            self.around.__dict__["added"] = self.parts[0].bias
+        if isinstance(self.to, MultiHead):
+            self.to.__dict__["packed"] = Packed(weight, bias, len(self.parts))
+        else:
+            self.to.__dict__.update(weight=weight, bias=bias)
+
+    def take_back(self) -> None:
+        """Show the parameters again."""
+        for name in ("packed", "weight", "bias"):
+            self.to.__dict__.pop(name, None)
+        if self.around is not None:
+            self.around.__dict__.pop("added", None)
+
+
+class Halved:
+    """While it is entered under autocast, the layers of a model multiply by copies of their matrices in half precision."""
+
+    def __init__(self, model: nn.Module):
+        self.lent = [each for layer in model.modules() if type(layer) in LAYERS for each in lent(layer)]
+
+    def __enter__(self) -> None:
+        device = self.lent[0].parts[0].weight.device.type if self.lent else "cpu"
+        if not self.lent or not torch.is_autocast_enabled(device):
+            return
+        biased = [each for each in self.lent if each.biased]
+        sizes = [len(each.parts) for each in (*self.lent, *biased)]
+        given = [part.weight for each in self.lent for part in each.parts]
+        given += [part.bias for each in biased for part in each.parts]
+        made = iter(Halves.apply(torch.get_autocast_dtype(device), sizes, *given))  # type: ignore[no-untyped-call]
+        weights = [next(made) for _ in self.lent]
+        for each, weight in zip(self.lent, weights, strict=True):
+            each.lend(weight, next(made) if each.biased else None)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for each in self.lent:
+            each.take_back()
+
+
+def lent(layer: Any) -> Iterator[Lent]:
+    """The linear layers of a Transformer's layer; those that read the same data together, where they are alike."""
+    yield from heads(layer.self, layer.around_self)
+    if isinstance(getattr(layer, "cross", None), MultiHead):
+        yield from heads(layer.cross)
+    first, *_, last = layer.feedforward
+    yield from alone(first)
+    yield from alone(last, layer.around_feedforward)
+
+
+def heads(attention: MultiHead, around: Residual | None = None) -> Iterator[Lent]:
+    """The projections of an attention: of itself, where it has a way around it, all three in one, else keys and values.
+
+    What is read from a source losses look at too, so that its bias stays where it is.
+    """
+    query, key, value = attention.query, attention.key, attention.value
+    together = (key, value) if around is None else (query, key, value)
+    if alike(together):
+        yield Lent(attention, together)  # type: ignore[arg-type]
+    for each in (query, key, value):
+        if not alike(together) or each not in together:
+            yield from alone(each)
+    yield from alone(attention.output, around)
+
+
+def alone(layer: nn.Module, around: Residual | None = None) -> Iterator[Lent]:
+    """A linear layer by itself."""
+    if type(layer) is nn.Linear:
+        yield Lent(layer, (layer,), None if layer.bias is None else around)
+
+
+def alike(parts: tuple[nn.Module, ...]) -> bool:
+    """Whether linear layers can be one: of the same input, the same output, and all with a bias or none."""
+    if not all(type(each) is nn.Linear for each in parts):
+        return False
+    return len({(each.weight.shape, each.bias is None) for each in parts}) == 1
+
+
+class Halves(torch.autograd.Function):
+    """Tensors in half precision, neighbours joined as `sizes` says; their gradients in the precision of the originals."""
+
+    @staticmethod
+    def forward(ctx: Any, half: torch.dtype, sizes: list[int], *given: Tensor) -> tuple[Tensor, ...]:
+        ctx.sizes, ctx.kinds = sizes, [(len(each), each.dtype) for each in given]
+        ctx.set_materialize_grads(False)
+        remaining = iter(given)
+        groups = [[next(remaining) for _ in range(size)] for size in sizes]
+        made = [group[0].new_empty((sum(map(len, group)), *group[0].shape[1:]), dtype=half) for group in groups]
+        wholes = zip(made, groups, strict=True)
+        rows = [part for whole, group in wholes for part in torch.split(whole, list(map(len, group)))]
+        torch._foreach_copy_(rows, list(given))
+        return tuple(made)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *flowing: Tensor | None) -> tuple[Any, ...]:
+        kinds = iter(ctx.kinds)
+        rows: list[Tensor | None] = []
+        wide: list[torch.dtype] = []
+        for size, gradient in zip(ctx.sizes, flowing, strict=True):
+            mine = [next(kinds) for _ in range(size)]
+            rows += [None] * size if gradient is None else torch.split(gradient, [length for length, _ in mine])
+            wide += [kind for _, kind in mine]
+        made = [None if row is None else torch.empty_like(row, dtype=kind) for row, kind in zip(rows, wide, strict=True)]
+        there = [(new, row) for new, row in zip(made, rows, strict=True) if new is not None and row is not None]
+        if there:
+            torch._foreach_copy_([new for new, _ in there], [row for _, row in there])
+        return None, None, *made
