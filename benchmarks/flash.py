@@ -9,7 +9,8 @@ by device events, with the spread of their middle half, and the bytes that a pas
     local_p      windows that queries place, beside gathered ones, the formula over all keys, and FlexAttention's fixed ones
     rows         the weights of eight queries, beside those of one query at a time
 
-Every set of tiles is a row. Rows are appended to results/flash.csv as they come.
+Every set of tiles is a row. Statistics are replayed as CUDA graphs: it is the device's time alone. Rows are appended to
+results/flash.csv as they come.
 
     python benchmarks/flash.py                     all of it, on one GPU, in about two minutes
     python benchmarks/flash.py --only window t5    some of it
@@ -26,7 +27,7 @@ from torch.nn import functional as F
 
 import _bare  # noqa: F401
 from _apart import apart
-from _timing import WHERE, Budget, measure, put, staged, where
+from _timing import WHERE, Budget, Measured, captured, highest, measure, put, staged, where
 from parity import passed
 from regard.attention.attend import compose
 from regard.attention.mechanisms.local_p import LocalP
@@ -47,6 +48,7 @@ HEADER = ["case", "name", "pass", "dtype", "ms", "spread_ms", "peak_bytes", *WHE
 QUICK = ("entropy", "max", "argmax", "mean_position")
 EVERY = (*QUICK, "spread", "received", "uniform", "top_3")
 TILES = ([64, 64, 4, 3], [128, 64, 8, 3])
+WIDE = [128, 128, 8, 2]
 CHOSEN = flash.tiles
 
 Side = Callable[[], list[Tensor]]
@@ -88,8 +90,8 @@ def statistics_case() -> dict[str, Side]:
             plain = request(shape, torch.bfloat16, scope=scope)
             label = f"{'x'.join(map(str, shape))} {type(scope).__name__.lower()}"
             sides[f"sdpa {label} none"] = lambda plain=plain: once(sdpa.run, plain, None)
-            for tiles in TILES:
-                for names, told in (((), "none"), (QUICK, "quick"), (EVERY, "all")):
+            for tiles in (*TILES, WIDE):
+                for names, told in (((), "none"), (QUICK, "quick"), (EVERY, "all"))[: 2 if tiles == WIDE else 3]:
                     side = lambda asked=plain._replace(statistics=names): once(flash.run, asked, None)  # noqa: E731
                     sides[f"flash {label} {told} {'x'.join(map(str, tiles))}"] = tiled(tiles, side)
         flow, label = torch.randn_like(plain.values), f"{'x'.join(map(str, shape))} causal fwd+bwd"
@@ -202,6 +204,13 @@ def compiled(timed: dict[tuple[str, str], Side], options: argparse.Namespace) ->
         print(f"compiled {' '.join(answer.piece):60} {answer.failed or f'{answer.seconds:.1f} s'}", flush=True)
 
 
+def timed(case: str, side: Side, rounds: int) -> Measured:
+    """What a side takes; statistics without what it takes to launch them, which is as long."""
+    if case != "statistics":
+        return measure(side, rounds, seconds=0.5)
+    return measure(captured(side), rounds, seconds=0.5)._replace(peak=highest(side))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=["parity", *CASES], default=["parity", *CASES])
@@ -214,18 +223,18 @@ def main() -> int:
         )
         return 2
     torch.manual_seed(0)
-    timed = {(case, name): side for case, make in CASES.items() if case in options.only for name, side in make().items()}
+    sides = {(case, name): side for case, make in CASES.items() if case in options.only for name, side in make().items()}
     if options.compile != "never":
-        compiled(timed, options)
+        compiled(sides, options)
     if options.compile == "alone":
         return 0
     fine = "parity" not in options.only or passed(["flash", "rows", "local"])
     budget = Budget(options.seconds)
-    for (case, name), side in timed.items():
+    for (case, name), side in sides.items():
         if budget.over(f"{case:10} {name}"):
             continue
         try:
-            found = measure(side, options.rounds, seconds=0.5)
+            found = timed(case, side, options.rounds)
         except Exception as error:  # tiles too large for a program are a finding too
             print(f"{case:10} {name:60} {type(error).__name__}: {str(error)[:80]}", flush=True)
             continue

@@ -184,7 +184,7 @@ def bias(request: Request) -> Float[Tensor, "rows bias_heads span"] | None:
 def keep(known: list[Scope]) -> Bool[Tensor, "batch keys"] | None:
     """The keys that all paddings leave."""
     kept = [part.keep for part in known if isinstance(part, Padding)]
-    return torch.stack(kept).all(0) if kept else None
+    return kept[0] if len(kept) == 1 else torch.stack(kept).all(0) if kept else None
 
 
 def mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
@@ -205,7 +205,7 @@ def asked(request: Request) -> Asked:
     return Asked(
         peak=bool(names & {"max", "argmax"}),
         entropy="entropy" in names,
-        moments=bool(names & {"mean_position", "spread"}),
+        moments=2 if "spread" in names else int("mean_position" in names),
         received="received" in names,
         uniform="uniform" in names,
         top=min(top(request), request.keys.shape[2]),

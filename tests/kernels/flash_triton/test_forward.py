@@ -19,9 +19,7 @@ TWO = torch.tensor([[[[0.0], [math.log(3)]]]])
 
 
 def test_one_query_and_two_keys_can_be_worked_by_hand():
-    found = launch.forward(
-        torch.ones(1, 1, 1, 1), TWO, torch.tensor([[[[4.0], [8.0]]]]), PLAN, Asked(True, True, True, top=2)
-    )
+    found = launch.forward(torch.ones(1, 1, 1, 1), TWO, torch.tensor([[[[4.0], [8.0]]]]), PLAN, Asked(True, True, 2, top=2))
     assert found.context.item() == pytest.approx(7)
     assert found.lse.item() == pytest.approx(2)  # log2 of 1 + 3
     entropy, largest, mean, spread, _ = found.measured.flatten().tolist()

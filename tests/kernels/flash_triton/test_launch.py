@@ -20,7 +20,7 @@ def test_of_what_was_not_asked_for_there_is_nothing():
     assert found.context.shape == (2, 3, 4, 7)
     assert found.lse.shape == (2, 3, 4)
     assert [each.numel() for each in found[2:]] == [0] * 6
-    asked = launch.empty(query, keys, values, Asked(True, True, True, True, True, 2))
+    asked = launch.empty(query, keys, values, Asked(True, True, 2, True, True, 2))
     assert asked.measured.shape == (launch.STATISTICS, 2, 3, 4)
     assert asked.best.shape == asked.best_keys.shape == (2, 3, 4, 2)
     assert asked.received.shape == asked.uniform.shape == (2, 3, 6)

@@ -37,11 +37,12 @@ class Plan(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Which statistics a pass has to write. `top` is how many of the largest weights."""
+    """Which statistics a pass has to write. `moments` is 1 for the mean position and 2 for its spread too; `top` how many of
+    the largest weights."""
 
     peak: bool = False
     entropy: bool = False
-    moments: bool = False
+    moments: int = 0
     received: bool = False
     uniform: bool = False
     top: int = 0

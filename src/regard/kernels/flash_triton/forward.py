@@ -23,6 +23,95 @@ ENTROPY, LARGEST, MEAN, SPREAD, COUNT = (tl.constexpr(number) for number in rang
 """Where each statistic of a query stands in what `forward` writes."""
 
 
+@triton.jit
+@no_type_check
+def measure(
+    state, scores, p, mass, tallest, falls, base, seen, k0, low, slot,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
+    N: tl.constexpr,
+):  # fmt: skip
+    """Where a tile was looked at, added to where the tiles before it were; `seen` is None where all of it may be seen."""
+    highest, total, peak, energy, mean, scatter, count, held, held_keys = state
+    place = tl.arange(0, N)
+    if PEAK:  # the first of equals; to carry keys through the maximum itself takes twice as long
+        at = N - tl.max(tl.where(scores == tallest[:, None], N - place[None, :], 0), 1)
+        peak = tl.where(tallest > highest, k0 + at, peak)
+    if ENTROPIC:
+        moved = energy + total * tl.where(total > 0, highest - base, 0.0)
+        below = scores - base[:, None]
+        if seen is not None:
+            below = tl.maximum(below, -1e30)  # minus infinity times a weight of 0 would be NaN
+        energy = falls * moved + tl.sum(p * below, 1)
+    if MOMENTS == 1:  # Σ p (k - low)
+        mean = falls * mean + tl.sum(p * place.to(tl.float32)[None, :], 1) + (k0 - low) * mass
+    if MOMENTS == 2:  # two parts of a mean and of a variance are joined without ever squaring a far position
+        some = tl.where(mass > 0, mass, 1.0)
+        here = tl.sum(p * place.to(tl.float32)[None, :], 1) / some
+        away = place.to(tl.float32)[None, :] - here[:, None]
+        step = here + (k0 - low) - mean
+        weight = mass / (falls * total + some)
+        scatter = falls * scatter + tl.sum(p * away * away, 1) + step * step * weight * falls * total
+        mean += step * weight
+    if COUNTED:
+        if seen is None:
+            count += N
+        else:
+            count += tl.sum(seen.to(tl.float32), 1)
+    if TOP > 0:
+        rest = scores
+        for _ in tl.static_range(TOP):
+            most, at = tl.max(rest, 1), tl.argmax(rest, 1, tie_break_left=True)
+            least, worst = tl.min(held, 1), tl.argmin(held, 1, tie_break_left=True)
+            put = (most > least)[:, None] & (slot[None, :] == worst[:, None])
+            held = tl.where(put, most[:, None], held)
+            held_keys = tl.where(put, (k0 + at)[:, None], held_keys)
+            rest = tl.where(place[None, :] == at[:, None], float("-inf"), rest)
+    return highest, total, peak, energy, mean, scatter, count, held, held_keys
+
+
+@triton.jit
+@no_type_check
+def tile(
+    state, read, asked, found, values, bias, centre, keep, mask, seed,
+    b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
+    FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
+    N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One tile of keys, of which FREE ones are all there and all seen.
+
+    An online softmax: what was summed under an earlier maximum is scaled down whenever a larger one turns up.
+    """
+    k = k0 + tl.arange(0, N)
+    there, seen = None, None
+    if not FREE:
+        there = kept_keys(keep, b, k, keys)
+        seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
+    key = rows(found, b, h // group, k, there, size, D)
+    scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
+    highest, total = state[0], state[1]
+    tallest = tl.max(scores, 1)
+    above = tl.maximum(highest, tallest)
+    base = above
+    if not FREE:
+        base = tl.where(above == float("-inf"), 0.0, above)
+    falls = tl.exp2(highest - base)
+    p = tl.exp2(scores - base[:, None])
+    mass = tl.sum(p, 1)
+    state = measure(
+        state, scores, p, mass, tallest, falls, base, seen, k0, low, slot, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, N
+    )
+    if BELL == 1:
+        p *= bell(k, centre, width)
+    if seed is not None:
+        p *= surviving(seed, number, q, k, queries, keys, dropout)
+    value = rows(values, b, h // group, k, there, value_size, V)
+    read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
+    return (
+        above, falls * total + mass, state[2], state[3], state[4], state[5], state[6], state[7], state[8],
+    ), read  # fmt: skip
+
+
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
 def forward(
@@ -33,7 +122,7 @@ def forward(
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
     SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """An online softmax: what was summed under an earlier maximum is scaled down whenever a larger one turns up."""
+    """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others."""
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
     q = q0 + tl.arange(0, M)
@@ -44,65 +133,39 @@ def forward(
         centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + q, mask=inside, other=0.0)
     asked = rows(query, b, h, q, inside, size, D)
 
-    highest = tl.full([M], float("-inf"), tl.float32)
-    total = tl.zeros([M], tl.float32)
-    read = tl.zeros([M, V], tl.float32)
-    peak = tl.zeros([M], tl.int32)
-    energy = tl.zeros([M], tl.float32)  # Σ p (s - highest)
-    mean = tl.zeros([M], tl.float32)  # counted from `low`: far positions have fewer digits to spare
-    scatter = tl.zeros([M], tl.float32)  # Σ p (k - mean)²
-    count = tl.zeros([M], tl.float32)
     slot = tl.arange(0, SLOTS)
-    held = tl.where(slot[None, :] < TOP, float("-inf"), float("inf")) + tl.zeros([M, SLOTS], tl.float32)
-    held_keys = tl.zeros([M, SLOTS], tl.int32)
-
+    state = (
+        tl.full([M], float("-inf"), tl.float32),  # the highest score
+        tl.zeros([M], tl.float32),  # Σ p
+        tl.zeros([M], tl.int32),  # the key of the highest score
+        tl.zeros([M], tl.float32),  # Σ p (s - highest)
+        tl.zeros([M], tl.float32),  # the mean position, from `low` on: far positions have fewer digits to spare
+        tl.zeros([M], tl.float32),  # Σ p (k - mean)²
+        tl.zeros([M], tl.float32),  # how many keys are seen
+        tl.where(slot[None, :] < TOP, float("-inf"), float("inf")) + tl.zeros([M, SLOTS], tl.float32),
+        tl.zeros([M, SLOTS], tl.int32),
+    )
+    read = tl.zeros([M, V], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
-    for k0 in range(low, high, N):
-        k = k0 + tl.arange(0, N)
-        there = kept_keys(keep, b, k, keys)
-        seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
-        key = rows(found, b, h // group, k, there, size, D)
-        scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
-        tallest = tl.max(scores, 1)
-        above = tl.maximum(highest, tallest)
-        base = tl.where(above == float("-inf"), 0.0, above)
-        falls = tl.exp2(highest - base)
-        p = tl.exp2(scores - base[:, None])
-        mass = tl.sum(p, 1)
-        if PEAK:
-            peak = tl.where(tallest > highest, k0 + tl.argmax(scores, 1, tie_break_left=True), peak)
-        if ENTROPIC:
-            moved = energy + total * tl.where(total > 0, highest - base, 0.0)
-            energy = falls * moved + tl.sum(p * tl.where(seen, scores - base[:, None], 0.0), 1)
-        if MOMENTS:  # two parts of a mean and of a variance are joined without ever squaring a far position
-            place = tl.arange(0, N).to(tl.float32)
-            some = tl.where(mass > 0, mass, 1.0)
-            here = tl.sum(p * place[None, :], 1) / some
-            away = place[None, :] - here[:, None]
-            step = here + (k0 - low) - mean
-            weight = mass / (falls * total + some)
-            scatter = falls * scatter + tl.sum(p * away * away, 1) + step * step * weight * falls * total
-            mean += step * weight
-        if COUNTED:
-            count += tl.sum(seen.to(tl.float32), 1)
-        if TOP > 0:
-            rest = scores
-            for _ in tl.static_range(TOP):
-                most, at = tl.max(rest, 1), tl.argmax(rest, 1, tie_break_left=True)
-                least, worst = tl.min(held, 1), tl.argmin(held, 1, tie_break_left=True)
-                put = (most > least)[:, None] & (slot[None, :] == worst[:, None])
-                held = tl.where(put, most[:, None], held)
-                held_keys = tl.where(put, (k0 + at)[:, None], held_keys)
-                rest = tl.where(tl.arange(0, N)[None, :] == at[:, None], float("-inf"), rest)
-        total = falls * total + mass
-        if BELL == 1:
-            p *= bell(k, centre, width)
-        if seed is not None:
-            p *= surviving(seed, number, q, k, queries, keys, dropout)
-        value = rows(values, b, h // group, k, there, value_size, V)
-        read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-        highest = above
+    start = low
+    if keep is None and mask is None and bias is None and centres is None and not WINDOWED:
+        start = keys // N * N
+        if CAUSAL:
+            start = tl.minimum(start, tl.maximum(q0 + first + 1, 0) // N * N)
+        for k0 in range(low, start, N):
+            state, read = tile(
+                state, read, asked, found, values, bias, centre, keep, mask, seed,
+                b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
+                True, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, N, D, V, PRECISION,
+            )  # fmt: skip
+    for k0 in range(start, high, N):
+        state, read = tile(
+            state, read, asked, found, values, bias, centre, keep, mask, seed,
+            b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
+            False, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, N, D, V, PRECISION,
+        )  # fmt: skip
 
+    highest, total, peak, energy, mean, scatter, count, held, held_keys = state
     blind = total == 0
     divisor = tl.where(blind, 1.0, total)
     write(context, b, h, q, inside, value_size, read / divisor[:, None], V)
@@ -116,8 +179,11 @@ def forward(
     if PEAK:
         tl.store(measured + LARGEST * field + row, tl.where(blind, 0.0, 1 / divisor), mask=inside)
         tl.store(argmax + row, peak.to(tl.int64), mask=inside)
-    if MOMENTS:
+    if MOMENTS == 1:
+        mean /= divisor
+    if MOMENTS > 0:
         tl.store(measured + MEAN * field + row, tl.where(blind, 0.0, mean + low), mask=inside)
+    if MOMENTS == 2:
         tl.store(measured + SPREAD * field + row, tl.sqrt(scatter / divisor), mask=inside)
     if COUNTED:
         tl.store(measured + COUNT * field + row, count, mask=inside)

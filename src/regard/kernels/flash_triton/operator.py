@@ -78,4 +78,4 @@ one_pass.register_autograd(_backward, setup_context=_save)
 
 def _asked(numbers: list[int]) -> Asked:
     peak, entropy, moments, received, uniform, top = numbers
-    return Asked(bool(peak), bool(entropy), bool(moments), bool(received), bool(uniform), top)
+    return Asked(bool(peak), bool(entropy), moments, bool(received), bool(uniform), top)

@@ -15,11 +15,17 @@ LN2 = tl.constexpr(0.6931471805599453)
 @triton.jit
 @no_type_check
 def rows(view, b, h, at, there, size, BLOCK: tl.constexpr):
-    """The rows `at` of one head, zeros where nothing is there: what stands behind the end or is hidden is never read."""
+    """The rows `at` of one head, zeros where nothing is there: what stands behind the end or is hidden is never read.
+
+    `there` is None where all of them are.
+    """
     column = tl.arange(0, BLOCK)
     base = view[0] + b.to(tl.int64) * view[1] + h.to(tl.int64) * view[2]
     place = base + at.to(tl.int64)[:, None] * view[3] + column[None, :]
-    return tl.load(place, mask=there[:, None] & (column < size)[None, :], other=0.0)
+    real = (column < size)[None, :]
+    if there is not None:
+        real = real & there[:, None]
+    return tl.load(place, mask=real, other=0.0)
 
 
 @triton.jit
@@ -73,7 +79,10 @@ def allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUS
 @triton.jit
 @no_type_check
 def scored(asked, found, bias, b, h, q, k, seen, centre, queries, scale, width, BELL: tl.constexpr, PRECISION: tl.constexpr):
-    """The scores of a tile, minus infinity where a key may not be seen; a bias has one number for each distance k - q."""
+    """The scores of a tile, minus infinity where a key may not be seen; `seen` is None where all may be.
+
+    A bias has one number for each distance k - q.
+    """
     scores = tl.dot(asked, tl.trans(found), input_precision=PRECISION).to(tl.float32) * (scale * LOG2E)
     if bias is not None:
         base = bias[0] + b.to(tl.int64) * bias[1] + h.to(tl.int64) * bias[2]
@@ -81,7 +90,9 @@ def scored(asked, found, bias, b, h, q, k, seen, centre, queries, scale, width, 
     if BELL == 2:  # a Gaussian whose weights add up to one again is one more term of the scores
         away = (k[None, :].to(tl.float32) - centre[:, None]) / width
         scores += (-2 * LOG2E) * away * away
-    return tl.where(seen, scores, float("-inf"))
+    if seen is not None:
+        scores = tl.where(seen, scores, float("-inf"))
+    return scores
 
 
 @triton.jit
