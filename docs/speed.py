@@ -87,10 +87,15 @@ def table(found: dict[str, dict[str, Row]], chart: Chart) -> str:
     measured |= {name: each for name, each in BESIDE.items() if all(each[0] in row for _, _, row in rows)}
     lines = ["| " + " | ".join(("shape", "side", *measured)) + " |", "|---" * (2 + len(measured)) + "|"]
     for group, label, row in rows:
-        values = (float(row[field]) / size for field, size in measured.values())
-        shown = (f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" for value in values)
+        shown = (_shown(row[field], size) for field, size in measured.values())
         lines.append(f"| {group} | {label} | {' | '.join(shown)} |")
     return "\n".join(lines)
+
+
+def _shown(number: str, size: float) -> str:
+    """A measured number in some unit; a dash where nobody measured it."""
+    value = float(number or "nan") / size
+    return "-" if value != value else f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def grid(rows: list[Row]) -> str:
