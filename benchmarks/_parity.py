@@ -21,6 +21,7 @@ from regard.attention.scope.blocks import Blocks
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.dilated import Dilated
 from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.landmarks import Landmarks
 from regard.attention.scope.local import Local
 from regard.attention.scope.padding import Padding
 from regard.attention.score.additive import Additive
@@ -155,6 +156,7 @@ def attentions() -> dict[str, Case]:
         "additive hidden": Case(additive_gpu.run, lambda d: additive(d, 129, (17, 16), 2, scope=Causal() & padding(16))),
         "additive weights": Case(additive_gpu.run, lambda d: additive(d, 256, (100, 31) if GPU else (9, 7), weights=True)),
         "additive window": Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Local(5) & Dilated(2))),
+        "additive tiles": Case(additive_gpu.run, lambda d: additive(d, 24, many, scope=Blocks(64) | Landmarks(2, 50))),
         "additive one": Case(additive_gpu.run, lambda d: additive(d, 40, (1, 77), scope=padding(77))),
         "flash everywhere": Case(flash.run, lambda d: request(d)),
         "flash hidden": Case(flash.run, lambda d: request(d, scope=Causal() & padding(), size=24, offset=-3)),

@@ -132,23 +132,26 @@ def test_it_does_under_every_scope(scope, offset, queries):
     agree(additive, scope=scope, offset=offset, queries=queries)
 
 
+WAYS = {"in the kernel": Padding, "by bits": lambda keep: ~Padding(~keep)}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("queries", [1, 3])
-def test_a_query_that_may_see_nothing_reads_zero_and_passes_no_gradient(queries):
-    context, weights, *gradients = outcome(
-        additive_gpu.run, additive, torch.float32, scope=Padding(NOTHING), queries=queries
-    )
+def test_a_query_that_may_see_nothing_reads_zero_and_passes_no_gradient(queries, way):
+    context, weights, *gradients = outcome(additive_gpu.run, additive, torch.float32, scope=way(NOTHING), queries=queries)
     assert context[0].eq(0).all()
     assert weights[0].eq(0).all()
     assert weights[1].sum(-1).sub(1).abs().max() < 1e-6
     assert all(each[0].eq(0).all() for each in gradients[:3])
 
 
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("queries", [1, 3])
-def test_whatever_stands_where_nobody_looks_reaches_nobody(queries):
+def test_whatever_stands_where_nobody_looks_reaches_nobody(queries, way):
     def run(filler):
         torch.manual_seed(3)
         score = additive()
-        asked = request(score, dtype=torch.float32, scope=Padding(KEEP), queries=queries)
+        asked = request(score, dtype=torch.float32, scope=way(KEEP), queries=queries)
         hidden = ~KEEP[:, None, :, None]
         keys, values = (each.detach().masked_fill(hidden, filler).requires_grad_() for each in (asked.keys, asked.values))
         found = additive_gpu.run(asked._replace(keys=keys, values=values))

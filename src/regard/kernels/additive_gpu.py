@@ -2,10 +2,10 @@
 
 With Softmax, scores, shares and the sum of values never hold queries x keys x hidden units, and queries x keys for a few
 heads at a time, or whole where the weights are asked for; the way back recomputes them from one number for each query.
-Padding, causal and local scopes are worked out in the kernel; any other is a boolean mask, read by tiles, and tiles where
-nothing may be seen are passed over. One query, as in a decoder step, has its keys split among the processors. With other
-normalisers the scores alone come from the kernel. Location-sensitive attention is covered too: what it tells the keys is
-part of them.
+Padding, causal and local scopes are worked out in the kernel; any other is packed into bits, which are read where a tile is
+hidden in part; where nothing may be seen it is passed over. One query, as in a decoder step, has its keys split among the
+processors. With other normalisers the scores alone come from the kernel. Location-sensitive attention is covered too: what
+it tells the keys is part of them.
 """
 
 from dataclasses import dataclass
@@ -124,8 +124,9 @@ def precisions(request: Request, query: Tensor) -> tuple[torch.dtype, torch.dtyp
 
 
 def scoped(request: Request) -> "Scoped":
-    """The scope as the kernel takes it: what is kept, how far a query sees either way, and a mask of all the rest."""
+    """The scope as the kernel takes it: what is kept, how far a query sees either way, and bits of all the rest."""
     from regard.kernels.additive_triton.arguments import EVERYWHERE, Scoped
+    from regard.kernels.additive_triton.packed import packed
 
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
@@ -139,11 +140,12 @@ def scoped(request: Request) -> "Scoped":
             behind, ahead = min(behind, part.window), min(ahead, part.window)
         elif type(part) is not Everywhere:
             rest = part if rest is None else rest & part
-    mask = None if rest is None else request._replace(scope=rest).allowed
+    found = None if rest is None else packed(request._replace(scope=rest))
+    bits, kinds = (None, None) if found is None else found
     offset = request.offset
     if isinstance(offset, Tensor):
-        return Scoped(keep, mask, offset.to(request.query.device), 0, behind, ahead)
-    return Scoped(keep, mask, None, offset, behind, ahead)
+        return Scoped(keep, bits, kinds, offset.to(request.query.device), 0, behind, ahead)
+    return Scoped(keep, bits, kinds, None, offset, behind, ahead)
 
 
 def dropped(request: Request) -> "Dropped":

@@ -6,10 +6,13 @@ pytest.importorskip("triton", reason="the kernels are written in it")
 from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, limit, padded, processors
 
 
-def test_a_mask_is_read_where_it_lies():
-    told = Scoped(mask=torch.ones(2, 1, 4, 5, dtype=torch.bool).mT).arguments()
-    assert [told[name] for name in ("mask_b", "mask_h", "mask_t", "mask_s")] == [20, 0, 1, 5]
+def test_bits_come_with_how_far_apart_they_stand():
+    bits, kinds = torch.zeros(2, 1, 40, 3, dtype=torch.int32), torch.zeros(2, 1, 2, 3, dtype=torch.int8)
+    told = Scoped(bits=bits, kinds=kinds).arguments()
+    assert told["mask"][:2] == (bits, kinds)
+    assert told["mask"][2:] == (120, 0, 3, 6, 0, 3)
     assert (told["MASK"], told["KEEP"], told["OFFSETS"]) == (True, False, False)
+    assert Scoped().arguments()["mask"] is None
 
 
 def test_what_dropout_leaves_grows():

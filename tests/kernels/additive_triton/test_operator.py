@@ -41,6 +41,11 @@ from regard.kernels.additive_triton import operator
 from regard.kernels.additive_triton.arguments import Dropped, Scoped
 
 TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.bool: "*i1", torch.int64: "*i64", int: "i32", float: "fp32"}
+TYPES |= {torch.int32: "*i32", torch.int8: "*i8"}
+
+
+def kind(value):
+    return tuple(map(kind, value)) if isinstance(value, tuple) else TYPES[getattr(value, "dtype", type(value))]
 
 
 def compile(self, grid, warmup, num_warps, maxnreg=None, **given):
@@ -48,7 +53,7 @@ def compile(self, grid, warmup, num_warps, maxnreg=None, **given):
     for place, parameter in enumerate(self.params):
         value = given.pop(parameter.name)
         fixed = parameter.is_constexpr or value is None
-        signature[parameter.name] = "constexpr" if fixed else TYPES[getattr(value, "dtype", type(value))]
+        signature[parameter.name] = "constexpr" if fixed else kind(value)
         if fixed:
             constants[place,] = value
     assert not given, given
@@ -57,7 +62,8 @@ def compile(self, grid, warmup, num_warps, maxnreg=None, **given):
 
 
 JITFunction.run = compile
-scoped = Scoped(torch.ones(1, 9, dtype=bool), torch.ones(1, 1, 1, 9, dtype=bool), torch.zeros(1, dtype=int), ahead=0)
+mask = torch.ones(1, 1, 1, 1, dtype=torch.int32), torch.ones(1, 1, 1, 1, dtype=torch.int8)
+scoped = Scoped(torch.ones(1, 9, dtype=bool), *mask, torch.zeros(1, dtype=int), ahead=0)
 for dtype, options in ((torch.bfloat16, (scoped, Dropped(0.1, torch.tensor([1])))), (torch.float32, ())):
     for queries in (3, 1):
         shapes = (1, 2, queries, 8), (1, 1, 9, 8), (1, 2, 9, 256), (2, 8)

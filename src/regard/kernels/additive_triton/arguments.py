@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.kernels.additive_triton.packed import Packed
+
 EVERYWHERE = 1 << 30
 """A window that no sequence reaches the end of."""
 
@@ -62,7 +64,9 @@ class Scoped(NamedTuple):
     """What may be seen: keys that are kept, from `behind` before the query to `ahead` after it, where the mask allows."""
 
     keep: Bool[Tensor, "batch keys"] | None = None
-    mask: Bool[Tensor, "#batch #heads #queries keys"] | None = None
+    bits: Int[Tensor, "#batch #heads #queries words"] | None = None
+    """Of a scope that no kernel works out, with its `kinds`: see `packed`."""
+    kinds: Int[Tensor, "#batch #heads #tiles words"] | None = None
     offsets: Int[Tensor, " batch"] | None = None
     """The position of the first query of each row; None: `offset` for all."""
     offset: int = 0
@@ -70,21 +74,18 @@ class Scoped(NamedTuple):
     ahead: int = EVERYWHERE
 
     def arguments(self) -> dict[str, Any]:
-        """As the kernels name them. The mask is read by tiles where it lies: an axis of one has a stride of 0."""
-        strides = [0] * 4
-        if self.mask is not None:
-            strides = [0 if size == 1 else stride for size, stride in zip(self.mask.shape, self.mask.stride(), strict=True)]
+        """As the kernels name them."""
+        mask = None if self.bits is None or self.kinds is None else Packed(self.bits, self.kinds).arguments()
         return {
             "keep": None if self.keep is None else self.keep.contiguous(),
-            "mask": self.mask,
+            "mask": mask,
             "offsets": self.offsets,
             "first": self.offset,
             "behind": self.behind,
             "ahead": self.ahead,
             "KEEP": self.keep is not None,
-            "MASK": self.mask is not None,
+            "MASK": mask is not None,
             "OFFSETS": self.offsets is not None,
-            **dict(zip(("mask_b", "mask_h", "mask_t", "mask_s"), strides, strict=True)),
         }
 
 

@@ -41,7 +41,7 @@ def flowing(
 @no_type_check
 def slope(
     scores, da, total, given, dropped, keep, mask, offsets, seed, base, begin, count, tall, wide, parts, size,
-    heads, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, dropout, scale,
+    heads, T, S, first, behind, ahead, dropout, scale,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
@@ -67,7 +67,7 @@ def slope(
     mean = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(0, wide, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, KEEP, MASK)
+        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
         cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
         a, share, flow = flowing(
             scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
@@ -78,7 +78,7 @@ def slope(
     middle = tl.sum(mean, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
     for start in range(0, wide, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, KEEP, MASK)
+        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
         cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
         a, share, flow = flowing(
             scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,

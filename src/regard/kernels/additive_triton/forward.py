@@ -30,7 +30,7 @@ def whole(scores, cells, inside, parts, size):
 def compare(
     query, key, v, left, right, row_reach, column_reach, keep, mask, offsets, scores,
     base, source_base, begin, count, tall, wide, units, high,
-    heads, key_heads, v_heads, T, S, D, first, behind, ahead, mask_b, mask_h, mask_t, mask_s,
+    heads, key_heads, v_heads, T, S, D, first, behind, ahead,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr,
 ):  # fmt: skip
@@ -45,7 +45,7 @@ def compare(
     rows = tl.where(places < count, begin + places, T)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, KEEP, MASK)
+    found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
     if some(found):
         near = source - source_base
         far = tl.max(tl.load(row_reach + local * tall + places), axis=0)
@@ -72,7 +72,7 @@ def compare(
 @no_type_check
 def read(
     scores, value, keep, mask, offsets, seed, context, total, base, begin, count, tall, wide, parts, size,
-    heads, value_heads, T, S, V, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, dropout, scale,
+    heads, value_heads, T, S, V, first, behind, ahead, dropout, scale,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
@@ -97,7 +97,7 @@ def read(
     end = tl.minimum(tl.minimum(lowest + ROWS, T) + first + ahead, S)
     for start in range(start_at, end, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, KEEP, MASK)
+        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
         if some(found):
             s = whole(scores, places[:, None] * wide + columns[None, :], found, parts, size)
             s = tl.where(found, s, float("-inf"))
@@ -126,7 +126,7 @@ def read(
 @no_type_check
 def weigh(
     scores, total, level, keep, mask, offsets, weights, base, begin, count, tall, wide, parts, size,
-    heads, v_heads, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s,
+    heads, v_heads, T, S, first, behind, ahead,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, SCORES: tl.constexpr,
 ):  # fmt: skip
@@ -139,7 +139,7 @@ def weigh(
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s, KEEP, MASK)
+    found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
     share = whole(scores + local * tall * wide, places[:, None] * wide + columns[None, :], found, parts, size)
     if SCORES:
         share += tl.load(level + h * v_heads // heads)

@@ -146,12 +146,10 @@ def one_query(
     shared = {"scores": scores, "tops": tops, "masses": masses, "S": keys, "V": size, **dropped.arguments()}
     shared |= {"parts": value.new_empty(batch, groups, splits, size, dtype=torch.float32)}
     shared |= {"VALUES": triton.next_power_of_2(size), "num_warps": tiles.step_warps}
-    scope = scoped.arguments()
-    scope.pop("mask_t")
     with on(value):
         step.split[(splits, batch * groups)](
             **shared,
-            **scope,
+            **scoped.arguments(),
             **heads(query, key, v),
             query=query.contiguous(),
             key=key.contiguous(),

@@ -49,7 +49,8 @@ def attended(
     value: Tensor,
     v: Tensor,
     keep: Tensor | None,
-    mask: Tensor | None,
+    bits: Tensor | None,
+    kinds: Tensor | None,
     offsets: Tensor | None,
     offset: int,
     behind: int,
@@ -60,7 +61,7 @@ def attended(
     weights: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Context, log Σ e^s, weights if wanted; of one query its weights in any case, and those after dropout."""
-    scoped, dropped = Scoped(keep, mask, offsets, offset, behind, ahead), Dropped(rate, seed)
+    scoped, dropped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead), Dropped(rate, seed)
     batch, heads, queries, _ = query.shape
     if not (query.numel() and key.numel() and value.numel()):
         read = value.new_zeros(batch, heads, queries, value.shape[3], dtype=DTYPES[context])
@@ -85,7 +86,7 @@ def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], t
 
 @attended.register_fake
 def _(  # type: ignore[no-untyped-def]
-    query, key, value, v, keep, mask, offsets, offset, behind, ahead, rate, seed, context, weights
+    query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, context, weights
 ):
     shape, dtype = _shown(query, key, weights)
     alone = query.shape[2] == 1
@@ -110,7 +111,8 @@ def retraced(
     value: Tensor,
     v: Tensor,
     keep: Tensor | None,
-    mask: Tensor | None,
+    bits: Tensor | None,
+    kinds: Tensor | None,
     offsets: Tensor | None,
     offset: int,
     behind: int,
@@ -125,7 +127,7 @@ def retraced(
     if query.shape[2] == 1:
         found = retrace.one(sides, value, d_context, d_weights, shown, after if rate else shown, TILES)
     else:
-        scoped, dropped = Scoped(keep, mask, offsets, offset, behind, ahead), Dropped(rate, seed)
+        scoped, dropped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead), Dropped(rate, seed)
         flowing = retrace.Flowing(total, d_context, None if d_weights is None else d_weights.contiguous())
         found = retrace.many(sides, value, flowing, scoped, dropped, TILES)
     assert found.value is not None, "the values took part"
@@ -138,21 +140,21 @@ def _(d_context, d_weights, total, shown, after, query, key, value, v, *rest):  
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    query, key, value, v, keep, mask, offsets, offset, behind, ahead, rate, seed, _, _ = inputs
+    query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, _, _ = inputs
     context, total, shown, after = output
     shown = shown if query.shape[2] == 1 else shown.new_empty(0)  # of one query the weights are kept, of many found again
-    ctx.save_for_backward(total, shown, after, query, key, value, v, keep, mask, offsets, seed)
+    ctx.save_for_backward(total, shown, after, query, key, value, v, keep, bits, kinds, offsets, seed)
     ctx.numbers, ctx.context = (offset, behind, ahead, rate), (context.shape, context.dtype)
     ctx.mark_non_differentiable(total, after)
     ctx.set_materialize_grads(False)
 
 
 def _backward(ctx: Any, d_context: Tensor | None, d_total: None, d_shown: Tensor | None, d_after: None) -> tuple[Any, ...]:
-    *saved, keep, mask, offsets, seed = ctx.saved_tensors
+    *saved, keep, bits, kinds, offsets, seed = ctx.saved_tensors
     if d_context is None:
         d_context = saved[0].new_zeros(ctx.context[0], dtype=ctx.context[1])
-    found = retraced(d_context.contiguous(), d_shown, *saved, keep, mask, offsets, *ctx.numbers, seed)
-    return *found, *[None] * 10
+    found = retraced(d_context.contiguous(), d_shown, *saved, keep, bits, kinds, offsets, *ctx.numbers, seed)
+    return *found, *[None] * 11
 
 
 attended.register_autograd(_backward, setup_context=_save)

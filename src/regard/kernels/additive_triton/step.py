@@ -18,7 +18,7 @@ from regard.kernels.additive_triton.visible import kept, seen
 @no_type_check
 def split(
     query, key, value, v, keep, mask, offsets, seed, scores, parts, tops, masses,
-    heads, key_heads, value_heads, v_heads, S, D, V, reach, first, behind, ahead, mask_b, mask_h, mask_s, dropout, scale,
+    heads, key_heads, value_heads, v_heads, S, D, V, reach, first, behind, ahead, dropout, scale,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, ASSEMBLY: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
@@ -41,7 +41,7 @@ def split(
     begin = tl.program_id(0) * reach
     for start in range(begin, tl.minimum(begin + reach, S), COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        visible = seen(keep, mask, b, h, row, columns, 1, S, first, behind, ahead, mask_b, mask_h, 0, mask_s, KEEP, MASK)
+        visible = seen(keep, mask, b, h, row, columns, 1, S, first, behind, ahead, KEEP, MASK)
         found = tl.max(visible.to(tl.int32), axis=0) > 0
         fall = tl.zeros((COLUMNS,), tl.float32)
         for unit in range(0, D, UNITS):

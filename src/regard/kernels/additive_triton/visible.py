@@ -9,18 +9,26 @@ import triton.language as tl
 @triton.jit
 @no_type_check
 def seen(
-    keep, mask, b, h, rows, columns, T, S, first, behind, ahead, mask_b, mask_h, mask_t, mask_s,
+    keep, mask, b, h, rows, columns, T, S, first, behind, ahead,
     KEEP: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
-    """True where a key exists, is kept, stands within `behind` and `ahead` of the query, and is allowed by the mask."""
+    """True where a key exists, is kept, stands within `behind` and `ahead` of the query, and is allowed by the mask.
+
+    The mask is `Packed`: bits are read of those tiles alone of which some are hidden and some are not.
+    """
     at = rows + first
     inside = (rows < T)[:, None] & (columns < S)[None, :]
     found = inside & (columns[None, :] <= (at + ahead)[:, None]) & (columns[None, :] >= (at - behind)[:, None])
     if KEEP:
         found = found & (tl.load(keep + b * S + columns, mask=columns < S, other=0) != 0)[None, :]
     if MASK:
-        places = b * mask_b + h * mask_h + rows.to(tl.int64)[:, None] * mask_t + columns[None, :] * mask_s
-        found = found & (tl.load(mask + places, mask=inside, other=0) != 0)
+        bits, kinds, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t = mask
+        word = (columns // 32)[None, :]
+        tiles = b * kind_b + h * kind_h + (rows // 32)[:, None] * kind_t + word
+        kind = tl.load(kinds + tiles, mask=found, other=0)
+        places = b * bit_b + h * bit_h + rows.to(tl.int64)[:, None] * bit_t + word
+        some = tl.load(bits + places, mask=found & (kind == 2), other=0)
+        found = found & ((kind == 1) | ((some >> (columns % 32)[None, :]) & 1 != 0))
     return found
 
 
