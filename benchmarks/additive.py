@@ -36,7 +36,9 @@ SHAPES = [(32, 256, 256, 512), (8, 1024, 1024, 256), (64, 1, 512, 1024), (32, 64
 MANY = {
     "32x64": Tiles(),
     "32x64, little room": Tiles(room=24 << 20),
-    "32x64, 168 registers": Tiles(registers=168),
+    "32x64, threads 8x16": Tiles(down=8, across=16, warps=4),
+    "64x64, threads 8x16": Tiles(rows=64, down=8, across=16, warps=4),
+    "32x64, 8 pairs back": Tiles(gather_pairs=8),
 }
 ONE = {
     "16 keys x 256": Tiles(),

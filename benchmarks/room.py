@@ -61,16 +61,16 @@ STARTED: list[tuple[str, int, int, str]] = []
 
 def compiled(
     self: Any, *given: Any, grid: Any, warmup: bool, run: Callable[..., Any] = JITFunction.run, **named: Any
-) -> Any:
-    """In place of a launch: compile, and refuse what does not fit."""
+) -> None:
+    """In place of a launch: compile, and refuse what does not fit. Nothing comes back that could be started again."""
     program = run(self, *given, grid=grid, warmup=True, **named)
     need, limit = program.metadata.shared, ROOM[ABSENT.chip] << 10
-    sizes = " ".join(f"{name}={named[name]}" for name in ("M", "N", "VALUES", "ROWS", "KEYS", "num_stages") if name in named)
+    told = {**dict(zip(self.arg_names, given, strict=False)), **named}
+    sizes = " ".join(f"{name}={told[name]}" for name in ("M", "N", "VALUES", "ROWS", "KEYS", "num_stages") if name in told)
     if need > limit:
         print(f"{'':14}{self.fn.__name__:12} {sizes:28} {need / 1024:6.1f} KiB do not fit", flush=True)
         raise OutOfResources(need, limit, "shared memory")
     STARTED.append((self.fn.__name__, need, limit, sizes))
-    return program
 
 
 def no_further(backend: Any, stages: dict[str, Any], *rest: Any) -> None:

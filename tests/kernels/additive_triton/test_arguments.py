@@ -9,10 +9,18 @@ from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Til
 def test_bits_come_with_how_far_apart_they_stand():
     bits, kinds = torch.zeros(2, 1, 40, 3, dtype=torch.int32), torch.zeros(2, 1, 2, 3, dtype=torch.int8)
     told = Scoped(bits=bits, kinds=kinds).arguments()
-    assert told["mask"][:2] == (bits, kinds)
-    assert told["mask"][2:] == (120, 0, 3, 6, 0, 3)
+    assert told["bits"] is bits
+    assert told["kinds"] is kinds
+    assert [told[name] for name in ("bit_b", "bit_h", "bit_t", "kind_b", "kind_h", "kind_t")] == [120, 0, 3, 6, 0, 3]
     assert (told["MASK"], told["KEEP"], told["OFFSETS"]) == (True, False, False)
-    assert Scoped().arguments()["mask"] is None
+    assert not Scoped().arguments()["MASK"]
+
+
+def test_a_scope_hides_something_or_nothing():
+    assert not Scoped(offset=3).hides
+    assert Scoped(ahead=0).hides
+    assert Scoped(behind=5).hides
+    assert Scoped(keep=torch.ones(1, 2, dtype=torch.bool)).hides
 
 
 def test_what_dropout_leaves_grows():

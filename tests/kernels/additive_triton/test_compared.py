@@ -11,7 +11,7 @@ from regard.kernels.additive_triton.compared import compare, share
 
 def test_the_scores_of_a_chunk_add_up_from_parts_of_the_hidden_units():
     query, key, v = torch.randn(1, 3, 5, 11), torch.randn(1, 3, 7, 11), torch.randn(1, 11)
-    found = compare(Sides.of(query, key, v), Chunk(range(1, 3), range(2, 5)), Scoped(), operator.TILES)
+    found = compare(Sides.of(query, key, v), Chunk(range(1, 3), range(2, 5)), Scoped().arguments(), operator.TILES)
     assert found.scores.shape == (3, 2, 16, 16)  # two processors, eight programs: 4 units, 4 and 3
     expected = (torch.tanh(query[:, 1:, 2:, None] + key[:, 1:, None]) @ v[0] - v.sum())[0]
     torch.testing.assert_close(found.scores.sum(0)[:, :3, :7], expected)

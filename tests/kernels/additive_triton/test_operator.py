@@ -44,19 +44,13 @@ TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.bool: "*i1", tor
 TYPES |= {torch.int32: "*i32", torch.int8: "*i8"}
 
 
-def kind(value):
-    return tuple(map(kind, value)) if isinstance(value, tuple) else TYPES[getattr(value, "dtype", type(value))]
-
-
-def compile(self, grid, warmup, num_warps, maxnreg=None, **given):
+def compile(self, *values, grid, warmup, num_warps, maxnreg=None):
     signature, constants = {}, {}
-    for place, parameter in enumerate(self.params):
-        value = given.pop(parameter.name)
+    for place, (parameter, value) in enumerate(zip(self.params, values, strict=True)):
         fixed = parameter.is_constexpr or value is None
-        signature[parameter.name] = "constexpr" if fixed else kind(value)
+        signature[parameter.name] = "constexpr" if fixed else TYPES[getattr(value, "dtype", type(value))]
         if fixed:
             constants[place,] = value
-    assert not given, given
     made = triton.compile(ASTSource(self, signature, constants), GPUTarget("cuda", 90, 32), {"num_warps": num_warps, "maxnreg": maxnreg})
     print(self.fn.__name__, "ptx" in made.asm)
 

@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton.powers import by_row, by_unit
+from regard.kernels.additive_triton.powers import Some, by_row, by_unit
 
 
 def data():
@@ -16,7 +16,9 @@ def data():
 
 def test_unit_follows_unit_in_panels_of_rows():
     given = data()
-    found = by_unit(given, range(1, 2), range(1, 5), tall=8, high=8, panel=4)
+    found, other = by_unit(Some(given, range(1, 2), range(1, 5), 8), Some(given, range(1), range(5), 6), 8, 4, 2)
+    assert other.data.shape == (1, 3, 8, 2)
+    torch.testing.assert_close(other.data.transpose(2, 3).reshape(6, 8)[:5, :6], given[0, 0].mul(2).exp())
     assert found.data.shape == (1, 2, 8, 4)
     rows = found.data.transpose(2, 3).reshape(8, 8)
     assert rows[2, 2].isnan()
@@ -28,7 +30,8 @@ def test_unit_follows_unit_in_panels_of_rows():
 
 def test_row_follows_row_in_panels_of_units_where_what_is_no_number_is_zero():
     given = data()
-    found = by_row(given, range(2), range(5), tall=8, high=8, panel=4)
+    found, other = by_row(Some(given, range(2), range(5), 8), Some(given, range(1), range(2, 4), 2), 8, 4)
+    torch.testing.assert_close(other.data.transpose(1, 2).reshape(2, 8)[:, :6], given[0, 0, 2:4].mul(2).exp())
     assert found.data.shape == (2, 2, 8, 4)
     rows = found.data.transpose(1, 2).reshape(2, 8, 8)
     torch.testing.assert_close(rows[0, :5, :6], given[0, 0].mul(2).exp())
@@ -36,9 +39,11 @@ def test_row_follows_row_in_panels_of_units_where_what_is_no_number_is_zero():
     assert rows[:, 5:].eq(1).all()
 
 
-def test_the_reach_of_a_row_is_its_largest_number_whatever_its_sign():
-    given = data()
-    reach = by_row(given, range(1, 2), range(5), tall=8, high=8, panel=4).reach
-    assert reach.shape == (1, 8)
-    torch.testing.assert_close(reach[0, :4], given[1, 0, :4].abs().nan_to_num(0.0).amax(-1))
-    assert reach[0, 4:].tolist() == [60.0, 0.0, 0.0, 0.0]
+def test_the_reach_of_a_block_is_its_largest_number_whatever_its_sign():
+    given = torch.randn(2, 1, 70, 6)
+    given[1, 0, 33, 2], given[1, 0, 69, 5] = math.nan, -60.0
+    few, many = Some(given, range(1), range(3), 8), Some(given, range(1, 2), range(70), 80)
+    one, reach = (each.reach for each in by_row(few, many, 8, 4))
+    assert one.tolist() == [[given[0, 0, :3].abs().max().item()]]
+    size = given[1, 0].abs().nan_to_num(0.0)
+    assert reach.tolist() == [[size[:32].max().item(), size[32:64].max().item(), 60.0]]

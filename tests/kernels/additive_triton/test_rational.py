@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -29,6 +31,17 @@ def test_far_from_zero_the_sum_counts_and_not_its_parts(queries):
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("size", [10.4, 10.6])
 def test_up_to_the_end_of_its_range_the_rational_form_holds_and_beyond_the_other(size):
-    query, key = torch.tensor([[[[size, -size], [0.5, -size]]]]), torch.tensor([[[[size, -size], [0.5 - size, size]]]])
-    expected = (torch.tanh(query[:, :, :, None] + key[:, :, None]) @ torch.tensor([1.0, 3.0]))[0, 0]
-    torch.testing.assert_close(operator.scores(query, key, torch.tensor([[1.0, 3.0]]))[0, 0], expected, rtol=1e-5, atol=2e-5)
+    query = torch.tensor([[[[size, -size, size, size], [0.5, -size, size, -0.5]]]])
+    key = torch.tensor([[[[size, -size, size, size], [0.5 - size, size, 0.0, size]]]])
+    v = torch.tensor([1.0, 3.0, -2.0, 0.5])
+    expected = (torch.tanh(query[:, :, :, None] + key[:, :, None]) @ v)[0, 0]
+    torch.testing.assert_close(operator.scores(query, key, v[None])[0, 0], expected, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(("down", "across"), [(1, 16), (4, 8), (16, 2)])
+def test_however_threads_are_laid_over_a_tile_the_scores_are_the_same(monkeypatch, down, across):
+    query, key, v = torch.randn(1, 1, 18, 5), torch.randn(1, 1, 20, 5), torch.randn(1, 5)
+    key[0, 0, 17] = 25.0
+    expected = (torch.tanh(query[:, :, :, None] + key[:, :, None]) @ v[0])[0, 0]
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, down=down, across=across))
+    torch.testing.assert_close(operator.scores(query, key, v)[0, 0], expected)

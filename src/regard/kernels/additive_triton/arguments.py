@@ -3,6 +3,7 @@
 import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -21,6 +22,9 @@ class Tiles:
 
     rows: int = 32
     columns: int = 64
+    down: int = 1
+    across: int = 64
+    """How the threads of `compare` are laid over a tile: as many as its warps have."""
     pairs: int = 4
     """Pairs of hidden units that share a reciprocal, unrolled."""
     warps: int = 2
@@ -30,8 +34,8 @@ class Tiles:
     """Among how many programs the hidden units of a tile are spread at most, where there are few tiles."""
     read_rows: int = 16
     read_columns: int = 128
-    values: int = 64
-    """Dimensions of the value that one program sums."""
+    values: int = 128
+    """Dimensions of the value that one program sums; half as many in single precision, and on an old GPU."""
     slope_rows: int = 4
     slope_columns: int = 512
     read_warps: int = 4
@@ -39,7 +43,7 @@ class Tiles:
     gather_rows: int = 32
     gather_units: int = 64
     gather_columns: int = 32
-    gather_pairs: int = 2
+    gather_pairs: int = 4
     gather_warps: int = 4
     step_columns: int = 16
     step_units: int = 256
@@ -73,19 +77,28 @@ class Scoped(NamedTuple):
     behind: int = EVERYWHERE
     ahead: int = EVERYWHERE
 
+    @property
+    def hides(self) -> bool:
+        """Whether there is anything that somebody may not see."""
+        return self.keep is not None or self.bits is not None or min(self.behind, self.ahead) < EVERYWHERE
+
     def arguments(self) -> dict[str, Any]:
         """As the kernels name them."""
-        mask = None if self.bits is None or self.kinds is None else Packed(self.bits, self.kinds).arguments()
+        steps = [0] * 6
+        if self.bits is not None and self.kinds is not None:
+            steps = Packed(self.bits, self.kinds).steps()
         return {
             "keep": None if self.keep is None else self.keep.contiguous(),
-            "mask": mask,
+            "bits": self.bits,
+            "kinds": self.kinds,
             "offsets": self.offsets,
             "first": self.offset,
             "behind": self.behind,
             "ahead": self.ahead,
             "KEEP": self.keep is not None,
-            "MASK": mask is not None,
+            "MASK": self.bits is not None,
             "OFFSETS": self.offsets is not None,
+            **dict(zip(("bit_b", "bit_h", "bit_t", "kind_b", "kind_h", "kind_t"), steps, strict=True)),
         }
 
 
@@ -125,6 +138,17 @@ def padded(count: int, tile: int) -> int:
     return -(-count // tile) * tile
 
 
+def parts(count: int, size: int) -> int:
+    """How many of that size it takes."""
+    return -(-count // size)
+
+
+def power(count: int) -> int:
+    """The next power of two."""
+    return 1 << (count - 1).bit_length()
+
+
+@cache
 def processors(device: torch.device) -> int:
     """How many there are to keep busy; on a CPU, where the interpreter runs, two."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2

@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 
 from regard.kernels.additive_triton.forward import whole
+from regard.kernels.additive_triton.powers import farthest
 from regard.kernels.additive_triton.rational import REACH, plain, reciprocal
 from regard.kernels.additive_triton.visible import kept, seen, some
 
@@ -40,8 +41,9 @@ def flowing(
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
 def slope(
-    scores, da, total, given, dropped, keep, mask, offsets, seed, base, begin, count, tall, wide, parts, size,
-    heads, T, S, first, behind, ahead, dropout, scale,
+    scores, da, total, given, dropped, keep, bits, kinds, offsets, seed, base, begin, count, tall, wide, parts, size,
+    heads, T, S, first, behind, ahead,
+    bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
@@ -67,7 +69,10 @@ def slope(
     mean = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(0, wide, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
+        found = seen(
+            keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
+            bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+        )  # fmt: skip
         cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
         a, share, flow = flowing(
             scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
@@ -78,7 +83,10 @@ def slope(
     middle = tl.sum(mean, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
     for start in range(0, wide, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
+        found = seen(
+            keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
+            bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+        )  # fmt: skip
         cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
         a, share, flow = flowing(
             scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
@@ -108,11 +116,11 @@ def gather(
     row_begin, column_begin, row_count, column_count, row_pad, column_pad, high, reach, part_stride, head_stride,
     row_stride, column_stride,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, UNITS: tl.constexpr, PAIRS: tl.constexpr, PARTS: tl.constexpr,
-    ASSEMBLY: tl.constexpr, FALLS: tl.constexpr,
+    ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr, FALLS: tl.constexpr,
 ):  # fmt: skip
     """4 v Σ ds r (1 - r) over `reach` columns, for a tile of rows and hidden units: of queries for dq, of keys for dk.
 
-    FALLS asks for Σ ds tanh over all rows of the tile too.
+    FALLS asks for Σ ds tanh over all rows of the tile too. HIDDEN says that whole tiles may be 0, which are passed over.
     """
     local, part = (tl.program_id(2) // PARTS).to(tl.int64), tl.program_id(2) % PARTS
     head = base + local
@@ -126,19 +134,23 @@ def gather(
     panel = tl.program_id(1) * UNITS
     left += near * row_pad * high + panel * row_pad
     right += beside * column_pad * high + panel * column_pad
-    column_reach += beside * column_pad
+    column_reach += beside * ((column_pad + 31) // 32)
     power = tl.load(left + places[:, None] * UNITS + tl.arange(0, UNITS)[None, :])
-    far = tl.max(tl.load(row_reach + near * row_pad + places), axis=0)
+    far = farthest(row_reach + near * ((row_pad + 31) // 32), tl.program_id(0) * ROWS, ROWS)
     fall = tl.zeros((ROWS, UNITS), tl.float32)
     steep = tl.zeros((ROWS, UNITS), tl.float32)
     level = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(part * reach, tl.minimum(part * reach + reach, column_pad), COLUMNS):
         block = start + tl.arange(0, COLUMNS)
-        tile = tl.load(slopes[:, None] + block[None, :] * column_stride)
-        wild = far + tl.max(tl.load(column_reach + block), axis=0) > REACH
-        if some(tile != 0.0):
+        wild = far + farthest(column_reach, start, COLUMNS) > REACH
+        met = True
+        if FALLS or HIDDEN:
+            tile = tl.load(slopes[:, None] + block[None, :] * column_stride)
             if FALLS:
                 level += tile
+            if HIDDEN:
+                met = some(tile != 0.0)
+        if met:
             if wild:
                 rows, columns = (
                     rows_of + (row_source * R + row_begin) * D,

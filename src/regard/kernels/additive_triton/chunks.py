@@ -1,6 +1,7 @@
 """Which heads and which of their queries have their scores, and the exponentials of both sides, held at a time."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,15 +34,20 @@ def need(rows: int, keys: int, hidden: int, back: bool) -> int:
 
 def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool) -> list[Chunk]:
     """Whole heads if one fits, spread evenly; else tiles of the queries of one."""
-    (batch, groups, queries, hidden), keys = sides.query.shape, padded(sides.key.shape[2], tiles.wide)
-    held = room(sides, value, tiles, back)
-    whole = need(padded(queries, tiles.tall), keys, hidden, back)
+    batch, groups, queries, hidden = sides.query.shape
+    return _chunks(batch * groups, queries, sides.key.shape[2], hidden, room(sides, value, tiles, back), tiles, back)
+
+
+@lru_cache
+def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, tiles: Tiles, back: bool) -> list[Chunk]:
+    wide = padded(keys, tiles.wide)
+    whole = need(padded(queries, tiles.tall), wide, hidden, back)
     if whole <= held:
-        return [Chunk(these, range(queries)) for these in spread(batch * groups, held // whole)]
+        return [Chunk(these, range(queries)) for these in spread(heads, held // whole)]
     some = tiles.tall
-    while some < queries and need(some + tiles.tall, keys, hidden, back) <= held:
+    while some < queries and need(some + tiles.tall, wide, hidden, back) <= held:
         some += tiles.tall
-    return [Chunk(range(head, head + 1), rows) for head in range(batch * groups) for rows in spread(queries, some)]
+    return [Chunk(range(head, head + 1), rows) for head in range(heads) for rows in spread(queries, some)]
 
 
 def spread(count: int, most: int) -> Iterator[range]:

@@ -3,14 +3,14 @@
 from typing import Any, NamedTuple
 
 import torch
-import triton
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.kernels.additive_triton import forward
-from regard.kernels.additive_triton.arguments import Scoped, Sides, Tiles, assembly, heads, limit, on, padded, processors
+from regard.kernels.additive_triton.arguments import Sides, Tiles, assembly, heads, limit, padded, parts, processors
 from regard.kernels.additive_triton.chunks import Chunk
-from regard.kernels.additive_triton.powers import by_unit
+from regard.kernels.additive_triton.powers import Some, by_unit
+from regard.kernels.additive_triton.started import start
 
 
 class Compared(NamedTuple):
@@ -26,51 +26,51 @@ class Compared(NamedTuple):
         return {"scores": self.scores, **place, "tall": tall, "wide": wide, "size": count * tall * wide, "parts": parts}
 
 
-def compare(sides: Sides, chunk: Chunk, scoped: Scoped, tiles: Tiles) -> Compared:
-    """The scores of some heads and queries, less Σ v."""
+def compare(sides: Sides, chunk: Chunk, scope: dict[str, Any], tiles: Tiles) -> Compared:
+    """The scores of some heads and queries, less Σ v; `scope` is what `Scoped` tells the kernels."""
     (_, _, queries, hidden), keys = sides.query.shape, sides.key.shape[2]
     tall, wide = padded(len(chunk.rows), tiles.tall), padded(keys, tiles.wide)
     down, across, count = tall // tiles.rows, wide // tiles.columns, len(chunk.heads)
     units = share(hidden, down * across * count, tiles, sides.query.device)
-    splits = triton.cdiv(hidden, units)
+    splits = parts(hidden, units)
     sources, high = sides.sources(chunk.heads), units * splits
-    left = by_unit(sides.query, chunk.heads, chunk.rows, tall, high, tiles.rows)
-    right = by_unit(sides.key, sources, range(keys), wide, high, tiles.columns)
+    queried, keyed = Some(sides.query, chunk.heads, chunk.rows, tall), Some(sides.key, sources, range(keys), wide)
+    left, right = by_unit(queried, keyed, high, tiles.rows, tiles.columns)
     scores = left.data.new_empty(splits, count, tall, wide)
-    with on(scores):
-        forward.compare[(down * across, splits, count)](
-            **scoped.arguments(),
-            **heads(sides.query, sides.key, sides.v),
-            query=sides.query,
-            key=sides.key,
-            v=torch.nn.functional.pad(sides.v.float(), (0, high - hidden)) if high > hidden else sides.v.float(),
-            left=left.data,
-            right=right.data,
-            row_reach=left.reach,
-            column_reach=right.reach,
-            scores=scores,
-            base=chunk.heads.start,
-            source_base=sources.start,
-            begin=chunk.rows.start,
-            count=len(chunk.rows),
-            tall=tall,
-            wide=wide,
-            units=units,
-            high=high,
-            T=queries,
-            S=keys,
-            D=hidden,
-            ROWS=tiles.rows,
-            COLUMNS=tiles.columns,
-            PAIRS=tiles.pairs,
-            ASSEMBLY=assembly(),
-            num_warps=tiles.warps,
-            **limit(tiles),
-        )
+    given = {
+        **scope,
+        **heads(sides.query, sides.key, sides.v),
+        "query": sides.query,
+        "key": sides.key,
+        "v": torch.nn.functional.pad(sides.v, (0, high - hidden)) if high > hidden else sides.v,
+        "left": left.data,
+        "right": right.data,
+        "row_reach": left.reach,
+        "column_reach": right.reach,
+        "scores": scores,
+        "base": chunk.heads.start,
+        "source_base": sources.start,
+        "begin": chunk.rows.start,
+        "count": len(chunk.rows),
+        "tall": tall,
+        "wide": wide,
+        "units": units,
+        "high": high,
+        "T": queries,
+        "S": keys,
+        "D": hidden,
+        "ROWS": tiles.rows,
+        "COLUMNS": tiles.columns,
+        "DOWN": min(tiles.down, tiles.rows),
+        "ACROSS": min(tiles.across, tiles.columns),
+        "PAIRS": tiles.pairs,
+        "ASSEMBLY": assembly(),
+    }
+    start(forward.compare, (down * across, splits, count), given, num_warps=tiles.warps, **limit(tiles))
     return Compared(scores, chunk)
 
 
 def share(hidden: int, programs: int, tiles: Tiles, device: torch.device) -> int:
     """How many hidden units a program takes: all if there are four programs a processor, else whole pairs of a part."""
     splits = max(1, min(tiles.splits, 4 * processors(device) // programs))
-    return padded(triton.cdiv(hidden, splits), 2 * tiles.pairs)
+    return padded(parts(hidden, splits), 2 * tiles.pairs)

@@ -11,7 +11,8 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.additive_triton.rational import REACH, paired, summed
+from regard.kernels.additive_triton.powers import farthest
+from regard.kernels.additive_triton.rational import REACH, paired, spread, summed
 from regard.kernels.additive_triton.visible import kept, seen, some
 
 
@@ -28,10 +29,12 @@ def whole(scores, cells, inside, parts, size):
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "source_base", "begin", "count"])
 @no_type_check
 def compare(
-    query, key, v, left, right, row_reach, column_reach, keep, mask, offsets, scores,
+    query, key, v, left, right, row_reach, column_reach, keep, bits, kinds, offsets, scores,
     base, source_base, begin, count, tall, wide, units, high,
     heads, key_heads, v_heads, T, S, D, first, behind, ahead,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr,
+    bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr,
+    PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr,
 ):  # fmt: skip
     """-2 Σ v r over `units` hidden units for one tile of `count` queries from `begin` on; nothing where nothing is seen."""
@@ -45,34 +48,40 @@ def compare(
     rows = tl.where(places < count, begin + places, T)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
+    found = seen(
+        keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
+        bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+    )  # fmt: skip
     if some(found):
         near = source - source_base
-        far = tl.max(tl.load(row_reach + local * tall + places), axis=0)
-        reach = tl.max(tl.load(column_reach + near * wide + columns), axis=0)
+        down, across = tl.program_id(0) // many * ROWS, tl.program_id(0) % many * COLUMNS
+        far = farthest(row_reach + local * ((tall + 31) // 32), down, ROWS)
+        far += farthest(column_reach + near * ((wide + 31) // 32), across, COLUMNS)
         v += h * v_heads // heads * high
         start = tl.program_id(1) * units
         end = start + units
         scores += (tl.program_id(1) * tl.num_programs(2) + local) * tall * wide
-        if far + reach > REACH:
+        below, beside = down + spread(ROWS, DOWN), across + spread(COLUMNS, ACROSS)
+        cells = scores + (below[:, None, :, None] * wide + beside[None, :, None, :])
+        if far > REACH:
+            asking = tl.where(below < count, begin + below, T)
             fall = summed(
-                query + head * T * D, key + source * S * D, v, rows, columns, T, S, D, start, end, ROWS, COLUMNS, ASSEMBLY
-            )
-            tl.store(
-                scores + (places[:, None] * wide + columns[None, :]), fall
-            )  # found here: no register holds it meanwhile
+                query + head * T * D, key + source * S * D, v, asking, beside, T, S, D, start, end,
+                ROWS, COLUMNS, DOWN, ACROSS, ASSEMBLY,
+            )  # fmt: skip
+            tl.store(cells, fall)  # here: no register holds it meanwhile
         else:
-            down, across = tl.program_id(0) // many * ROWS, tl.program_id(0) % many * COLUMNS
             ours, theirs = left + (local * tall + down) * high, right + (near * wide + across) * high
-            fall = paired(ours, theirs, v, start, end, ROWS, COLUMNS, PAIRS, ASSEMBLY)
-            tl.store(scores + (places[:, None] * wide + columns[None, :]), fall)
+            fall = paired(ours, theirs, v, start, end, ROWS, COLUMNS, DOWN, ACROSS, PAIRS, ASSEMBLY)
+            tl.store(cells, fall)
 
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
 def read(
-    scores, value, keep, mask, offsets, seed, context, total, base, begin, count, tall, wide, parts, size,
-    heads, value_heads, T, S, V, first, behind, ahead, dropout, scale,
+    scores, value, keep, bits, kinds, offsets, seed, context, total, base, begin, count, tall, wide, parts, size,
+    heads, value_heads, T, S, V, first, behind, ahead,
+    bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
@@ -97,7 +106,10 @@ def read(
     end = tl.minimum(tl.minimum(lowest + ROWS, T) + first + ahead, S)
     for start in range(start_at, end, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
+        found = seen(
+            keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
+            bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+        )  # fmt: skip
         if some(found):
             s = whole(scores, places[:, None] * wide + columns[None, :], found, parts, size)
             s = tl.where(found, s, float("-inf"))
@@ -125,8 +137,9 @@ def read(
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
 def weigh(
-    scores, total, level, keep, mask, offsets, weights, base, begin, count, tall, wide, parts, size,
+    scores, total, level, keep, bits, kinds, offsets, weights, base, begin, count, tall, wide, parts, size,
     heads, v_heads, T, S, first, behind, ahead,
+    bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, SCORES: tl.constexpr,
 ):  # fmt: skip
@@ -139,7 +152,10 @@ def weigh(
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = seen(keep, mask, b, h, rows, columns, T, S, first, behind, ahead, KEEP, MASK)
+    found = seen(
+        keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
+        bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+    )  # fmt: skip
     share = whole(scores + local * tall * wide, places[:, None] * wide + columns[None, :], found, parts, size)
     if SCORES:
         share += tl.load(level + h * v_heads // heads)

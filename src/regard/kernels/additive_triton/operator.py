@@ -1,5 +1,9 @@
-"""Additive attention, and its scores alone, as operators that torch.compile does not look into."""
+"""Additive attention, and its scores alone, as functions of autograd and as operators that torch.compile does not look into.
 
+Eager PyTorch takes the function: an operator of torch.library costs the host as much as all launches together.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -28,7 +32,8 @@ def attention(
     """softmax(vᵀ tanh(q + k)) values, and the weights where they are wanted, each in the precision asked for."""
     context = str(dtype or value.dtype).removeprefix("torch.")
     wanted = "" if weights is None else str(weights).removeprefix("torch.")
-    found = attended(query, key, value, v, *scoped, *dropped, context, wanted)
+    run = attended if torch.compiler.is_compiling() else eager
+    found = run(query, key, value, v, *scoped, *dropped, context, wanted)
     return found[0], None if weights is None else found[2].to(weights)
 
 
@@ -42,8 +47,7 @@ def scores(
     return found
 
 
-@torch.library.custom_op("regard::additive_attention", mutates_args=())
-def attended(
+def forward(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -84,6 +88,9 @@ def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], t
     return (whole, DTYPES[weights]) if weights else ((0,), query.dtype)
 
 
+attended = torch.library.custom_op("regard::additive_attention", forward, mutates_args=())
+
+
 @attended.register_fake
 def _(  # type: ignore[no-untyped-def]
     query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, context, weights
@@ -99,8 +106,7 @@ def _(  # type: ignore[no-untyped-def]
     )
 
 
-@torch.library.custom_op("regard::additive_attention_backward", mutates_args=())
-def retraced(
+def backward(
     d_context: Tensor,
     d_weights: Tensor | None,
     total: Tensor,
@@ -134,6 +140,9 @@ def retraced(
     return found.query, found.key, found.value, found.v
 
 
+retraced = torch.library.custom_op("regard::additive_attention_backward", backward, mutates_args=())
+
+
 @retraced.register_fake
 def _(d_context, d_weights, total, shown, after, query, key, value, v, *rest):  # type: ignore[no-untyped-def]
     return tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, value, v))
@@ -150,14 +159,44 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 
 def _backward(ctx: Any, d_context: Tensor | None, d_total: None, d_shown: Tensor | None, d_after: None) -> tuple[Any, ...]:
+    return _gradients(ctx, d_context, d_shown, retraced)
+
+
+def _gradients(
+    ctx: Any, d_context: Tensor | None, d_shown: Tensor | None, run: Callable[..., tuple[Tensor, ...]]
+) -> tuple[Any, ...]:
     *saved, keep, bits, kinds, offsets, seed = ctx.saved_tensors
     if d_context is None:
         d_context = saved[0].new_zeros(ctx.context[0], dtype=ctx.context[1])
-    found = retraced(d_context.contiguous(), d_shown, *saved, keep, bits, kinds, offsets, *ctx.numbers, seed)
+    found = run(d_context.contiguous(), d_shown, *saved, keep, bits, kinds, offsets, *ctx.numbers, seed)
     return *found, *[None] * 11
 
 
 attended.register_autograd(_backward, setup_context=_save)
+
+
+class Eager(torch.autograd.Function):
+    """The same. It can be differentiated once; impl="reference" can be as often as you like."""
+
+    @staticmethod
+    def forward(*inputs):  # type: ignore[no-untyped-def]
+        return forward(*inputs)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
+        _save(ctx, inputs, output)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_context, d_total, d_shown, d_after):  # type: ignore[no-untyped-def]
+        return _gradients(ctx, d_context, d_shown, backward)
+
+
+def eager(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """With what the way back needs where there may be one."""
+    if torch.is_grad_enabled() and any(each.requires_grad for each in inputs[:4]):
+        return Eager.apply(*inputs)  # type: ignore[no-untyped-call]
+    return forward(*inputs)
 
 
 @torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())

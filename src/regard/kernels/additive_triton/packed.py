@@ -5,7 +5,7 @@ strip of queries at a time, so that queries x keys bytes never exist, and kept w
 """
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -30,10 +30,9 @@ class Packed(NamedTuple):
     bits: Int[Tensor, "#batch #heads #queries words"]
     kinds: Int[Tensor, "#batch #heads #tiles words"]
 
-    def arguments(self) -> tuple[Any, ...]:
-        """As the kernels take it: an axis of one has a stride of 0."""
-        steps = [0 if each.shape[axis] == 1 else each.stride(axis) for each in self for axis in range(3)]
-        return self.bits, self.kinds, *steps
+    def steps(self) -> list[int]:
+        """How far apart rows of the batch, heads, and queries or tiles stand; 0 along an axis of one, which serves all."""
+        return [0 if each.shape[axis] == 1 else each.stride(axis) for each in self for axis in range(3)]
 
 
 class Kept(NamedTuple):

@@ -1,8 +1,9 @@
-"""e^{2x} of some queries or keys, once for a whole pass, in single precision and in the order in which the pass reads them.
+"""e^{2x} of some queries and keys, once for a whole pass, in single precision and in the order in which the pass reads them.
 
 `compare` reads one hidden unit of a whole tile of queries or keys, so that its exponentials lie unit by unit; `gather` reads
 one query or key after another, a few units of each. Either lies in panels as wide as a tile, which a program reads from one
-end to the other, and is padded to whole tiles with e^0 = 1, so that no loop has to ask where the data end.
+end to the other, and is padded to whole tiles with e^0 = 1, so that no loop has to ask where the data end. Both sides are
+raised by one launch.
 """
 
 from typing import NamedTuple, no_type_check
@@ -13,78 +14,125 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.additive_triton.arguments import on
 from regard.kernels.additive_triton.rational import exponential
+from regard.kernels.additive_triton.started import start
 
 ROWS, UNITS = 32, 64
-"""Of a tile that is raised at a time."""
+"""Of a tile that is raised at a time; `farthest` knows the rows too."""
+
+
+class Some(NamedTuple):
+    """Some rows of some heads, which are counted through the batch, and how many rows they are padded to."""
+
+    data: Float[Tensor, "batch heads time hidden"]
+    heads: range
+    rows: range
+    tall: int
 
 
 class Powers(NamedTuple):
-    """e^{2x} in panels of rows, unit by unit, or of units, row by row; and the largest |x| of each row."""
+    """e^{2x} in panels of rows, unit by unit, or of units, row by row; and the largest |x| of each block of ROWS rows."""
 
     data: Float[Tensor, "heads panels long wide"]
-    reach: Float[Tensor, "heads padded_rows"]
+    reach: Float[Tensor, "heads blocks"]
 
 
-def by_unit(
-    data: Float[Tensor, "batch heads time hidden"], these: range, rows: range, tall: int, high: int, panel: int
-) -> Powers:
-    """Of some heads, counted through the batch, and some rows of each, padded to `tall` rows and `high` hidden units."""
-    return _powers(data, these, rows, (tall // panel, high, panel), tall, high, False)
+def by_unit(left: Some, right: Some, high: int, down: int, across: int) -> tuple[Powers, Powers]:
+    """Of both sides, in panels of `down` and `across` rows, padded to `high` hidden units."""
+    return _powers(left, right, (left.tall // down, high, down), (right.tall // across, high, across), high, False)
 
 
-def by_row(
-    data: Float[Tensor, "batch heads time hidden"], these: range, rows: range, tall: int, high: int, panel: int
-) -> Powers:
-    """The same row by row. NaN counts as 0: ds of what nobody may see is 0, and of what is seen it is NaN."""
-    return _powers(data, these, rows, (high // panel, tall, panel), tall, high, True)
+def by_row(left: Some, right: Some, high: int, panel: int) -> tuple[Powers, Powers]:
+    """The same row by row, in panels of units. NaN counts as 0: ds of what nobody may see is 0, and of what is seen NaN."""
+    return _powers(left, right, (high // panel, left.tall, panel), (high // panel, right.tall, panel), high, True)
 
 
 def _powers(
-    data: Tensor, these: range, rows: range, panels: tuple[int, int, int], tall: int, high: int, flat: bool
-) -> Powers:
-    found = data.new_empty(len(these), *panels, dtype=torch.float32)
-    reach = data.new_empty(len(these), tall, dtype=torch.float32)
-    with on(data):
-        raised[(triton.cdiv(tall, ROWS), len(these))](
-            data=data,
-            found=found,
-            reach=reach,
-            base=these.start,
-            begin=rows.start,
-            count=len(rows),
-            T=data.shape[2],
-            D=data.shape[3],
-            tall=tall,
-            high=high,
-            ROWS=ROWS,
-            UNITS=UNITS,
-            PANEL=panels[2],
-            FLAT=flat,
-            num_warps=4,
-        )
-    return Powers(found, reach)
+    left: Some, right: Some, down: tuple[int, int, int], across: tuple[int, int, int], high: int, flat: bool
+) -> tuple[Powers, Powers]:
+    ours, theirs = _empty(left, down), _empty(right, across)
+    given = {
+        **_told("left", left, ours),
+        **_told("right", right, theirs),
+        "D": left.data.shape[3],
+        "high": high,
+        "programs": ours.reach.numel(),
+        "ROWS": ROWS,
+        "UNITS": UNITS,
+        "LEFT_PANEL": down[2],
+        "RIGHT_PANEL": across[2],
+        "FLAT": flat,
+    }
+    start(raised, (ours.reach.numel() + theirs.reach.numel(), 1, 1), given, num_warps=4)
+    return ours, theirs
 
 
-@triton.jit(do_not_specialize=["base", "begin", "count", "T"])
+def _empty(side: Some, panels: tuple[int, int, int]) -> Powers:
+    count, single = len(side.heads), torch.float32
+    found = side.data.new_empty(count, *panels, dtype=single)
+    return Powers(found, side.data.new_empty(count, -(-side.tall // ROWS), dtype=single))
+
+
+def _told(name: str, side: Some, powers: Powers) -> dict[str, object]:
+    """As the kernel names it."""
+    return {
+        name: side.data,
+        f"{name}_found": powers.data,
+        f"{name}_reach": powers.reach,
+        f"{name}_base": side.heads.start,
+        f"{name}_begin": side.rows.start,
+        f"{name}_count": len(side.rows),
+        f"{name}_time": side.data.shape[2],
+        f"{name}_tall": side.tall,
+    }
+
+
+@triton.jit(
+    do_not_specialize=[
+        "left_base", "left_begin", "left_count", "left_time", "right_base", "right_begin", "right_count", "right_time",
+        "programs",
+    ]
+)  # fmt: skip
 @no_type_check
 def raised(
-    data, found, reach, base, begin, count, T, D, tall, high,
+    left, right, left_found, right_found, left_reach, right_reach,
+    left_base, left_begin, left_count, left_time, left_tall, right_base, right_begin, right_count, right_time, right_tall,
+    D, high, programs,
+    ROWS: tl.constexpr, UNITS: tl.constexpr, LEFT_PANEL: tl.constexpr, RIGHT_PANEL: tl.constexpr, FLAT: tl.constexpr,
+):  # fmt: skip
+    """The first so many `programs` raise a block of the left side each, the others one of the right."""
+    number = tl.program_id(0)
+    if number < programs:
+        block(
+            left, left_found, left_reach, number, left_base, left_begin, left_count, left_time, D, left_tall, high,
+            ROWS, UNITS, LEFT_PANEL, FLAT,
+        )  # fmt: skip
+    else:
+        block(
+            right, right_found, right_reach, number - programs, right_base, right_begin, right_count, right_time, D,
+            right_tall, high, ROWS, UNITS, RIGHT_PANEL, FLAT,
+        )  # fmt: skip
+
+
+@triton.jit
+@no_type_check
+def block(
+    data, found, reach, number, base, begin, count, T, D, tall, high,
     ROWS: tl.constexpr, UNITS: tl.constexpr, PANEL: tl.constexpr, FLAT: tl.constexpr,
 ):  # fmt: skip
     """e^{2x} of ROWS rows, and max |x|, in which NaN has no part. Beyond what a tile may take apart nobody reads it."""
-    local = tl.program_id(1).to(tl.int64)
-    places = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    blocks = (tall + ROWS - 1) // ROWS
+    local = (number // blocks).to(tl.int64)
+    places = number % blocks * ROWS + tl.arange(0, ROWS)
     data += ((base + local) * T + begin) * D
     found += local * tall * high
-    far = tl.zeros((ROWS,), tl.float32)
+    far = tl.zeros((ROWS, UNITS), tl.float32)
     for unit in range(0, high, UNITS):
         units = unit + tl.arange(0, UNITS)
         inside = (places < count)[:, None] & (units < D)[None, :]
         x = tl.load(data + places.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
         calm = tl.where(x == x, x, 0.0)
-        far = tl.maximum(far, tl.max(tl.abs(calm), axis=1))
+        far = tl.maximum(far, tl.abs(calm))
         x = calm if FLAT else x
         x = tl.where(tl.abs(x) > 40.0, 0.0, x)
         if FLAT:
@@ -92,4 +140,14 @@ def raised(
         else:
             cells = (places // PANEL * (high * PANEL) + places % PANEL)[:, None] + (units * PANEL)[None, :]
         tl.store(found + cells, exponential(x), mask=(places < tall)[:, None] & (units < high)[None, :])
-    tl.store(reach + local * tall + places, far, mask=places < tall)
+    tl.store(reach + number, tl.max(tl.max(far, axis=1), axis=0))
+
+
+@triton.jit
+@no_type_check
+def farthest(reach, first, COUNT: tl.constexpr):
+    """The largest |x| of the blocks that COUNT rows from `first` on belong to, or touch."""
+    found = tl.load(reach + first // 32)
+    for block in tl.static_range(1, (COUNT + 31) // 32):
+        found = tl.maximum(found, tl.load(reach + first // 32 + block))
+    return found

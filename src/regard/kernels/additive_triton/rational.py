@@ -48,24 +48,36 @@ def plain(x, ASSEMBLY: tl.constexpr):
 
 @triton.jit
 @no_type_check
+def spread(COUNT: tl.constexpr, THREADS: tl.constexpr):
+    """The places of a tile along one axis, (each, threads): what a thread has is each of one column."""
+    return tl.arange(0, COUNT // THREADS)[:, None] * THREADS + tl.arange(0, THREADS)[None, :]
+
+
+@triton.jit
+@no_type_check
 def paired(
-    left, right, v, start, end, ROWS: tl.constexpr, COLUMNS: tl.constexpr, PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr
-):
+    left, right, v, start, end,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr, PAIRS: tl.constexpr,
+    ASSEMBLY: tl.constexpr,
+):  # fmt: skip
     """-2 Σ v r over hidden units from `start` to `end`, whole pairs; `left` and `right` point at unit 0 of their tiles.
 
     Unit follows unit there without a gap, so that every place within an iteration is known to the compiler. Nothing is
-    masked: what lies beyond either end is e^0, and v is 0 there.
+    masked: what lies beyond either end is e^0, and v is 0 there. The tile has four axes, (rows, columns, DOWN, ACROSS), of
+    which the last two are the threads: so it is said, and not left to the compiler, how many rows and how many columns a
+    thread has, and with that how many numbers it loads for its products.
     """
-    fall = tl.zeros((ROWS, COLUMNS), tl.float32)
-    left += start * ROWS + tl.arange(0, ROWS)
-    right += start * COLUMNS + tl.arange(0, COLUMNS)
+    fall = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32)
+    left += start * ROWS + spread(ROWS, DOWN)
+    right += start * COLUMNS + spread(COLUMNS, ACROSS)
     v += start
     for _ in range(start, end, 2 * PAIRS):
         for pair in tl.static_range(PAIRS):
-            first, second = 2 * pair, 2 * pair + 1
-            x = tl.fma(tl.load(left + first * ROWS)[:, None], tl.load(right + first * COLUMNS)[None, :], 1.0)
-            y = tl.fma(tl.load(left + second * ROWS)[:, None], tl.load(right + second * COLUMNS)[None, :], 1.0)
-            fall += (tl.load(v + first) * y + tl.load(v + second) * x) * reciprocal(x * y, ASSEMBLY)
+            one, two = 2 * pair, 2 * pair + 1
+            x = tl.fma(tl.load(left + one * ROWS)[:, None, :, None], tl.load(right + one * COLUMNS)[None, :, None, :], 1.0)
+            y = tl.fma(tl.load(left + two * ROWS)[:, None, :, None], tl.load(right + two * COLUMNS)[None, :, None, :], 1.0)
+            a, b = tl.load(v + one).to(tl.float32), tl.load(v + two).to(tl.float32)
+            fall += (a * y + b * x) * reciprocal(x * y, ASSEMBLY)
         left += 2 * PAIRS * ROWS
         right += 2 * PAIRS * COLUMNS
         v += 2 * PAIRS
@@ -75,13 +87,14 @@ def paired(
 @triton.jit
 @no_type_check
 def summed(
-    query, key, v, rows, columns, T, S, D, start, end, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl.constexpr
-):
+    query, key, v, rows, columns, T, S, D, start, end,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr, ASSEMBLY: tl.constexpr,
+):  # fmt: skip
     """The same for numbers of any size, from queries and keys as they came."""
-    fall = tl.zeros((ROWS, COLUMNS), tl.float32)
+    fall = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32)
     left, right = query + rows.to(tl.int64) * D, key + columns.to(tl.int64) * D
     for d in range(start, tl.minimum(end, D)):
         q = tl.load(left + d, mask=rows < T, other=0.0).to(tl.float32)
         k = tl.load(right + d, mask=columns < S, other=0.0).to(tl.float32)
-        fall += tl.load(v + d) * plain(q[:, None] + k[None, :], ASSEMBLY)
+        fall += tl.load(v + d).to(tl.float32) * plain(q[:, None, :, None] + k[None, :, None, :], ASSEMBLY)
     return -2.0 * fall

@@ -17,8 +17,9 @@ from regard.kernels.additive_triton.visible import kept, seen
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "S", "reach"])
 @no_type_check
 def split(
-    query, key, value, v, keep, mask, offsets, seed, scores, parts, tops, masses,
-    heads, key_heads, value_heads, v_heads, S, D, V, reach, first, behind, ahead, dropout, scale,
+    query, key, value, v, keep, bits, kinds, offsets, seed, scores, parts, tops, masses,
+    heads, key_heads, value_heads, v_heads, S, D, V, reach, first, behind, ahead,
+    bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, ASSEMBLY: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
@@ -41,7 +42,10 @@ def split(
     begin = tl.program_id(0) * reach
     for start in range(begin, tl.minimum(begin + reach, S), COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        visible = seen(keep, mask, b, h, row, columns, 1, S, first, behind, ahead, KEEP, MASK)
+        visible = seen(
+            keep, bits, kinds, b, h, row, columns, 1, S, first, behind, ahead,
+            bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+        )  # fmt: skip
         found = tl.max(visible.to(tl.int32), axis=0) > 0
         fall = tl.zeros((COLUMNS,), tl.float32)
         for unit in range(0, D, UNITS):

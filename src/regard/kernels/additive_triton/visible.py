@@ -9,7 +9,7 @@ import triton.language as tl
 @triton.jit
 @no_type_check
 def seen(
-    keep, mask, b, h, rows, columns, T, S, first, behind, ahead,
+    keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
     KEEP: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
     """True where a key exists, is kept, stands within `behind` and `ahead` of the query, and is allowed by the mask.
@@ -22,7 +22,6 @@ def seen(
     if KEEP:
         found = found & (tl.load(keep + b * S + columns, mask=columns < S, other=0) != 0)[None, :]
     if MASK:
-        bits, kinds, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t = mask
         word = (columns // 32)[None, :]
         tiles = b * kind_b + h * kind_h + (rows // 32)[:, None] * kind_t + word
         kind = tl.load(kinds + tiles, mask=found, other=0)

@@ -1,0 +1,173 @@
+"""The gradients of both sides and of v, summed up from what flows into the scores, a chunk after the other."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.additive_triton import backward
+from regard.kernels.additive_triton.arguments import Sides, Tiles, assembly, limit, padded, parts, power, processors
+from regard.kernels.additive_triton.chunks import Chunk
+from regard.kernels.additive_triton.powers import Powers, Some, by_row
+from regard.kernels.additive_triton.started import start
+
+
+class Gradients(NamedTuple):
+    """Of both sides, of the values where they took part, and of v."""
+
+    query: Float[Tensor, "batch heads queries hidden"]
+    key: Float[Tensor, "batch key_heads keys hidden"]
+    value: Float[Tensor, "batch value_heads keys value"] | None
+    v: Float[Tensor, "v_heads hidden"]
+
+
+class Sums(NamedTuple):
+    """Gradients of every head on its own, as far as they are summed up, and those of v."""
+
+    query: Float[Tensor, "batch heads queries hidden"]
+    key: Float[Tensor, "batch heads keys hidden"]
+    v: Float[Tensor, "batch_heads hidden"]
+    several: bool
+
+    @classmethod
+    def of(cls, sides: Sides, several: bool) -> "Sums":
+        """Nothing yet. Where several chunks of queries add to the keys', these are in single precision."""
+        batch, groups = sides.query.shape[:2]
+        shape, size = (batch, groups, *sides.key.shape[2:]), (batch * groups, sides.query.shape[3])
+        query, single = torch.empty_like(sides.query), torch.float32
+        if several:
+            return cls(query, sides.key.new_zeros(shape, dtype=single), query.new_zeros(size, dtype=single), True)
+        return cls(query, sides.key.new_empty(shape), query.new_empty(size, dtype=single), False)
+
+    def gather(
+        self,
+        sides: Sides,
+        slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+        chunk: Chunk,
+        tiles: Tiles,
+        hides: bool,
+    ) -> None:
+        """Add what flows into the scores of some heads and queries; `hides` says that whole tiles may have nothing."""
+        these, rows = (slice(part.start, part.stop) for part in chunk)
+        sources, keys = sides.sources(chunk.heads), range(sides.key.shape[2])
+        (tall, wide), units = slopes.shape[1:], width(sides, tiles)
+        queried, keyed = Some(sides.query, chunk.heads, chunk.rows, tall), Some(sides.key, sources, keys, wide)
+        left, right = by_row(queried, keyed, padded(sides.query.shape[3], units), units)
+        query, key = Side(queried, left, wide), Side(keyed, right, 1)
+        to_queries, to_keys = self.query.flatten(0, 1)[these, rows], self.key.flatten(0, 1)[these]
+        falls = gather(sides, query, key, to_queries, slopes, chunk, tiles, hides, v=True)
+        if self.several:
+            self.v[these] += falls.sum(1)
+        else:
+            torch.sum(falls, 1, out=self.v[these])
+        gather(sides, key, query, to_keys, slopes, chunk, tiles, hides, add=self.several)
+
+    def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
+        """Of the inputs as they came: heads that share a key or a v add up."""
+        shared = self.v if sides.v.shape[0] == 1 else self.v.view(*self.query.shape[:2], -1)
+        v = shared.sum(0, keepdim=sides.v.shape[0] == 1)
+        return Gradients(self.query, grouped(self.key, sides.key), value, v.to(sides.v.dtype))
+
+
+class Side(NamedTuple):
+    """Queries or keys of a chunk, as one of the two axes of ds."""
+
+    rows: Some
+    powers: Powers
+    stride: int
+    """Along this axis of ds."""
+
+    def arguments(self, one: str) -> dict[str, object]:
+        """As the kernel names them, `one` of which is row or column."""
+        return {
+            f"{one}s_of": self.rows.data,
+            f"{one}_reach": self.powers.reach,
+            f"{one}_base": self.rows.heads.start,
+            f"{one}_heads": self.rows.data.shape[1],
+            f"{one}_begin": self.rows.rows.start,
+            f"{one}_count": len(self.rows.rows),
+            f"{one}_pad": self.rows.tall,
+            f"{one}_stride": self.stride,
+        }
+
+
+def width(sides: Sides, tiles: Tiles) -> int:
+    """Hidden units of a tile on the way back."""
+    return max(16, min(tiles.gather_units, power(sides.query.shape[3])))
+
+
+def gather(
+    sides: Sides,
+    rows: Side,
+    columns: Side,
+    found: Float[Tensor, "some_heads some_rows hidden"],
+    slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+    chunk: Chunk,
+    tiles: Tiles,
+    hides: bool,
+    v: bool = False,
+    add: bool = False,
+) -> Float[Tensor, "some_heads some_parts hidden"]:
+    """Write the gradient of the rows into `found`, or add it; with `v` Σ ds tanh comes back, in parts."""
+    many, hidden, (_, panels, tall, units) = len(slopes), sides.query.shape[3], rows.powers.data.shape
+    blocks = tall // tiles.gather_rows
+    several, reach = shared(blocks * panels * many, columns.rows.tall, tiles, slopes.device)
+    direct = several == 1 and not add
+    place = found if direct else slopes.new_empty(several, many, len(rows.rows.rows), hidden)
+    falls = slopes.new_empty(many, several * blocks if v else 0, hidden)
+    given = {
+        **rows.arguments("row"),
+        **columns.arguments("column"),
+        "left": rows.powers.data,
+        "right": columns.powers.data,
+        "v": sides.v,
+        "slopes": slopes,
+        "found": place,
+        "falls": falls,
+        "base": chunk.heads.start,
+        "heads": sides.query.shape[1],
+        "v_heads": sides.v.shape[0],
+        "R": rows.rows.data.shape[2],
+        "C": columns.rows.data.shape[2],
+        "D": hidden,
+        "high": panels * units,
+        "reach": reach,
+        "part_stride": 0 if direct else place.stride(0),
+        "head_stride": place.stride(-3),
+        "ROWS": tiles.gather_rows,
+        "COLUMNS": tiles.gather_columns,
+        "UNITS": units,
+        "PAIRS": tiles.gather_pairs,
+        "PARTS": several,
+        "ASSEMBLY": assembly(),
+        "HIDDEN": hides,
+        "FALLS": v,
+    }
+    start(backward.gather, (blocks, panels, many * several), given, num_warps=tiles.gather_warps, **limit(tiles))
+    if not direct:
+        put(found, place[0] if several == 1 else place.sum(0), add)
+    return falls
+
+
+def put(place: Tensor, data: Tensor, several: bool) -> None:
+    """Write what one chunk found, or add it to what others did."""
+    if several:
+        place += data
+    else:
+        place.copy_(data)
+
+
+def shared(programs: int, columns: int, tiles: Tiles, device: torch.device) -> tuple[int, int]:
+    """Among how many programs the columns of a tile are spread, so that a processor has four, and how many each takes."""
+    several = max(1, min(columns // tiles.gather_columns, 4 * processors(device) // programs, 8))
+    reach = padded(parts(columns, several), tiles.gather_columns)
+    return parts(columns, reach), reach
+
+
+def grouped(data: Float[Tensor, "batch heads time size"], like: Float[Tensor, "batch groups time size"]) -> Tensor:
+    """The sum over the heads that share one."""
+    groups = like.shape[1]
+    if groups == data.shape[1]:
+        return data.to(like.dtype)
+    return torch.unflatten(data, 1, (groups, -1)).sum(2, dtype=torch.float32).to(like.dtype)

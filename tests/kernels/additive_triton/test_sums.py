@@ -1,0 +1,35 @@
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="the kernels are written in it")
+
+from regard.kernels.additive_triton import sums
+from regard.kernels.additive_triton.arguments import Sides, Tiles
+
+
+def test_the_columns_of_a_tile_are_split_where_there_are_few_programs():
+    device, tiles = torch.device("cpu"), Tiles(gather_columns=32)  # two processors, eight programs
+    assert sums.shared(8, 1024, tiles, device) == (1, 1024)
+    assert sums.shared(2, 1024, tiles, device) == (4, 256)
+    assert sums.shared(1, 96, tiles, device) == (3, 32)
+
+
+def test_what_chunks_of_queries_find_adds_up():
+    place = torch.ones(2)
+    sums.put(place, torch.full((2,), 3.0), several=True)
+    assert place.tolist() == [4, 4]
+    sums.put(place, torch.full((2,), 3.0), several=False)
+    assert place.tolist() == [3, 3]
+
+
+def test_heads_that_share_a_key_or_a_vector_add_up():
+    query, key = torch.zeros(1, 2, 1, 3), torch.zeros(1, 1, 1, 3)
+    each = sums.Sums(
+        query, torch.tensor([[[[1.0, 2.0, 3.0]], [[10.0, 20.0, 30.0]]]]), torch.tensor([[1.0] * 3, [2.0] * 3]), False
+    )
+    one = each.gradients(Sides.of(query, key, torch.ones(1, 3)), None)
+    assert one.key.flatten().tolist() == [11.0, 22.0, 33.0]
+    assert one.v.tolist() == [[3.0, 3.0, 3.0]]
+    apart = each.gradients(Sides.of(query, key.expand(1, 2, 1, 3), torch.ones(2, 3)), None)
+    assert apart.key.shape == (1, 2, 1, 3)
+    assert apart.v.tolist() == [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
