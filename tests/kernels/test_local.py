@@ -23,6 +23,7 @@ from regard.kernels import flash, local
 def interpreted(monkeypatch):
     monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
     monkeypatch.setattr(flash, "tiles", lambda query, values: [16, 16, 4, 1])
+    monkeypatch.setattr(local, "FEW", 16)
 
 
 def outcome(module, query, source, keep, impl, **options):
@@ -57,6 +58,17 @@ def test_it_equals_the_gathered_windows_in_output_and_every_gradient(build, opti
         assert ours.isfinite().all()
         error, usual = ((each.double() - exact).abs().max() for each in (ours, theirs))
         assert error <= (3 if place else 2) * usual + 5e-6 * exact.abs().max(), place
+
+
+@pytest.mark.parametrize("scope", [Everywhere(), Causal()], ids=["everywhere", "causal"])
+def test_in_which_order_queries_are_taken_changes_nothing(monkeypatch, scope):
+    module, query, source = LocalP(5, width=3, scope=scope), 3 * torch.randn(2, 40, 5), torch.randn(2, 37, 5)
+    centres = module.centre(query, torch.tensor([37, 20]), 0)
+    assert not torch.equal(centres.argsort(dim=1), torch.arange(40).expand(2, -1))
+    ordered = outcome(module, query, source, KEEP, "fused", offset=0)
+    monkeypatch.setattr(local, "FEW", 40)
+    for one, other in zip(ordered, outcome(module, query, source, KEEP, "fused", offset=0), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_weights_and_statistics_come_beside_the_same_context():

@@ -1,8 +1,9 @@
 """Windows that their queries place, in one pass: attend(score=a product, normalise=Softmax or Dimmed, scope=Within).
 
 This is what local_m and local_p ask on a GPU. A program takes a tile of queries and reads the keys from the first of their
-windows to the last, in tiles; queries whose windows stand near each other, as neighbours' do, share them. No T x S is ever
-formed. The Gaussian is computed in the program, and its centre has a gradient.
+windows to the last, in tiles. Queries are taken in the order in which their windows stand, so that those of a tile share
+most of the keys, wherever a query places its own. No T x S is ever formed. The Gaussian is computed in the program, and its
+centre has a gradient.
 
 Luong, Pham and Manning 2015, section 3.2, https://arxiv.org/abs/1508.04025
 """
@@ -17,6 +18,9 @@ from regard.attention.within import Dimmed, Within
 from regard.kernels import flash
 from regard.kernels.flash_triton.arguments import Asked
 from regard.kernels.flash_triton.operator import attend
+
+FEW = 64
+"""Queries that are one tile in any order."""
 
 
 def covers(request: Request) -> str | None:
@@ -43,8 +47,10 @@ def run(request: Request) -> Attended:
     scope = reduce(lambda left, right: left & right, rest) if rest else Everywhere()
     query, scale = flash.sides(request)
     normalise: object = request.normalise
+    centres = within.centre.float().contiguous()
     plan = flash.plan(request._replace(scope=scope), query, scale)._replace(
-        centres=within.centre.float().contiguous(),
+        centres=centres,
+        order=centres.detach().argsort(dim=1) if query.shape[2] > FEW else None,
         width=float(within.width),
         bell=(2 if normalise.renormalise else 1) if isinstance(normalise, Dimmed) else 0,
     )

@@ -17,7 +17,7 @@ class Plan(NamedTuple):
     each query stands; `keep` which keys are there; `mask` what a scope allows that no program knows. `window` is below 0
     where there is none. `bell` is 0 for no Gaussian around the centre, 1 for one that falls on the weights, 2 for one after
     which they add up to one again. `tiles` are queries, keys, warps and stages of one program, smaller where a GPU has no
-    room for them.
+    room for them. `order` are the queries of each row by where their windows stand, if they fill more than one tile.
     """
 
     bias: Tensor | None
@@ -34,6 +34,7 @@ class Plan(NamedTuple):
     scale: float
     dropout: float
     tiles: list[int]
+    order: Tensor | None = None
 
 
 class Asked(NamedTuple):
@@ -79,7 +80,7 @@ def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, 
 def scoped(plan: Plan) -> tuple[Any, ...]:
     """Bias, centres, keys that are there, what is allowed, and where each row begins."""
     bias = None if plan.bias is None else (plan.bias, *strides(plan.bias, 2))
-    centres = None if plan.centres is None else (plan.centres, plan.centres.stride(0))
+    centres = None if plan.centres is None else (plan.centres, plan.centres.stride(0), plan.order)
     keep = None if plan.keep is None else (plan.keep, plan.keep.stride(0))
     mask = None if plan.mask is None else (plan.mask, *strides(plan.mask, 3))
     return bias, centres, keep, mask, plan.offsets

@@ -17,6 +17,7 @@ import triton.language as tl
 
 from regard.kernels.flash_triton.tile import (
     allowed,
+    asking,
     bell,
     kept_keys,
     keys_for,
@@ -25,6 +26,7 @@ from regard.kernels.flash_triton.tile import (
     rows,
     scored,
     surviving,
+    windows_for,
     write,
 )
 
@@ -51,16 +53,16 @@ def flowing(
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
 def of_queries(
-    query, found, values, gradient, lse, deltas, d_query, d_centre,
+    query, found, values, gradient, lse, deltas, context, d_query, d_centre,
     bias, centres, keep, mask, offsets, seed,
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of a tile of queries, and of where their windows stand."""
+    """The gradients of a tile of queries, and of where their windows stand; and their Δ, for the other programs."""
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
-    q = q0 + tl.arange(0, M)
+    q = asking(q0 + tl.arange(0, M), centres, b, queries)
     inside = q < queries
     row = number.to(tl.int64) * queries + q
     first = position(offset, offsets, b)
@@ -70,7 +72,9 @@ def of_queries(
     asked = rows(query, b, h, q, inside, size, D)
     arrived = rows(gradient, b, h, q, inside, value_size, V)
     ended = tl.load(lse + row, mask=inside, other=float("inf"))
-    delta = tl.load(deltas + row, mask=inside, other=0.0)
+    read = rows(context, b, h, q, inside, value_size, V)
+    delta = tl.sum(arrived.to(tl.float32) * read.to(tl.float32), 1)
+    tl.store(deltas + row, delta, mask=inside)
     found_query = tl.zeros([M, D], tl.float32)
     pull = tl.zeros([M], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
@@ -114,32 +118,31 @@ def of_memory(
     found_key = tl.zeros([N, D], tl.float32)
     found_value = tl.zeros([N, V], tl.float32)
     low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
+    if centres is not None:
+        low, high = 0, queries
+        if centres[2] is not None:
+            low, high = windows_for(k0, centres, b, queries, width, M, N)
     for member in range(group):
         h = shared_head * group + member
-        asking = b * heads + h
+        head = b * heads + h
         for q0 in range(low, high, M):
-            q = q0 + tl.arange(0, M)
+            q = asking(q0 + tl.arange(0, M), centres, b, queries)
             inside = q < queries
-            row = asking.to(tl.int64) * queries + q
+            row = head.to(tl.int64) * queries + q
             centre = None
             if centres is not None:
                 centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + q, mask=inside, other=0.0)
-            met = 1
-            if centres is not None:  # windows may stand anywhere, and most tiles of queries have none here
-                near = inside & (centre + width >= k0) & (centre - width < k0 + N)
-                met = tl.max(near.to(tl.int32), 0)
-            if met > 0:
-                asked = rows(query, b, h, q, inside, size, D)
-                arrived = rows(gradient, b, h, q, inside, value_size, V)
-                ended = tl.load(lse + row, mask=inside, other=float("inf"))
-                delta = tl.load(deltas + row, mask=inside, other=0.0)
-                seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
-                weights, _, ds = flowing(
-                    asked, key, value, arrived, ended, delta, bias, seed, centre, b, h, asking, q, k, seen,
-                    scale, dropout, width, queries, keys, BELL, PRECISION,
-                )  # fmt: skip
-                found_value += tl.dot(tl.trans(weights).to(arrived.dtype), arrived, input_precision=PRECISION).to(tl.float32)
-                found_key += tl.dot(tl.trans(ds).to(asked.dtype), asked, input_precision=PRECISION).to(tl.float32)
+            asked = rows(query, b, h, q, inside, size, D)
+            arrived = rows(gradient, b, h, q, inside, value_size, V)
+            ended = tl.load(lse + row, mask=inside, other=float("inf"))
+            delta = tl.load(deltas + row, mask=inside, other=0.0)
+            seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
+            weights, _, ds = flowing(
+                asked, key, value, arrived, ended, delta, bias, seed, centre, b, h, head, q, k, seen,
+                scale, dropout, width, queries, keys, BELL, PRECISION,
+            )  # fmt: skip
+            found_value += tl.dot(tl.trans(weights).to(arrived.dtype), arrived, input_precision=PRECISION).to(tl.float32)
+            found_key += tl.dot(tl.trans(ds).to(asked.dtype), asked, input_precision=PRECISION).to(tl.float32)
     write(d_keys, b, shared_head, k, k < keys, size, found_key * scale, D)
     write(d_values, b, shared_head, k, k < keys, value_size, found_value, V)
 

@@ -8,6 +8,7 @@ import triton.language as tl
 from regard.kernels.flash_triton.tile import (
     LN2,
     allowed,
+    asking,
     bell,
     kept_keys,
     keys_for,
@@ -125,7 +126,7 @@ def forward(
     """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others."""
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
-    q = q0 + tl.arange(0, M)
+    q = asking(q0 + tl.arange(0, M), centres, b, queries)
     inside = q < queries
     first = position(offset, offsets, b)
     centre = None

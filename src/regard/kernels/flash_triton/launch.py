@@ -108,8 +108,7 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
         lse.new_empty((batch, heads, span) if wants_bias else 0),
         lse.new_empty((batch, heads, queries) if wants_centres else 0),
     )
-    delta = (gradient.float() * context.float()).sum(-1)
-    sides = rows(query), rows(keys), rows(values), rows(gradient), lse, delta
+    sides = rows(query), rows(keys), rows(values), rows(gradient), lse, torch.empty_like(lse)
     rest = *scoped(plan), plan.seed, *told(query, keys, values, plan)
     shape = {"V": block(values.shape[3]), **flags(plan)}
     tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the way back holds twice as much as the way there
@@ -117,7 +116,7 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
     def queries_by(tiles: list[int]) -> None:
         grid = _tiles(queries, tiles[0]), batch * heads
         pulled = made.centres if wants_centres else None
-        programs.of_queries[grid](*sides, rows(made.query), pulled, *rest, **shape, **sized(query, tiles))
+        programs.of_queries[grid](*sides, rows(context), rows(made.query), pulled, *rest, **shape, **sized(query, tiles))
 
     def memory_by(tiles: list[int]) -> None:
         grid = _tiles(keys.shape[2], tiles[1]), batch * keys.shape[1]

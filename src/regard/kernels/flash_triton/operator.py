@@ -1,5 +1,6 @@
 """Attention in one pass as an operator of PyTorch's, which torch.compile keeps as it is and autograd can go back through."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,21 +15,24 @@ Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
     """One pass. Only the context has a gradient."""
-    found = Found(*one_pass(query, keys, values, *plan, list(map(int, asked))))
+    run = one_pass if torch.compiler.is_compiling() else eager
+    found = Found(*run(query, keys, values, *plan, list(map(int, asked))))
     return Found(found.context, *(each.detach() for each in found[1:]))
 
 
-@torch.library.custom_op("regard::one_pass", mutates_args=())
-def one_pass(
+def there(
     query: Tensor, keys: Tensor, values: Tensor,
     bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
     offsets: Tensor | None, seed: Tensor | None,
     offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
-    tiles: list[int], asked: list[int],
+    tiles: list[int], order: Tensor | None, asked: list[int],
 ) -> Eight:  # fmt: skip
     """The fields of `Found`, for the fields of `Plan` and `Asked`."""
-    plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles)
+    plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, order)
     return tuple(launch.forward(query, keys, values, plan, _asked(asked)))  # type: ignore[return-value]
+
+
+one_pass = torch.library.custom_op("regard::one_pass", there, mutates_args=())
 
 
 @one_pass.register_fake
@@ -36,20 +40,22 @@ def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Eight:
     return tuple(launch.empty(query, keys, values, _asked(rest[-1])))  # type: ignore[return-value]
 
 
-@torch.library.custom_op("regard::one_pass_backward", mutates_args=())
-def one_pass_backward(
+def back(
     gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
     bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
     offsets: Tensor | None, seed: Tensor | None,
     offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
-    tiles: list[int], wants_bias: bool, wants_centres: bool,
+    tiles: list[int], order: Tensor | None, wants_bias: bool, wants_centres: bool,
 ) -> Five:  # fmt: skip
     """The fields of `Gradients`; those of bias and centres are of the size of what they are about."""
-    plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles)
+    plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, order)
     made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
     d_bias = made.bias if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
     d_centres = made.centres if centres is None or not wants_centres else made.centres.sum(1).to(centres.dtype)
     return made.query, made.keys, made.values, d_bias.clone(), d_centres
+
+
+one_pass_backward = torch.library.custom_op("regard::one_pass_backward", back, mutates_args=())
 
 
 @one_pass_backward.register_fake
@@ -62,18 +68,49 @@ def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Te
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Eight) -> None:
-    ctx.save_for_backward(*inputs[:3], output[0], output[1], *inputs[3:9])
+    ctx.save_for_backward(*inputs[:3], output[0], output[1], *inputs[3:9], inputs[17])
     ctx.numbers = inputs[9:17]
     ctx.wants = [inputs[place] is not None and ctx.needs_input_grad[place] for place in (3, 4)]
 
 
 def _backward(ctx: Any, gradient: Tensor, *unused: Any) -> tuple[Tensor | None, ...]:
-    d_query, d_keys, d_values, d_bias, d_centres = one_pass_backward(gradient, *ctx.saved_tensors, *ctx.numbers, *ctx.wants)
+    return _gradients(ctx, gradient, one_pass_backward)
+
+
+def _gradients(ctx: Any, gradient: Tensor, run: Callable[..., Five]) -> tuple[Tensor | None, ...]:
+    *saved, order = ctx.saved_tensors
+    d_query, d_keys, d_values, d_bias, d_centres = run(gradient, *saved, *ctx.numbers, order, *ctx.wants)
     moved = [each if wanted else None for each, wanted in zip((d_bias, d_centres), ctx.wants, strict=True)]
-    return d_query, d_keys, d_values, *moved, *[None] * 13
+    return d_query, d_keys, d_values, *moved, *[None] * 14
 
 
 one_pass.register_autograd(_backward, setup_context=_save)
+
+
+class Eager(torch.autograd.Function):
+    """The same without an operator of torch.library, which costs the host more than the launches."""
+
+    @staticmethod
+    def forward(*inputs):  # type: ignore[no-untyped-def]
+        return there(*inputs)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
+        _save(ctx, inputs, output)
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient, *unused):  # type: ignore[no-untyped-def]
+        return _gradients(ctx, gradient, back)
+
+
+def eager(*inputs: Any) -> Eight:
+    """With what the way back needs where there may be one."""
+    if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in inputs[:5]):
+        return Eager.apply(*inputs)  # type: ignore[no-untyped-call]
+    return there(*inputs)
 
 
 def _asked(numbers: list[int]) -> Asked:

@@ -50,6 +50,19 @@ def position(offset, offsets, b):
 
 @triton.jit
 @no_type_check
+def asking(place, centres, b, queries):
+    """The queries at these places: those of that number or, where windows were put in order, those whose window is."""
+    q = place
+    order = None
+    if centres is not None:
+        order = centres[2]
+    if order is not None:
+        q = tl.load(order + b.to(tl.int64) * queries + place, mask=place < queries, other=queries).to(tl.int32)
+    return q
+
+
+@triton.jit
+@no_type_check
 def kept_keys(keep, b, k, keys):
     """The keys of a tile that are there at all."""
     there = k < keys
@@ -129,9 +142,9 @@ def keys_for(
     """From which key to which the queries of a tile look at most."""
     low = 0
     high = keys
-    if CAUSAL:
+    if CAUSAL and centre is None:  # else queries need not follow each other
         high = tl.minimum(high, q0 + M + first)
-    if WINDOWED:
+    if WINDOWED and centre is None:
         low = tl.maximum(low, q0 + first - window)
         high = tl.minimum(high, q0 + M + first + window)
     if centre is not None:
@@ -140,6 +153,20 @@ def keys_for(
         low = tl.maximum(low, tl.maximum(least, 0.0).to(tl.int32))
         high = tl.minimum(high, tl.minimum(most, keys * 1.0).to(tl.int32) + 1)
     return low // N * N, high
+
+
+@triton.jit
+@no_type_check
+def windows_for(k0, centres, b, queries, width, M: tl.constexpr, N: tl.constexpr):
+    """From which place to which, in their order, windows reach the keys of a tile; a key more, whatever was rounded."""
+    before = tl.zeros([1024], tl.int32)
+    until = tl.zeros([1024], tl.int32)
+    for start in range(0, queries, 1024):
+        place = start + tl.arange(0, 1024)
+        centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + place, mask=place < queries, other=float("inf"))
+        before += (centre < k0 - width - 1).to(tl.int32)
+        until += (centre <= k0 + N + width).to(tl.int32)
+    return tl.sum(before, 0) // M * M, tl.sum(until, 0)
 
 
 @triton.jit
