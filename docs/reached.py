@@ -82,7 +82,9 @@ def flash(rows: list[Row]) -> Iterator[Figure]:
         for which in ("fwd", "fwd+bwd"):
             mine, flexible, dense = (_began(rows, case, name.format(which)) for name in (ours, wide, mask))
             if mine is not None:
-                told = f"{times(mine, flexible)} FlexAttention's time; {times(dense, mine)} the dense one"
+                again, other = (_began(rows, case, f"{name.format(which)}, replayed") for name in (ours, wide))
+                on_device = "" if again is None else f", {times(again, other)} on the device"
+                told = f"{times(mine, flexible)} FlexAttention's time{on_device}; {times(dense, mine)} the dense one"
                 yield Figure(f"{case} of +-128 at 8192, {which}", "FlexAttention's time; 5 x the dense mask", told)
 
 
