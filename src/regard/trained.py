@@ -255,8 +255,9 @@ class Trained:
             its = None if asked is None else [asked[index] for index in indices]
             with alone(device):
                 with torch.no_grad():
-                    source, precision = batch.source.to(device), self.config.search.precision
-                    memory = self.model.encode(source) if weights else encode(self.model, source, precision)
+                    source, settings = batch.source.to(device), self.config.search
+                    how = settings.precision, settings.compile
+                    memory = self.model.encode(source) if weights else encode(self.model, source, *how)
                 found = self.search(memory, lengths, beams, best=best, weights=weights, asked=its)
             yield from zip(indices, found, strict=True)
 

@@ -8,7 +8,11 @@ import torch
 
 from regard.config import ConfigError, Model
 from regard.export.compiled import PLACE, beside, compile_in
+from regard.native.compiled import ready
+from regard.native.compiled.library import UnavailableError
 from regard.tasks.translate import Config
+
+from ..models.small import made
 
 
 @pytest.fixture(autouse=True)
@@ -29,10 +33,32 @@ def test_a_transformer_on_a_gpu_searches_with_compiled_steps_kept_in_its_run(tmp
     assert os.environ[PLACE] == str(tmp_path / "engines" / "compiled")
 
 
-def test_where_nothing_would_be_compiled_it_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="--compile is for a GPU, and this model is on the cpu"):
-        compile_in(trained("cpu", "transformer"), tmp_path)
-    with pytest.raises(ConfigError, match="--compile is for transformer decoders, and this one is recurrent"):
+@pytest.mark.parametrize("decoder", ["transformer", "recurrent"])
+def test_on_a_cpu_the_search_is_compiled_for_the_machine_and_not_for_the_run(tmp_path, decoder):
+    config = Config(model=Model(decoder=decoder))
+    model = SimpleNamespace(model=made("transformer", decoder=decoder), config=config)
+    compile_in(model, tmp_path)
+    assert model.config.search.compile
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_nothing_can_be_compiled_a_warning_says_so_and_the_usual_engine_is_left(tmp_path, monkeypatch):
+    def fails():
+        raise UnavailableError("there is no C++ compiler")
+
+    monkeypatch.setattr(ready, "library", fails)
+    ready.usable.cache_clear()
+    with pytest.warns(RuntimeWarning, match=r"nothing is compiled: there is no C\+\+ compiler. The usual engine answers"):
+        compile_in(SimpleNamespace(model=made("bilinear"), config=Config()), tmp_path)
+    ready.usable.cache_clear()
+
+
+def test_what_would_not_be_compiled_is_refused(tmp_path):
+    with pytest.raises(
+        ConfigError, match="--compile does not cover this model on a CPU: needs the Transformer decoder, got Con"
+    ):
+        compile_in(SimpleNamespace(model=made("bilinear", decoder="convolution"), config=Config()), tmp_path)
+    with pytest.raises(ConfigError, match="--compile is for transformer decoders on a GPU, and this one is recurrent"):
         compile_in(trained("cuda", "recurrent"), tmp_path)
     assert PLACE not in os.environ
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,9 @@ import torch
 from regard.data.batch import pad
 from regard.native import any as as_it_is
 from regard.native import recurrent, transformer
-from regard.native.types import Engine, Steps
+from regard.native.compiled import recurrent as machine_recurrent
+from regard.native.compiled import transformer as machine_transformer
+from regard.native.types import Engine, Searching, Steps
 
 from ..models.small import KINDS, made
 
@@ -15,12 +17,15 @@ from ..models.small import KINDS, made
         (as_it_is.Any, "convolution, recurrent", "additive"),
         (recurrent.Engine, "recurrent, recurrent, lstm, luong", "bilinear"),
         (transformer.Engine, "transformer, transformer, pre", "transformer"),
+        (machine_recurrent.Engine, "recurrent, recurrent, lstm, luong", "bilinear"),
+        (machine_transformer.Engine, "transformer, transformer, pre", "transformer"),
     ],
 )
 def test_every_engine_has_the_face_that_the_search_asks_for(make, kind, attention):
     model = made(attention, **KINDS[kind]).eval()
     engine = make(model.decoder)
     assert isinstance(engine, Engine)
+    assert isinstance(engine, Searching) == make.__module__.startswith("regard.native.compiled")
     with torch.no_grad():
         steps = engine.begin(model.encode(pad([[4, 5, 2], [6, 2]])))
         assert isinstance(steps, Steps)

@@ -75,7 +75,7 @@ def predict(
     engine: Annotated[str, typer.Option(help="What computes: native, onnx, ctranslate2.")] = "native",
     precision: Annotated[str, typer.Option(help="In which numbers it computes: float32, int8; on a GPU bf16.")] = "float32",
     compile: Annotated[
-        bool, typer.Option("--compile", help="On a GPU, compile a Transformer's steps once, and keep that in DIR.")
+        bool, typer.Option("--compile", help="Compile the search once: on a CPU for this machine, on a GPU for DIR.")
     ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Write each answer as it is decided, piece by piece.")] = False,
     listen: Annotated[
@@ -94,6 +94,7 @@ def predict(
         regard predict run/ "Tom chases Jerry" --trace tom.attn.safetensors
         regard predict run/ "Tom chases Jerry" --prefix 汤姆 --exclude 喜欢 --search.block_ngrams=3
         regard predict run/ --file source.txt --engine ctranslate2 --precision int8
+        regard predict run/ --file source.txt --device cpu --compile
         regard predict run/ --file source.txt --stream
         regard predict run/ photo.png --align
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10

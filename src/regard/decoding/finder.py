@@ -102,7 +102,7 @@ class Finder:
         """What searches faster, where nothing but the best answers is asked for; None: the search that knows all options."""
         settings = self.settings
         if self.plain(plain):
-            return ready(decoder, memory, settings.precision)
+            return ready(decoder, memory, settings.precision, settings.compile)
         if settings.precision != "float32":
             raise ConfigError(
                 f"search.precision={settings.precision} is for plain search; weights (--align, --trace), constraints, "

@@ -1,4 +1,4 @@
-"""Compiled steps, and what torch.compile made for them, kept in the run directory."""
+"""Compiled steps: on a GPU what torch.compile made for them is kept in the run directory."""
 
 import os
 from dataclasses import replace
@@ -19,20 +19,30 @@ USUAL = "torchinductor_"
 
 
 def compile_in(model: "Trained", run: Path) -> None:
-    """Let a model search with compiled steps; what is compiled is kept beside it, and found by the next program."""
+    """Let a model search with compiled steps; what is compiled is kept, and found by the next program."""
     device = next(model.model.parameters()).device.type
-    if device != "cuda":
+    if device == "cpu":
+        on_cpu(model)
+    elif model.config.model.decoder != "transformer":
         raise ConfigError(
-            f"--compile is for a GPU, and this model is on the {device}, where compiled steps are no faster: leave it out, "
-            "or give --device cuda"
+            f"--compile is for transformer decoders on a GPU, and this one is {model.config.model.decoder}, whose steps are "
+            "replayed as they are: leave it out"
         )
-    if model.config.model.decoder != "transformer":
-        raise ConfigError(
-            f"--compile is for transformer decoders, and this one is {model.config.model.decoder}, whose steps are replayed "
-            "as they are: leave it out"
-        )
+    else:
+        beside(run)
     model.config = replace(model.config, search=replace(model.config.search, compile=True))
-    beside(run)
+
+
+def on_cpu(model: "Trained") -> None:
+    """Make the machine code ready that searches on a CPU, or refuse a model that it does not take.
+
+    Where it cannot be made, a warning says why, and the usual engine answers.
+    """
+    from regard.native.compiled.ready import reason, usable
+
+    if why := reason(getattr(model.model, "decoder", None)):
+        raise ConfigError(f"--compile does not cover this model on a CPU: {why}; leave it out")
+    usable(model.config.search.precision)
 
 
 def beside(run: Path) -> Path | None:

@@ -181,7 +181,9 @@ RULES = {
     "search.coverage_penalty": Rule(_attends, "an attention"),
     "search.diversity": Rule(lambda config: config.search.groups > 1, "groups to keep apart (search.groups=2 or more)"),
     "search.candidates": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
-    "search.compile": Rule(lambda config: config.model.decoder == "transformer", "a transformer decoder"),
+    "search.compile": Rule(
+        lambda config: config.model.decoder in ("transformer", "recurrent"), "a transformer or recurrent decoder"
+    ),
     "search.draw": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
     "data.samples": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
     "data.box_form": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),

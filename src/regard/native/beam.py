@@ -17,7 +17,7 @@ from regard.native.candidates import Candidates, Floats, Numbers, extend
 from regard.native.greedy import greedy
 from regard.native.likeliest import Likeliest
 from regard.native.pool import Pool
-from regard.native.types import Engine
+from regard.native.types import Engine, Searching
 
 
 class Fed(NamedTuple):
@@ -43,11 +43,16 @@ def beam(
     A step costs the same few array operations whatever the number of sentences; sentences that are done leave the batch. A
     beam of one is greedy search, which needs fewer of them.
     """
-    search = Search(limits(length, memory), beams, best, length_penalty)
-    alive = np.flatnonzero(search.most > 0)
+    most = limits(length, memory)
+    alive = np.flatnonzero(np.array(most))
+    if len(alive) and len(alive) < len(most):
+        memory = select(memory, torch.from_numpy(alive))
+    if len(alive) and isinstance(engine, Searching):
+        several = engine.search(memory, np.array(most, dtype=np.int64)[alive], beams, best, length_penalty)
+        each = dict(zip(alive.tolist(), several, strict=True))
+        return [each.get(sentence) or [nothing(weights=False)] for sentence in range(len(most))]
+    search = Search(most, beams, best, length_penalty)
     if len(alive):
-        if len(alive) < len(search.most):
-            memory = select(memory, torch.from_numpy(alive))
         if beams == 1:
             found = dict(zip(alive.tolist(), greedy(engine, memory, search.most[alive], length_penalty), strict=True))
             return [[found.get(sentence) or nothing(weights=False)] for sentence in range(len(search.most))]

@@ -33,20 +33,33 @@ MADE: "WeakKeyDictionary[nn.Module, tuple[Engine, Watched]]" = WeakKeyDictionary
 """The engine of each encoder, with what it was made from; it goes when the encoder goes."""
 
 
-def encode(model: Any, source: Padded) -> Tree:
+def encode(model: Any, source: Padded, compiled: bool = False) -> Tree:
     """What `model.encode` gives; for a trained Transformer on a CPU that nobody listens to, sooner."""
-    engine = ready(model, source) if isinstance(model, Seq2Seq) else None
+    if not isinstance(model, Seq2Seq):
+        return model.encode(source)
+    if compiled and plain(model, source):
+        from regard.native.compiled.encoding import ready as in_machine_code
+
+        if (encoding := in_machine_code(model)) is not None:
+            return encoding(model, source)
+    engine = ready(model, source)
     return model.encode(source) if engine is None else model.decoder.remember(engine(source))
+
+
+def plain(model: Seq2Seq, source: Padded) -> bool:
+    """Whether a model is in use on a CPU, in float32, and each of its sources has something in it."""
+    where = source.data.device.type
+    if where != "cpu" or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or model.training:
+        return False
+    if torch.get_default_dtype() != torch.float32:  # rooms and masks take that
+        return False
+    return bool(source.data.numel()) and bool(source.keep.any(1).all())
 
 
 def ready(model: Seq2Seq, source: Padded) -> "Engine | None":
     """The engine of a model's encoder for such a source; None where only the encoder itself will do."""
-    encoder, where = model.encoder, source.data.device.type
-    if where != "cpu" or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or model.training:
-        return None
-    if torch.get_default_dtype() != torch.float32:  # its rooms and masks take that
-        return None
-    if not source.data.numel() or not bool(source.keep.any(1).all()):
+    encoder = model.encoder
+    if not plain(model, source):
         return None
     made = MADE.get(encoder) if isinstance(encoder, nn.Module) else None
     if made is None or not made[1].unchanged:

@@ -13,6 +13,7 @@ from regard.decoding.limits import first_tensor
 from regard.models.types import Decoder, Tree
 from regard.native import recurrent, transformer
 from regard.native.any import Any as AsItIs
+from regard.native.compiled.ready import ready as in_machine_code
 from regard.native.looking import blind
 from regard.native.types import Engine
 
@@ -22,11 +23,12 @@ KEPT: WeakKeyDictionary[nn.Module, tuple[Signature, Engine]] = WeakKeyDictionary
 KINDS = (transformer, recurrent)
 
 
-def ready(decoder: Decoder, memory: Tree, precision: str = "float32") -> Engine | None:
+def ready(decoder: Decoder, memory: Tree, precision: str = "float32", compiled: bool = False) -> Engine | None:
     """The engine for a decoder that has read these sources; None where only the search of `decoding` will do.
 
     That is so on a GPU, which has an engine of its own (`native/gpu`), and while a model trains. A decoder that no engine
     covers, or somebody listens to, is taken as it is; in int8 it is refused, since nothing of it would be rounded.
+    `compiled` asks for the engine in machine code (`native/compiled`), where that takes the decoder and can be made here.
     """
     if precision == "bf16":
         raise ConfigError("precision=bf16 is for whole answers of a trained model on a GPU; use float32, or --device cuda")
@@ -34,6 +36,8 @@ def ready(decoder: Decoder, memory: Tree, precision: str = "float32") -> Engine 
         if precision != "float32":
             raise ConfigError(f"precision={precision} is for a trained model on a CPU; use float32, or --device cpu")
         return None
+    if compiled and (found := in_machine_code(decoder, memory, precision)) is not None:
+        return found
     reason, kind = uncovered(decoder, memory)
     if kind is None:
         if precision != "float32":

@@ -2,9 +2,12 @@
 
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.decoding.found import Found
 from regard.models.types import Tree
 
 
@@ -29,3 +32,12 @@ class Engine(Protocol):
     """A decoder made ready for searching, once for all batches."""
 
     def begin(self, memory: Tree) -> Steps: ...
+
+
+@runtime_checkable
+class Searching(Engine, Protocol):
+    """An engine that searches itself: what `native.beam` finds over it, for sentences of which each may have a token."""
+
+    def search(
+        self, memory: Tree, most: NDArray[np.int64], beams: int, best: int, length_penalty: float
+    ) -> list[list[Found]]: ...

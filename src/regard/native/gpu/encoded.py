@@ -34,18 +34,18 @@ def alone(device: torch.device) -> AbstractContextManager[Any]:
     return LENT if device.type == "cuda" else nullcontext()
 
 
-def encode(model: Any, source: Source, precision: str = "float32") -> Tree:
+def encode(model: Any, source: Source, precision: str = "float32", compiled: bool = False) -> Tree:
     """What `model.encode` gives, faster for a trained model that nobody listens to; on a CPU `native.encoder` sees to it.
 
     On a GPU, in bf16, it is what a copy of the model in that precision gives; and what is given is lent: the next call may
-    write over it.
+    write over it. `compiled` is for a CPU.
     """
     if not isinstance(source, Padded):
         if precision == "bf16":
             raise ConfigError("precision=bf16 does not cover models that read pictures; use precision=float32")
         return model.encode(source)
     if source.data.device.type != "cuda":
-        return on_cpu(model, source)
+        return on_cpu(model, source, compiled)
     if not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda"):
         return model.encode(source)
     found = encoding(model, precision)

@@ -1,0 +1,36 @@
+"""A batch of sources without what fills them up: one row for each token, source after source."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.data.batch import Padded
+
+
+class Packed(NamedTuple):
+    """The tokens, where each stands in its source and which source that is, and how many tokens each source has."""
+
+    tokens: Int[Tensor, " rows"]
+    places: Int[Tensor, " rows"]
+    sources: Int[Tensor, " rows"]
+    counts: Int[Tensor, " batch"]
+
+    @property
+    def given(self) -> tuple[int, int, int, int]:
+        """The same as the compiled code takes it; this has to live for as long as it is used."""
+        return self.tokens.data_ptr(), self.places.data_ptr(), self.counts.data_ptr(), len(self.counts)
+
+    def out(self, data: Float[Tensor, "rows size"], keep: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch time size"]:
+        """Put each row back where its token stood; zeros where there is none."""
+        if len(data) == keep.numel():
+            return data.view(*keep.shape, -1)
+        return torch.zeros(*keep.shape, data.shape[1]).index_put_((self.sources, self.places), data)
+
+
+def packed(source: Padded) -> Packed:
+    """The tokens of a batch."""
+    tokens, keep = source
+    sources, places = (each.contiguous() for each in keep.nonzero(as_tuple=True))
+    return Packed(tokens[sources, places], places, sources, keep.sum(1))

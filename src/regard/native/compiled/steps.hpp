@@ -1,0 +1,47 @@
+// A decoder at work on one batch, whatever it is made of.
+#pragma once
+#include "look.hpp"
+
+namespace regard {
+
+// A vector for each token and, unless `places` is null, for each place; they are added.
+struct Words {
+    const float* table;
+    int64_t size;
+    float scale;
+    const float* places;
+    int64_t known;  // places that there is a vector for
+
+    void embed(int64_t token, int64_t place, float* to) const {
+        const float *word = table + token * size, *here = places == nullptr ? nullptr : places + place * size;
+        for (int64_t i = 0; i < size; i++) to[i] = word[i] * scale + (here == nullptr ? 0.0f : here[i]);
+    }
+};
+
+struct Steps {
+    const Words& words;
+    Sources sources;
+    const int64_t vocabulary;
+    int64_t place = 0;
+    std::vector<float> data;
+
+    Steps(const Words& words, Sources sources, int64_t vocabulary)
+        : words(words), sources(std::move(sources)), vocabulary(vocabulary) {}
+    virtual ~Steps() = default;
+
+    // What the layers make of the rows of data, which they may overwrite: a logit for each word. `parents` are the rows of
+    // the step before that each has grown from; null where rows are as they were.
+    virtual void advance(float* data, const int64_t* parents, int64_t rows, float* logits, int threads) = 0;
+
+    // One token for each row.
+    void step(const int64_t* tokens, const int64_t* parents, int64_t rows, float* logits, int threads) {
+        data.resize(rows * words.size);
+        for (int64_t r = 0; r < rows; r++) words.embed(tokens[r], place, data.data() + r * words.size);
+        place++;
+        advance(data.data(), parents, rows, logits, threads);
+    }
+
+    bool lost() const { return words.places != nullptr && place >= words.known; }
+};
+
+}  // namespace regard
