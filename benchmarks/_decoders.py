@@ -1,7 +1,8 @@
 """Who decodes, side by side: each a function of sources, beams and a length that gives the tokens of every sentence.
 
-Ours are the engine, the reference (decoding/beam.py) and our ONNX export; the others are Hugging Face and CTranslate2 with
-our exports of the same weights, and, for a recurrent model, a step loop as a person writes it.
+Ours are the engine, the same in machine code (`predict --compile`), the reference (decoding/beam.py) and our ONNX export;
+the others are Hugging Face and CTranslate2 with our exports of the same weights, and, for a recurrent model, a step loop as
+a person writes it.
 """
 
 import tempfile
@@ -17,6 +18,7 @@ from regard.data.vocabulary import BOS, EOS, PAD
 from regard.decoding import beam as reference
 from regard.models.seq2seq import Seq2Seq
 from regard.native.beam import beam as native
+from regard.native.compiled.ready import usable
 from regard.native.encoder import encode
 from regard.native.ready import ready
 from regard.trained import Trained
@@ -26,13 +28,13 @@ Answers = list[list[int]]
 Side = Callable[[Padded, int, int], Answers]
 
 
-def ours(model: Seq2Seq, precision: str) -> Side:
-    """The engine."""
+def ours(model: Seq2Seq, precision: str, compiled: bool = False) -> Side:
+    """The engine; `compiled` is that of `predict --compile`."""
 
     def run(source: Padded, beams: int, length: int) -> Answers:
         with torch.inference_mode():
-            memory = encode(model, source)
-        found = native(ready(model.decoder, memory, precision), memory, beams=beams, length=length)
+            memory = encode(model, source, compiled)
+        found = native(ready(model.decoder, memory, precision, compiled), memory, beams=beams, length=length)
         return [each[0].tokens for each in found]
 
     return run
@@ -168,6 +170,8 @@ def sides(trained: Trained, rounded: Seq2Seq, threads: int, forced: bool) -> dic
     """
     model = trained.model
     found = {"float32": ours(model, "float32"), "int8": ours(rounded, "int8"), "reference": before(model)}
+    if usable() and usable("int8"):
+        found |= {"compiled": ours(model, "float32", True), "compiled int8": ours(rounded, "int8", True)}
     peers: dict[str, Callable[[], Side]] = {"Hugging Face": partial(hugging_face, trained, forced)}
     for precision in ("float32", "int8"):
         peers[f"CTranslate2 {precision}"] = partial(ctranslate2, trained, precision, threads, forced)

@@ -108,7 +108,7 @@ def forced(kind: str, threads: int, rounds: int) -> None:
     trained = made(kind)
     found = sides(trained, copy.deepcopy(trained.model), threads, forced=True)
     source = sources(4, torch.Generator().manual_seed(1))
-    for name in {"float32", "ONNX float32"} & found.keys():
+    for name in {"float32", "compiled", "ONNX float32"} & found.keys():
         assert found[name](source, 5, TOKENS) == found["reference"](source, 5, TOKENS), f"{name} and the reference differ"
     for beams, batch in CASES:
         generator = torch.Generator().manual_seed(0)
