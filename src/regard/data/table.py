@@ -102,8 +102,8 @@ def _tsv(path: str, columns: Columns, limit: int) -> Iterator[Record]:
             raise DataError(f"{last.where} is empty; fill it in, or leave it out")
         cells = last.text.split("\t")
         absent = not columns.need_target and (second is None or second >= len(cells) or not cells[second].strip())
-        target = None if absent else _cell(cells, second, last, columns.names[1])
-        yield record(_cell(cells, first, last, columns.names[0]), target, last.where, columns.names)
+        source = _cell(cells, first, last, columns.names[0])
+        yield record(source, None if absent else _cell(cells, second, last, columns.names[1]), last.where, columns.names)
     if header and last is None:
         raise DataError(f"{header.where} is a header, and no record follows it")
 

@@ -80,7 +80,7 @@ def test_who_is_listened_to_or_has_an_empty_source_encodes_itself():
 
 @torch.no_grad()
 def test_where_nothing_can_be_compiled_the_usual_engine_encodes(monkeypatch):
-    monkeypatch.setattr(file, "usable", lambda: False)
+    monkeypatch.setattr(file, "usable", lambda precision: False)
     model = built()
     assert ready(model) is None
     alike(encode(model, SOURCE, compiled=True), encode(model, SOURCE))

@@ -95,6 +95,6 @@ def test_a_processor_that_does_not_multiply_bytes_leaves_int8_to_the_usual_engin
             return 0
 
     monkeypatch.setattr(file, "library", Slow)
-    assert usable()
+    assert usable("float32")
     with pytest.warns(RuntimeWarning, match="nothing is compiled in int8: this processor has no instruction for it"):
         assert not usable("int8")

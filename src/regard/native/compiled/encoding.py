@@ -41,7 +41,7 @@ def ready(model: Seq2Seq) -> Encoding | None:
     made = MADE.get(model)
     if made is None or not made.watched.unchanged:
         kind = next((kind for kind in KINDS if kind.covers(model.encoder) is None), None)
-        if kind is None or not usable():
+        if kind is None or not usable("float32"):
             return None
         ENGINES.pop(cast(nn.Module, model.decoder), None)  # which may know weights that were
         MADE[model] = made = Encoding(model, kind)

@@ -39,7 +39,7 @@ MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
 
 
 @cache
-def usable(precision: str = "float32") -> bool:
+def usable(precision: str) -> bool:
     """Whether there is compiled code for this machine; where there is none, a warning says why and what is done instead."""
     try:
         fit = bool(library().regard_multiplies_bytes()) or precision != "int8"
