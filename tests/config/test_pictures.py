@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from regard import config
-from regard.config import ConfigError
+from regard.config import ConfigError, SightData
 from regard.tasks import vqa
 from regard.tasks.caption import Config
 from regard.tasks.classify import Config as Classify
@@ -44,3 +44,9 @@ def test_whether_pictures_have_several_labels_may_be_left_open():
 def test_what_counts_something_of_a_question_is_at_least_one(setting):
     with pytest.raises(ConfigError, match="needs to be 1 or more, got 0"):
         config.read(vqa.Config, overrides=[setting])
+
+
+def test_a_batch_has_room_for_as_many_pictures_however_large_they_are_read():
+    assert SightData().budget == 16 * 256 * 256
+    assert SightData(height=240, width=320, batch=4).budget == 4 * 240 * 320
+    assert SightData(height=240, width=320, batch_pixels=50_000).budget == 50_000

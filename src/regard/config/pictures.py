@@ -24,8 +24,10 @@ class SightData:
     augment: str = "none"
     """What happens to pictures at random while training: affine, light, flip, crop, erase, or several joined by +; a word
     may have numbers, as in affine:scale=0.3:turn=0."""
-    batch_pixels: int = 1 << 18
-    """How many pixels, filling included, a batch may hold."""
+    batch: int = 16
+    """How many pictures of height x width a batch has room for; of smaller ones it holds more."""
+    batch_pixels: int | None = None
+    """The same in pixels, filling included, in place of data.batch."""
     samples: int = 4000
     """How many pictures a task draws itself where no file is given."""
     language: Literal["english", "chinese"] = "english"
@@ -33,8 +35,8 @@ class SightData:
 
     @property
     def budget(self) -> int:
-        """How much a batch may hold."""
-        return self.batch_pixels
+        """How many pixels a batch may hold."""
+        return self.batch * self.height * self.width if self.batch_pixels is None else self.batch_pixels
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     return Experiment(
         model=model,
         codec=codec,
-        train=codec.training(gallery, data.batch_pixels, config.train.seed, named(data.augment)),
+        train=codec.training(gallery, data.budget, config.train.seed, named(data.augment)),
         valid=valid,
         loss=Teacher(config.train, model, risk(task, config, codec)),
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),

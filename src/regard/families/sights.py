@@ -49,7 +49,7 @@ def assemble(
     return Experiment(
         model=model,
         codec=codec,
-        train=codec.training(gallery, config.data.batch_pixels, config.train.seed, named(config.data.augment)),
+        train=codec.training(gallery, config.data.budget, config.train.seed, named(config.data.augment)),
         valid=valid,
         loss=loss,
         evaluate=Judge(name, config, codec, valid),

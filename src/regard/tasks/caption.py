@@ -25,9 +25,7 @@ class Config(PictureConfig):
 
     SIDE: ClassVar[int] = SIDE
 
-    data: PictureData = field(
-        default_factory=lambda: PictureData(height=64, width=64, batch_pixels=32 * SIDE**2, samples=4500)
-    )
+    data: PictureData = field(default_factory=lambda: PictureData(height=64, width=64, batch=18, samples=4500))
     model: PictureModel = field(
         default_factory=lambda: PictureModel(
             size=64, depth=1, decoder="transformer", layers=2, attention=AttentionPart("transformer")

@@ -14,7 +14,7 @@ from regard.families.classifying import ClassifyConfig
 class Config(ClassifyConfig):
     """A small residual network, and a learned query for each label that looks at its map."""
 
-    data: ClassifyData = field(default_factory=lambda: ClassifyData(height=64, width=64, batch_pixels=1 << 17, samples=4000))
+    data: ClassifyData = field(default_factory=lambda: ClassifyData(height=64, width=64, batch=32, samples=4000))
     model: ClassifyModel = field(default_factory=lambda: ClassifyModel(size=64, depth=1))
     train: Train = field(
         default_factory=lambda: Train(

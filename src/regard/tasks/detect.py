@@ -18,9 +18,7 @@ MOST = 4
 class Config(DetectConfig):
     """A small residual network, and a decoder whose queries each find one thing on its map."""
 
-    data: DetectData = field(
-        default_factory=lambda: DetectData(height=SIDE, width=SIDE, batch_pixels=16 * SIDE**2, samples=2000)
-    )
+    data: DetectData = field(default_factory=lambda: DetectData(height=SIDE, width=SIDE, samples=2000))
     model: DetectModel = field(default_factory=lambda: DetectModel(size=64, depth=1, stride=4, layers=2, queries=16))
     dropout: PictureDropout = field(default_factory=lambda: PictureDropout(residual=0.0))
     train: Train = field(

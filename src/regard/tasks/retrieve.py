@@ -15,7 +15,7 @@ class Config(RetrieveConfig):
     """A small residual network, a Transformer that reads, and one layer that looks at both together."""
 
     data: RetrieveData = field(
-        default_factory=lambda: RetrieveData(height=64, width=64, batch_pixels=1 << 17, samples=4500, longest_target=64)
+        default_factory=lambda: RetrieveData(height=64, width=64, batch=32, samples=4500, longest_target=64)
     )
     model: RetrieveModel = field(default_factory=lambda: RetrieveModel(size=64, depth=1))
     dropout: RetrieveDropout = field(default_factory=lambda: RetrieveDropout(embedding=0.0, residual=0.0))

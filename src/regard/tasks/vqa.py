@@ -23,7 +23,7 @@ class Config(AskConfig):
 
     SIDE: ClassVar[int] = SIDE
 
-    data: VqaData = field(default_factory=lambda: VqaData(height=64, width=64, batch_pixels=32 * SIDE**2, samples=24000))
+    data: VqaData = field(default_factory=lambda: VqaData(height=64, width=64, batch=18, samples=24000))
     model: VqaModel = field(default_factory=lambda: VqaModel(size=64, depth=1, map_positions="none"))
     dropout: PictureDropout = field(default_factory=lambda: PictureDropout(embedding=0.0, residual=0.0))
     train: Train = field(
