@@ -39,11 +39,11 @@ from regard.models.seq2seq import build
 from regard.training import projected
 from regard.training.compiled import Compiled
 from regard.training.experiment import Loss, Progress
-from regard.training.gradient import per_token
 from regard.training.graphed import Graphed
 from regard.training.halved import Halved
 from regard.training.losses import Teacher
 from regard.training.optimise import LARGEST, clip, optimiser, step_unless
+from regard.training.outcome import Outcome
 from regard.training.seed import reseed
 
 RESULTS = Path(__file__).parent / "results" / "transformer.csv"
@@ -107,8 +107,7 @@ class Ours:
         norm = clip(self.model.parameters(), loss.tokens, self.settings.clip)
         step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
         self.optimiser.zero_grad(set_to_none=False)
-        value, *_ = per_token(loss, norm)
-        return value
+        return Outcome(loss, norm).fetch().loss
 
 
 class Others:

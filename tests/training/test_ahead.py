@@ -27,6 +27,18 @@ def test_the_next_batch_is_made_elsewhere_and_is_the_same():
     assert source.made[:3] == [(3, True), (4, False), (5, False)]
 
 
+def test_batches_are_made_ready_where_they_are_made():
+    where = []
+
+    def ready(batch):
+        where.append(threading.current_thread() is threading.main_thread())
+        return batch._replace(records=("ready",))
+
+    with Ahead(Copies(), ready) as ahead:
+        assert [ahead.batch(number).records for number in (0, 1, 2)] == [("ready",)] * 3
+    assert where[:3] == [True, False, False]
+
+
 def test_a_jump_is_served_at_once():
     with Ahead(Watched()) as ahead:
         ahead.batch(0)

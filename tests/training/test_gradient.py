@@ -3,7 +3,7 @@ import torch
 
 from regard.training.errors import FailedError
 from regard.training.experiment import Loss
-from regard.training.gradient import accumulate, advice, gradient, out_of_memory, per_token, split
+from regard.training.gradient import accumulate, advice, gradient, out_of_memory, split
 from regard.training.losses import teach
 
 from .small import Copies, Network
@@ -80,11 +80,6 @@ def test_other_errors_are_not_taken_for_too_little_memory():
         RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried")
     )
     assert "MemoryError" in advice(MemoryError(), "here")
-
-
-def test_numbers_come_per_token():
-    loss = Loss(torch.tensor(6.0), torch.tensor(3), {"nll": torch.tensor(1.5), "x": 3.0})
-    assert per_token(loss, torch.tensor(0.5)) == (2.0, 3, 0.5, {"nll": 0.5, "x": 1.0})
 
 
 def test_gradients_of_several_batches_add_up_where_they_are():

@@ -22,6 +22,19 @@ def test_waiting_for_batches_is_told_where_it_takes_more_than_a_tenth_of_the_tim
     assert summary({**RECORD, "waited": 0.234}, None) == "loss 2.031 · 5,120 tokens/s · 23 % of the time waiting for batches"
 
 
+@pytest.mark.parametrize(
+    ("waited", "idle", "told"),
+    [
+        (0.0, 0.08, ""),
+        (0.02, 0.31, " · GPU idle for 31 % of the time, waiting for Python between updates"),
+        (0.3, 0.31, " · GPU idle for 31 % of the time, waiting for batches"),
+        (0.4, 0.02, ""),  # the host waits for a batch while the GPU has work
+    ],
+)
+def test_a_gpu_that_rests_is_told_with_what_it_waits_for(waited, idle, told):
+    assert summary({**RECORD, "waited": waited, "idle": idle}, None) == "loss 2.031 · 5,120 tokens/s" + told
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(0.0, "0:00"), (59.6, "1:00"), (3723.0, "1:02:03"), (-5.0, "0:00")])
 def test_a_clock_reads_as_one(seconds, text):
     assert clock(seconds) == text

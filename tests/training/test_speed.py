@@ -33,6 +33,16 @@ def test_what_updates_wait_for_batches_is_a_share_of_their_time(clock):
     assert speed.record()["waited"] == 0.0
 
 
+def test_what_a_gpu_rests_between_updates_is_a_share_of_their_time(clock):
+    speed = Speed()
+    for gap in (0.5, 0.25):
+        with speed.timed():
+            clock[0] += 1.5
+        speed.rest(gap)
+    assert speed.record()["idle"] == 0.25
+    assert "idle" not in speed.record()
+
+
 def test_time_goes_on_over_runs(clock):
     speed = Speed(30.0)
     clock[0] += 12

@@ -9,6 +9,7 @@ from torch import nn
 from regard.data.batch import Batch
 from regard.models.types import Step
 from regard.training import update
+from regard.training.errors import FailedError
 from regard.training.loop import train
 from regard.training.losses import teach
 from regard.training.speed import Speed
@@ -141,3 +142,74 @@ def test_a_step_that_is_begun_before_its_loss_is_known_is_the_same(monkeypatch, 
         found.append([each.detach().clone() for each in made.model.parameters()])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def late(monkeypatch, bad, **train):
+    """An update that is looked at when the next one has been queued, and a bad batch."""
+    before = update.optimiser
+
+    def optimiser(*given):
+        return torch.optim.AdamW([{**group, "fused": True} for group in before(*given).param_groups], 0.01, fused=True)
+
+    class Spoilt(Copies):
+        def batch(self, step):
+            with torch.no_grad():
+                made.model.scale.fill_(torch.nan if step in bad else 2.0)
+            return super().batch(step)
+
+    torch.manual_seed(0)
+    monkeypatch.setattr(update, "optimiser", optimiser)
+    made = experiment(part=Part(dropout=0.0), optimiser="adamw", rate=0.01, **train)
+    return made, update.Update(made), Spoilt()
+
+
+def test_an_update_that_is_looked_at_later_is_the_same(monkeypatch):
+    found = []
+    for waits in (False, True):
+        made, run, batches = late(monkeypatch, bad={1}, bad_batches=3)
+        run.late, speed = waits, Speed()
+        for step in range(4):
+            run([batches.batch(step)], speed)
+            assert (run.queued is not None) == waits
+        run.settle(speed)
+        assert run.queued is None
+        counters = run.state.counters
+        found.append(([each.detach().clone() for each in made.model.parameters()], speed.record()["loss"],
+                      counters.step, counters.tokens, counters.skipped, run.told))  # fmt: skip
+        monkeypatch.undo()
+    (weights, *one), (others, *other) = found
+    assert one == other
+    assert one[1] == 4
+    assert one[3] == 1
+    for each, same in zip(weights, others, strict=True):
+        assert each.equal(same)
+
+
+def test_too_many_bad_batches_are_named_by_their_own_step(monkeypatch):
+    _, run, batches = late(monkeypatch, bad={1, 2}, bad_batches=2)
+    run.late, speed = True, Speed()
+    for step in range(3):
+        run([batches.batch(step)], speed)
+    with pytest.raises(FailedError, match="the last at step 2 "):
+        run.settle(speed)
+
+
+def test_a_run_whose_updates_are_looked_at_later_keeps_the_same_checkpoints_and_log(monkeypatch, tmp_path):
+    kept = []
+    for waits in (False, True):
+        made, run, _ = late(monkeypatch, bad=(), max_steps=7, evaluate_every=3, checkpoint_every=2, log_every=2)
+        made_late = type(run).__init__
+
+        def init(self, given, waits=waits, before=made_late):
+            before(self, given)
+            self.late = waits
+
+        monkeypatch.setattr(update.Update, "__init__", init)
+        directory = tmp_path / str(waits)
+        train(made, directory, quiet=True)
+        lines = [json.loads(line) for line in (directory / "log.jsonl").read_text().splitlines()]
+        timed = ("time", "seconds", "tokens_per_second", "waited")
+        kept.append([{name: value for name, value in line.items() if name not in timed} for line in lines])
+        kept[-1].append((directory / "model.safetensors").read_bytes())
+        monkeypatch.undo()
+    assert kept[0] == kept[1]

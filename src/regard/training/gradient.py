@@ -1,7 +1,7 @@
 """The gradient of one update, in as many parts as the memory asks for."""
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import torch
@@ -94,14 +94,3 @@ def _sum(losses: Sequence[Loss]) -> Loss:
     for loss in rest:
         total, tokens = total + loss.total, tokens + loss.tokens
     return Loss(total, tokens, parts)
-
-
-def per_token(loss: Loss, norm: Tensor) -> tuple[float, int, float, Mapping[str, float]]:
-    """Loss, tokens, length of the gradient and parts as plain numbers, fetched from the device in one go."""
-    names = list(loss.parts)
-    values = [loss.total, loss.tokens, norm, *(loss.parts[name] for name in names)]
-    on = loss.total.device
-    fetched = torch.stack([torch.as_tensor(value, dtype=torch.float32, device=on).detach() for value in values]).tolist()
-    total, tokens, length, *parts = fetched
-    count = max(tokens, 1.0)
-    return total / count, int(tokens), length, {name: value / count for name, value in zip(names, parts, strict=True)}

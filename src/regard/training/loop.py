@@ -36,12 +36,14 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         run.claim(experiment)
         run.put(experiment.beside)
         loop = Loop(experiment, run, stack.enter_context(Interruption()))
-        loop.batches = stack.enter_context(Ahead(experiment.train))
+        loop.batches = stack.enter_context(Ahead(experiment.train, loop.update.ready))
         loop.log = loop.judge.log = stack.enter_context(Log(run.path, loop.counters.step, settings.tensorboard))
         loop.display = loop.judge.display = stack.enter_context(display(settings.max_steps, quiet))
         stack.enter_context(deterministic(settings.deterministic))
         if experiment.notes and loop.counters.step == 0:
             loop.log.write({"step": 0, "data": dict(experiment.notes)})
+        if loop.update.device.type == "cuda" and loop.update.eager is not None and settings.graphs:
+            loop.display.say(f"updates are launched kernel by kernel and not replayed as CUDA graphs: {loop.update.eager}")
         try:
             return loop.run()
         except (RuntimeError, MemoryError) as error:
@@ -70,15 +72,18 @@ class Loop:
         while True:
             reason = self.reason()
             if self.film is not None:
+                self.settle()
                 self.film(self.counters.step, self.speed.last, last=reason is not None)
             try:
                 if self.due(self.settings.evaluate_every, reason) and self.counters.evaluated != self.counters.step:
+                    self.settle()
                     self.judge.judge(self.judge.evaluate())
                     reason = self.reason()
             except Interrupted:
                 self.display.say("stopped during an evaluation, which will be made again")
             stopped = self.interruption.signal is not None
             if stopped or self.due(self.settings.checkpoint_every, reason):
+                self.settle()
                 self.judge.save(self.speed.elapsed())
             if stopped:
                 self.display.say(f"stopped at step {self.counters.step}, which is kept; the same command goes on from there")
@@ -89,8 +94,13 @@ class Loop:
                 first, count = self.counters.step * self.settings.accumulate, self.settings.accumulate
                 with self.speed.waiting():
                     batches = [self.batches.batch(first + number) for number in range(count)]
-                told = self.update(batches, self.speed)
-            self.tell(told)
+                self.update(batches, self.speed)
+            self.tell()
+
+    def settle(self) -> None:
+        """Wait for the updates that are under way, whose time counts."""
+        with self.speed.timed():
+            self.update.settle(self.speed)
 
     def due(self, every: int, reason: str | None) -> bool:
         """Whether the time has come for something done every so many steps and at the end."""
@@ -106,12 +116,13 @@ class Loop:
             return f"{self.counters.stale} evaluations brought nothing better"
         return None
 
-    def tell(self, record: dict[str, float]) -> None:
+    def tell(self) -> None:
         """Bring the display and, now and then, the log up to date."""
         step = self.counters.step
         self.display.advance(step)
         if self.settings.log_every and step % self.settings.log_every == 0:
-            news = {"step": step, **self.speed.record(), **record, "skipped": self.counters.skipped}
+            self.settle()
+            news = {"step": step, **self.speed.record(), **self.update.told, "skipped": self.counters.skipped}
             health = self.health.look(self.update.state.model, self.speed.elapsed())
             self.log.write(news | ({"attention": health} if health else {}))
             self.display.show(news, self.speed.left(step, self.settings.max_steps, self.settings.max_minutes))

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 WAITED = 0.1
-"""The share of the time that updates wait for batches, from which on a person is told."""
+"""The share of the time that updates wait for batches, or a GPU for updates, from which on a person is told."""
 
 
 @runtime_checkable
@@ -38,8 +38,12 @@ def summary(record: Mapping[str, Any], left: float | None) -> str:
     """loss 2.031 · 5,120 tokens/s · 1:30 left."""
     loss = record.get("loss")
     parts = [f"loss {loss:.3f}" if loss is not None else "loss -", f"{record.get('tokens_per_second', 0):,.0f} tokens/s"]
-    if record.get("waited", 0.0) > WAITED:
-        parts.append(f"{100 * record['waited']:.0f} % of the time waiting for batches")
+    waited, idle = record.get("waited", 0.0), record.get("idle", 0.0)
+    if idle > WAITED:
+        why = "batches" if waited > idle / 2 else "Python between updates"
+        parts.append(f"GPU idle for {100 * idle:.0f} % of the time, waiting for {why}")
+    elif waited > WAITED and "idle" not in record:
+        parts.append(f"{100 * waited:.0f} % of the time waiting for batches")
     if record.get("skipped"):
         parts.append(f"{record['skipped']} skipped")
     if left is not None:

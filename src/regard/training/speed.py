@@ -20,6 +20,7 @@ class Speed:
     def clear(self) -> None:
         """Begin a new stretch."""
         self.seconds, self.waited, self.tokens, self.sums = 0.0, 0.0, 0, dict[str, float]()
+        self.idle: float | None = None
 
     def add(self, loss: float, tokens: int, parts: Mapping[str, float]) -> None:
         """Take in the losses of one update, given per token."""
@@ -41,11 +42,20 @@ class Speed:
         yield
         self.waited += time.monotonic() - begun
 
+    def rest(self, seconds: float) -> None:
+        """Take in how long a GPU had nothing to do before an update."""
+        self.idle = (self.idle or 0.0) + seconds
+
     def record(self) -> dict[str, Any]:
-        """The figures of this stretch, and a new one begins. `waited` is the share of its time that batches took to come."""
+        """The figures of this stretch, and a new one begins.
+
+        `waited` is the share of its time that batches took to come; `idle`, of a GPU, that in which it had nothing to do.
+        """
         means = {name: value / max(self.tokens, 1) for name, value in self.sums.items()}
         seconds = max(self.seconds, 1e-9)
         pace = {"tokens_per_second": round(self.tokens / seconds, 1), "waited": round(min(1.0, self.waited / seconds), 4)}
+        if self.idle is not None:
+            pace["idle"] = round(min(1.0, self.idle / seconds), 4)
         record = {"loss": None, **means, **pace}
         self.clear()
         return record
