@@ -29,7 +29,8 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
-from regard.kernels import brief, decode, flash, rows, simplex
+from regard.attention.within import Dimmed, Within
+from regard.kernels import brief, decode, flash, local, rows, simplex
 from regard.kernels.additive_triton.operator import attention
 from regard.kernels.gpu import chip, tiles
 
@@ -89,6 +90,11 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
         yield "rows", rows.covers(seen) or (lambda: rows.run(seen._replace(query=asked[0].detach())))
     short = Request(*(each[:, :, :64] for each in asked), flash.ScaledDot(), Softmax(), Causal(), 0.0, 0, False, ())
     yield "brief", brief.covers(short) or (lambda: brief.run(short).context.sum().backward())
+    for queries in (20, 200):  # of one tile, and of several, whose windows are put in order
+        centre = torch.zeros(1, queries, requires_grad=True)
+        dimmed, query = Dimmed(Softmax(), centre, 8), asked[0][:, :, :queries]
+        narrow = Request(query, *asked[1:], flash.ScaledDot(), dimmed, Within(centre, 8), 0.1, 0, False, ())
+        yield "local", local.covers(narrow) or (lambda narrow=narrow: local.run(narrow).context.sum().backward())
     sparse = Request(*asked, flash.ScaledDot(), Entmax(1.3), Causal(), 0.1, 0, False, ())
     yield "simplex", simplex.covers(sparse) or (lambda: simplex.run(sparse).context.sum().backward())
     with torch.no_grad():
@@ -103,7 +109,7 @@ def main() -> None:
     parser.add_argument("--chips", nargs="*", type=int, default=list(ROOM), help=f"of {', '.join(map(str, ROOM))}")
     parser.add_argument("--kinds", nargs="*", default=["float32", "float16", "bfloat16"])
     parser.add_argument("--sizes", nargs="*", type=int, default=[8, 24, 64, 80, 96, 128, 160, 256])
-    parser.add_argument("--kernels", nargs="*", default=["flash", "rows", "brief", "simplex", "decode", "additive"])
+    parser.add_argument("--kernels", nargs="*", default=["flash", "rows", "brief", "local", "simplex", "decode", "additive"])
     options = parser.parse_args()
     driver.set_active(ABSENT)
     knobs.cache.dir = CACHE.name

@@ -23,7 +23,6 @@ from regard.kernels import flash, local
 def interpreted(monkeypatch):
     monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
     monkeypatch.setattr(flash, "tiles", lambda query, values: [16, 16, 4, 1])
-    monkeypatch.setattr(local, "FEW", 16)
 
 
 def outcome(module, query, source, keep, impl, **options):
@@ -60,15 +59,22 @@ def test_it_equals_the_gathered_windows_in_output_and_every_gradient(build, opti
         assert error <= (3 if place else 2) * usual + 5e-6 * exact.abs().max(), place
 
 
-@pytest.mark.parametrize("scope", [Everywhere(), Causal()], ids=["everywhere", "causal"])
-def test_in_which_order_queries_are_taken_changes_nothing(monkeypatch, scope):
-    module, query, source = LocalP(5, width=3, scope=scope), 3 * torch.randn(2, 40, 5), torch.randn(2, 37, 5)
-    centres = module.centre(query, torch.tensor([37, 20]), 0)
+def test_in_which_order_queries_come_changes_nothing():
+    module, query, source = LocalP(5, width=3), 3 * torch.randn(2, 40, 5), torch.randn(2, 37, 5)
+    centres, order = module.centre(query, torch.tensor([37, 20]), 0), torch.randperm(40)
     assert not torch.equal(centres.argsort(dim=1), torch.arange(40).expand(2, -1))
-    ordered = outcome(module, query, source, KEEP, "fused", offset=0)
-    monkeypatch.setattr(local, "FEW", 40)
-    for one, other in zip(ordered, outcome(module, query, source, KEEP, "fused", offset=0), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    module.impl = "fused"
+    memory, weight = module.remember(Encoded(source.requires_grad_(), KEEP)), torch.randn(2, 40, 5)
+    found = []
+    for places in (torch.arange(40), order):
+        asked = query[:, places].requires_grad_()
+        context = module(asked, memory).context
+        wanted = [asked, source, *module.parameters()]
+        d_query, *others = torch.autograd.grad(context, wanted, weight[:, places], retain_graph=True)
+        back = places.argsort()
+        found.append([context[:, back], d_query[:, back], *others])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
 def test_weights_and_statistics_come_beside_the_same_context():

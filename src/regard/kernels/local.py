@@ -19,9 +19,6 @@ from regard.kernels import flash
 from regard.kernels.flash_triton.arguments import Asked
 from regard.kernels.flash_triton.operator import attend
 
-FEW = 64
-"""Queries that are one tile in any order."""
-
 
 def covers(request: Request) -> str | None:
     """None when this kernel computes the same thing, else the reason it does not."""
@@ -50,7 +47,7 @@ def run(request: Request) -> Attended:
     centres = within.centre.float().contiguous()
     plan = flash.plan(request._replace(scope=scope), query, scale)._replace(
         centres=centres,
-        order=centres.detach().argsort(dim=1) if query.shape[2] > FEW else None,
+        order=centres.detach().argsort(dim=1),
         width=float(within.width),
         bell=(2 if normalise.renormalise else 1) if isinstance(normalise, Dimmed) else 0,
     )

@@ -33,7 +33,10 @@ SCOPES = {
     "a window, one for each row": ({"window": 2, "offsets": torch.tensor([5])}, (FAR - 5).abs() <= 2),
     "some keys": ({"keep": torch.arange(SIZE)[None] < 17}, (torch.arange(SIZE) < 17).expand(SIZE, SIZE)),
     "a mask": ({"mask": MASK, "causal": True}, MASK[0, 0] & (FAR <= 0)),
-    "around centres": ({"centres": CENTRE, "width": 3.0}, (torch.arange(SIZE) - CENTRE[0][:, None]).abs() <= 3),
+    "around centres": (
+        {"centres": CENTRE, "order": CENTRE.argsort(dim=1), "width": 3.0},
+        (torch.arange(SIZE) - CENTRE[0][:, None]).abs() <= 3,
+    ),
 }
 
 

@@ -17,7 +17,7 @@ class Plan(NamedTuple):
     each query stands; `keep` which keys are there; `mask` what a scope allows that no program knows. `window` is below 0
     where there is none. `bell` is 0 for no Gaussian around the centre, 1 for one that falls on the weights, 2 for one after
     which they add up to one again. `tiles` are queries, keys, warps and stages of one program, smaller where a GPU has no
-    room for them. `order` are the queries of each row by where their windows stand, if they fill more than one tile.
+    room for them. `order` are the queries of each row by where their windows stand, where there are centres.
     """
 
     bias: Tensor | None

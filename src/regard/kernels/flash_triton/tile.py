@@ -51,13 +51,10 @@ def position(offset, offsets, b):
 @triton.jit
 @no_type_check
 def asking(place, centres, b, queries):
-    """The queries at these places: those of that number or, where windows were put in order, those whose window is."""
+    """The queries at these places: those of that number or, where they place their windows, those whose window is."""
     q = place
-    order = None
     if centres is not None:
-        order = centres[2]
-    if order is not None:
-        q = tl.load(order + b.to(tl.int64) * queries + place, mask=place < queries, other=queries).to(tl.int32)
+        q = tl.load(centres[2] + b.to(tl.int64) * queries + place, mask=place < queries, other=queries).to(tl.int32)
     return q
 
 

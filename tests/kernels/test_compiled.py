@@ -1,0 +1,34 @@
+"""Every program of attention through Triton's own compiler, which refuses what its interpreter lets pass."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+ROOM = Path(__file__).parents[2] / "benchmarks" / "room.py"
+PROGRAMS = {
+    "flash": {"forward", "columns", "of_queries", "of_memory", "of_bias"},
+    "rows": {"forward", "weigh"},
+    "brief": {"forward", "backward"},
+    "local": {"forward", "of_queries", "of_memory"},
+    "simplex": {"forward", "of_queries", "of_memory"},
+    "decode": {"split", "join"},
+    "additive": {"raised", "compare", "read", "slope", "gather"},
+}
+
+
+@pytest.mark.unhooked
+@pytest.mark.timeout(300)
+def test_all_programs_are_compiled_for_a_gpu_that_is_not_there():
+    told = [sys.executable, str(ROOM), "--chips", "90", "--kinds", "bfloat16", "--sizes", "64"]
+    done = subprocess.run(told, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = dict.fromkeys(PROGRAMS, frozenset[str]())
+    for line in done.stdout.splitlines():
+        if not line.startswith(" "):
+            kernel = line.split()[-1]
+        else:
+            found[kernel] |= {line.split()[0]}
+    assert found == PROGRAMS
