@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,7 +12,7 @@ CPU = torch.device("cpu")
 
 def made(sentences=1, beams=2, best=1, alpha=1.0, longest=8):
     choice = Beam(sentences, beams, best, min(beams + 1, 5), 16, 4, CPU)
-    choice.begin([longest] * sentences, alpha)
+    choice.begin(np.array([longest] * sentences), alpha)
     return choice
 
 
@@ -47,20 +48,39 @@ def test_only_those_among_the_best_end():
 def test_a_sentence_is_done_when_nothing_that_grows_can_come_before_what_has_ended():
     choice = made(longest=2, alpha=0.0)
     turn(choice, 0, [[0.7, 0.2, 0.1]] * 2)
-    assert choice.done(1).tolist() == [[1]]  # 0.2 grows, and becomes no more
+    assert choice.fetch(1)[1].tolist() == [[1]]  # 0.2 grows, and becomes no more
     choice = made(longest=100, alpha=1.0)
     turn(choice, 0, [[0.7, 0.2, 0.1]] * 2)
-    assert choice.done(1).tolist() == [[0]]  # over a hundred tokens its mean may become better
+    assert choice.fetch(1)[1].tolist() == [[0]]  # over a hundred tokens its mean may become better
 
 
 def test_it_is_done_when_as_many_have_ended_as_there_are_beams_and_are_as_good_as_what_grows():
     choice = made(beams=1, best=1, longest=100, alpha=1.0)
     choice.ended.fill_(-1.0)
     turn(choice, 0, [[0.1, 0.2, 0.7]])
-    assert choice.done(1).tolist() == [[0]]
+    assert choice.fetch(1)[1].tolist() == [[0]]
     choice.ended.fill_(-0.1)
     turn(choice, 0, [[0.1, 0.2, 0.7]])
-    assert choice.done(1).tolist() == [[1]]
+    assert choice.fetch(1)[1].tolist() == [[1]]
+
+
+def test_the_host_fetches_a_copy_of_all_that_the_turns_found():
+    choice = made(longest=2, alpha=0.0)
+    turn(choice, 0, [[0.7, 0.2, 0.1]] * 2)
+    figures, done = choice.fetch(1)
+    right = choice.figures[:1].clone()
+    choice.told.zero_()
+    assert torch.equal(figures, right)
+    assert done.tolist() == [[1]]
+
+
+def test_scores_are_divided_by_what_the_last_batch_asked_for():
+    choice = made(longest=4, alpha=1.0)
+    choice.divide(np.array([9]), 1.0)
+    assert choice.longest.tolist() == [[9.0]]
+    choice.divide(np.array([9]), 0.5)
+    assert choice.longest.tolist() == [[3.0]]
+    assert choice.shares[3] == 2.0
 
 
 def test_another_goes_on_from_where_it_was():

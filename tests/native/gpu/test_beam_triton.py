@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 import torch
 
@@ -21,7 +22,7 @@ def pair(sentences, beams, best, each, alpha):
     """Two searches that begin alike."""
     both = [Beam(sentences, beams, best, each, 16, 4, CPU) for _ in range(2)]
     for choice in both:
-        choice.begin(list(range(3, 3 + sentences)), alpha)
+        choice.begin(np.arange(3, 3 + sentences), alpha)
     return both
 
 

@@ -22,13 +22,13 @@ def test_the_likeliest_token_is_fed_next_and_scores_add_up():
     assert tokens.tolist() == [[4, EOS], [3, EOS]]
     assert not rows.any()
     torch.testing.assert_close(scores, logprobs.cumsum(0))
-    assert choice.done(2).tolist() == [[0, 1], [0, 1]]
+    assert choice.fetch(2)[1].tolist() == [[0, 1], [0, 1]]
 
 
 def test_who_has_no_way_on_is_done():
     choice = Greedy(1, 1, CPU)
     turn(choice, 0, [1.0, 1.0, *[-torch.inf] * 3])
-    assert choice.done(1).tolist() == [[1]]
+    assert choice.fetch(1)[1].tolist() == [[1]]
 
 
 def test_another_goes_on_from_where_it_was():

@@ -185,6 +185,16 @@ def test_many_rows_are_searched_group_by_group(monkeypatch):
     assert {key[0] for key in ready(built.decoder, built.encode(SOURCE)).boards} == {2, 1}
 
 
+def test_the_answers_of_a_group_are_written_while_the_next_is_searched(monkeypatch):
+    order, start, write = [], file.Board.start, file.Told.found
+    monkeypatch.setattr(file, "ROWS", 2)
+    monkeypatch.setattr(file.Board, "start", lambda board, *place: order.append("start") or start(board, *place))
+    monkeypatch.setattr(file.Told, "found", lambda told: order.append("write") or write(told))
+    built = model(ends=-100.0)
+    alike(*both(built, SOURCE, beams=1, length=3))
+    assert order == ["start", "start", "write", "write"]
+
+
 def test_no_sentence_and_no_length_find_nothing():
     built = model()
     for count, length in product((0, 2), (0, 3)):

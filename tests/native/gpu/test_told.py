@@ -67,3 +67,19 @@ def test_a_sentence_without_any_target_is_an_error():
     told.add(stuck, np.ones((1, 1)), np.array([0]))
     with pytest.raises(ValueError, match="decoding needs a possible token at step 1"):
         told.found()
+
+
+def test_one_way_on_at_every_step_is_the_target_until_it_ended():
+    steps = np.zeros((3, 4, 3, 1))
+    steps[:, 0, :, 0] = [[-1.0, -1.5, -2.0], [-3.0, -2.5, -np.inf], [-4.0, -3.5, -np.inf]]
+    steps[:, 1, :, 0], steps[:, 2, :, 0] = -1.0, [[5, 6, 7], [EOS, 8, 9], [9, 9, 9]]
+    told = Told(np.array([3, 3, 1]), 1, 1, 1.0)
+    told.add(steps, np.array([[0.0, 0, 0], [1, 0, 1], [0, 0, 1]]), np.arange(3))
+    (first,), (second,), (third,) = told.found()
+    assert (first.tokens, first.finished, first.score, first.normalised) == ([5, EOS], True, -3.0, -1.5)
+    assert (second.tokens, second.finished, second.logprobs) == ([6, 8, 9], False, [-1.0] * 3)
+    assert (third.tokens, third.finished) == ([7], False)
+    lost = Told(np.array([3]), 1, 1, 1.0)
+    lost.add(steps[:2, :, 2:], np.array([[0.0], [1.0]]), np.array([0]))
+    with pytest.raises(ValueError, match="decoding needs a possible token at step 2"):
+        lost.found()

@@ -1,7 +1,6 @@
 """Beam search where the logits are: what `native/beam.py` does with arrays, in tensors that stay where they are."""
 
 import math
-from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from regard.data.vocabulary import BOS, EOS
 from regard.kernels.gpu import chip
+from regard.native.candidates import Numbers
 from regard.native.gpu.likeliest import likeliest
 from regard.native.gpu.types import Counter, Project
 
@@ -38,12 +38,16 @@ class Beam:
         """What the best that have ended are worth; -infinity where fewer have."""
         self.shares, self.longest = torch.ones(room, **exact), torch.ones(sentences, 1, **exact)
         """What a score is divided by at each length, and at the greatest of each sentence."""
+        self.divided: tuple[float, bytes] | None = None
         self.rows = torch.arange(beams, **exact).repeat_interleave(each).expand(sentences, -1).contiguous()
-        self.figures = torch.zeros(turns, 4, sentences, 2 * beams, **exact)
-        """Score, log-probability, token and row of the ways on that every turn found, best first."""
-        self.over = torch.zeros(turns, sentences, **exact)
+        self.told = torch.zeros(turns, 8 * beams * sentences + sentences, **exact)
+        """What every turn found, which the host fetches as one: the figures, and who was done."""
+        self.figures = self.told[:, sentences:].view(turns, 4, sentences, 2 * beams)
+        """Score, log-probability, token and row of the ways on, best first."""
+        self.over = self.told[:, :sentences]
+        """1 where a sentence was done after a turn, or before it."""
 
-    def begin(self, longest: Sequence[int], alpha: float) -> None:
+    def begin(self, longest: Numbers, alpha: float) -> None:
         """Before the first token: one hypothesis, and room for others. `longest` is the most tokens of each sentence."""
         self.tokens.fill_(BOS)
         self.parents.zero_()
@@ -51,11 +55,15 @@ class Beam:
         self.ended.fill_(-math.inf)
         self.divide(longest, alpha)
 
-    def divide(self, longest: Sequence[int], alpha: float) -> None:
-        """Know what scores are divided by."""
+    def divide(self, longest: Numbers, alpha: float) -> None:
+        """Know what scores are divided by, which is often what it was."""
+        if self.divided == (divided := (alpha, longest.tobytes())):
+            return
+        self.divided = divided
         shares = [length**alpha for length in range(1, len(self.shares) + 1)]
         self.shares.copy_(torch.tensor(shares, dtype=torch.float64))
-        self.longest.copy_(torch.tensor([[max(each, 1) ** alpha] for each in longest], dtype=torch.float64))
+        most = [[max(each, 1) ** alpha] for each in longest.tolist()]
+        self.longest.copy_(torch.tensor(most, dtype=torch.float64))
 
     def take(self, other: "Beam", rows: Int[Tensor, " sentences"]) -> None:
         """Go on from another, whose sentences are picked."""
@@ -107,9 +115,10 @@ class Beam:
         hopeless = growing / self.longest[:, 0] <= best[:, self.best - 1]
         self.over.index_copy_(0, turn, (behind | hopeless).to(self.over.dtype)[None])
 
-    def done(self, turns: int) -> Float[Tensor, "turns sentences"]:
-        """1 where a sentence was done after a turn, or before it."""
-        return self.over[:turns]
+    def fetch(self, turns: int) -> tuple[Float[Tensor, "turns 4 sentences ways"], Float[Tensor, "turns sentences"]]:
+        """What the turns found, for the host, and who was done."""
+        told, sentences = self.told[:turns].to("cpu", copy=True), len(self.scores)
+        return told[:, sentences:].view(turns, 4, sentences, -1), told[:, :sentences]
 
 
 @cache

@@ -17,7 +17,7 @@ MOST = 16
 @triton.jit
 @no_type_check
 def kernel(
-    values, tokens, scores, ended, shares, longest, place, turn, figures, over, fed, parents, sentences,
+    values, tokens, scores, ended, shares, longest, place, turn, figures, over, fed, parents, sentences, line,
     beams: tl.constexpr, each: tl.constexpr, best: tl.constexpr, eos: tl.constexpr, block: tl.constexpr, few: tl.constexpr,
 ):  # fmt: skip
     """Sentence s: its beams x each ways on are gone through from the best down, of equal ones the leftmost first."""
@@ -31,7 +31,7 @@ def kernel(
     broken = tl.sum(tl.where(total != total, 1, 0), axis=0) > 0  # the host looks for NaN in the first score
     pool = tl.load(ended + s * beams + k, mask=k < beams, other=float("-inf"))
     worth = tl.full([few], float("-inf"), tl.float64)
-    out = figures + now * 8 * sentences * beams + s * 2 * beams
+    out = figures + now * line + s * 2 * beams
     grown, growing = tl.full([], 0, tl.int32), tl.full([], float("-inf"), tl.float64)
     for number in tl.static_range(2 * beams):
         top = tl.max(tl.where(free, total, float("-inf")), axis=0)
@@ -64,7 +64,7 @@ def kernel(
         pool = tl.where(k == tl.where(left >= right, first, few), float("-inf"), pool)
         worth = tl.where(k == tl.where(left >= right, few, second), float("-inf"), worth)
     hopeless = tl.where(growing / tl.load(longest + s) <= enough, 1.0, 0.0)
-    tl.store(over + now * sentences + s, tl.where(growing / share <= last, 1.0, hopeless))
+    tl.store(over + now * line + s, tl.where(growing / share <= last, 1.0, hopeless))
 
 
 def launch(
@@ -73,6 +73,6 @@ def launch(
     """One turn of a `Beam`, from the likeliest tokens of each of its rows."""
     sentences, beams = beam.scores.shape
     block = triton.next_power_of_2(beams * beam.each)
-    options = (sentences, beams, beam.each, beam.best, EOS, block, triton.next_power_of_2(beams))
+    options = (sentences, beam.told.stride(0), beams, beam.each, beam.best, EOS, block, triton.next_power_of_2(beams))
     state = (beam.scores, beam.ended, beam.shares, beam.longest, place, turn, beam.figures, beam.over)
     kernel[(sentences,)](values, tokens, *state, beam.tokens, beam.parents, *options, num_warps=1)

@@ -103,7 +103,7 @@ class Encoding:
         graph = self.graphs[shape]
         graph.fill(source)
         graph.run()
-        return map_tree(lambda tensor: tensor[:count], graph.found)
+        return graph.found if count == shape[0] else map_tree(lambda tensor: tensor[:count], graph.found)
 
 
 class Graph:
@@ -124,7 +124,8 @@ class Graph:
         """Take a batch in; rows that are left over repeat its first."""
         count, time = self.source.data.shape
         for mine, given in zip(self.source, source, strict=True):
-            wider = F.pad(given, (0, time - given.shape[1]))  # with PAD, which is 0, and False
+            short = time - given.shape[1]
+            wider = F.pad(given, (0, short)) if short else given  # with PAD, which is 0, and False
             mine.copy_(wider if len(given) == count else repeated(wider, count))
 
 

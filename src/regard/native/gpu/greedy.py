@@ -39,7 +39,8 @@ class Greedy:
         self.figures.index_copy_(0, turn, told[None])
         self.tokens.copy_(tokens[:, 0])
 
-    def done(self, turns: int) -> Float[Tensor, "turns sentences"]:
-        """1 where a turn ended a sentence, or left it no way on."""
-        scores, _, tokens, _ = self.figures[:turns, ..., 0].unbind(1)
-        return ((tokens == EOS) | (scores == IMPOSSIBLE)).double()
+    def fetch(self, turns: int) -> tuple[Float[Tensor, "turns 4 sentences 1"], Float[Tensor, "turns sentences"]]:
+        """What the turns found, for the host, and 1 where one ended a sentence, or left it no way on."""
+        figures = self.figures[:turns].to("cpu", copy=True)
+        scores, _, tokens, _ = figures[..., 0].unbind(1)
+        return figures, ((tokens == EOS) | (scores == IMPOSSIBLE)).double()

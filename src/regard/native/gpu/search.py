@@ -1,7 +1,8 @@
 """Search on a GPU: several steps at a time, after which those that are done leave for good when they are half of all."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,13 +47,12 @@ class Board:
         self.choice.choose(found, self.steps.project, place, turn)
         self.clock += 1
 
-    def run(self, place: int, turns: int) -> tuple[Tensor, Tensor]:
-        """Some steps from a place on: what each found, and which sentences were done."""
-        self.clock.copy_(torch.tensor([place, 0]))
+    def start(self, place: int, turns: int) -> None:
+        """Some steps from a place on, which go on while the host does something else, until it fetches what they found."""
+        self.clock[:1].fill_(place)
+        self.clock[1:].zero_()
         for _ in range(turns):
             self.step()
-        figures = self.choice.figures[:turns].cpu()
-        return figures, self.choice.done(turns).cpu()
 
 
 class Searching:
@@ -70,15 +70,16 @@ class Searching:
         most = np.array(limits(length, memory), dtype=np.int64)
         found = [[nothing(weights=False)] for _ in most]
         shape = Shape(self, memory, beams, best)
+        write: Callable[[], None] = idle
         for group in groups(np.flatnonzero(most > 0), ROWS // beams):
             told = Told(most[group], beams, best, length_penalty)
-            self.run(told, shape, memory, group)
-            for sentence, few in zip(group.tolist(), told.found(), strict=True):
-                found[sentence] = few
+            self.run(told, shape, memory, group, write)
+            write = partial(put, found, group, told)
+        write()
         return found
 
-    def run(self, told: Told, shape: "Shape", memory: Tree, group: Numbers) -> None:
-        """Step by step until every sentence of a group is done."""
+    def run(self, told: Told, shape: "Shape", memory: Tree, group: Numbers, meanwhile: Callable[[], None]) -> None:
+        """Step by step until every sentence of a group is done; `meanwhile` is done once, while the GPU is at work."""
         most, sentences = told.most, np.arange(len(group))
         count, space = up(len(group)), room(min(ROOM, int(most.max())))
         board = shape.board(count, space)
@@ -90,7 +91,10 @@ class Searching:
                 turns = min(turns, self.engine.limit - told.length)
                 if not turns:
                     self.engine.refuse()
-            figures, done = board.run(told.length, turns)
+            board.start(told.length, turns)
+            meanwhile()
+            meanwhile = idle
+            figures, done = board.choice.fetch(turns)
             told.add(figures.numpy(), done.numpy(), sentences)
             staying = np.flatnonzero(told.ends[sentences] == 0)
             if not len(staying):
@@ -105,7 +109,7 @@ class Searching:
     def begin(self, board: Board, longest: Numbers, alpha: float) -> None:
         """Let a board's choice start anew."""
         if isinstance(board.choice, Beam):
-            board.choice.begin(longest.tolist(), alpha)
+            board.choice.begin(longest, alpha)
         else:
             board.choice.begin()
 
@@ -114,13 +118,23 @@ class Searching:
         after.steps.take(before.steps, rows)
         if isinstance(after.choice, Beam) and isinstance(before.choice, Beam):
             after.choice.take(before.choice, rows)
-            after.choice.divide(longest.tolist(), alpha)
+            after.choice.divide(longest, alpha)
         elif isinstance(after.choice, Greedy) and isinstance(before.choice, Greedy):
             after.choice.take(before.choice, rows)
 
     def placed(self, rows: Numbers) -> Int[Tensor, " rows"]:
         """These numbers on the device."""
         return torch.from_numpy(rows).to(self.device)
+
+
+def idle() -> None:
+    """There is nothing else to do."""
+
+
+def put(found: list[list[Found]], group: Numbers, told: Told) -> None:
+    """Write what was found for the sentences of a group where they stand."""
+    for sentence, few in zip(group.tolist(), told.found(), strict=True):
+        found[sentence] = few
 
 
 def groups(sentences: Numbers, most: int) -> list[Numbers]:

@@ -1,7 +1,6 @@
 """What a search has written, fetched from where it was computed: when each sentence was done, and its best targets."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +35,10 @@ class Told:
     def add(self, figures: Floats, done: Floats, sentences: Numbers) -> None:
         """What some turns found (turns, 4, rows, candidates), and where they were done; the first rows are `sentences`."""
         turns, _, _, candidates = figures.shape
-        whole = np.zeros((turns, 4, len(self.most), candidates))
-        whole[:, :, sentences] = figures[:, :, : len(sentences)]
+        whole = figures[:, :, : len(sentences)]
+        if not np.array_equal(sentences, np.arange(len(self.most))):
+            whole = np.zeros((turns, 4, len(self.most), candidates))
+            whole[:, :, sentences] = figures[:, :, : len(sentences)]
         over = done[:, : len(sentences)] > 0
         first = np.where(over.any(0), self.length + over.argmax(0) + 1, np.iinfo(np.int64).max)
         ends = np.minimum(first, self.most[sentences])
@@ -57,32 +58,43 @@ class Told:
     def found(self) -> list[list[Found]]:
         """The best targets of each sentence, best first."""
         figures = np.concatenate(self.figures)
-        order = (figures[:, TOKEN] == EOS).argsort(axis=2, kind="stable")
+        order = (figures[:, TOKEN] == EOS).argsort(axis=2, kind="stable")  # those that grow come first
         picked = self.pick(figures, order)
         scores = figures[picked.steps, SCORE, np.arange(len(self.most))[:, None], picked.places]
-        written = (each.transpose(1, 2, 0) for each in follow(figures, order, picked))
-        parts = (picked.there, picked.steps, scores, picked.worth, picked.finished, *written)
-        told = zip(*(part.tolist() for part in parts), strict=True)  # plain lists at once: there are many sentences
-        return [self.of(sentence, zip(*parts, strict=True)) for sentence, parts in enumerate(told)]
-
-    def of(self, sentence: int, targets: Iterable[tuple[Any, ...]]) -> list[Found]:
-        """The targets of one sentence, each by whether it is there, its step, score, worth and end, tokens and the rest."""
-        found = [
-            Found(tokens[: step + 1], score, worth, logprobs[: step + 1], finished)
-            for there, step, score, worth, finished, tokens, logprobs in targets
-            if there
-        ]
-        if not found:
-            raise stuck(int(self.ends[sentence]))
+        written = [each.transpose(1, 2, 0) for each in follow(figures, order, picked)]
+        parts = picked.there, picked.steps, scores, picked.worth, picked.finished, *written
+        there, steps, scores, worth, finished, tokens, logprobs = (part.ravel().tolist() for part in parts)  # few lists
+        best, length = picked.steps.shape[1], len(figures)
+        found: list[list[Found]] = []
+        for sentence in range(len(self.most)):
+            few = []
+            for each in range(sentence * best, (sentence + 1) * best):
+                if there[each]:
+                    whole = slice(each * length, each * length + steps[each] + 1)
+                    few.append(Found(tokens[whole], scores[each], worth[each], logprobs[whole], finished[each]))
+            if not few:
+                raise stuck(int(self.ends[sentence]))
+            found.append(few)
         return found
 
     def pick(self, figures: Floats, order: Numbers) -> Picked:
         """The best that finished, and behind them the best of those that were cut off."""
         shares = np.array([length**self.alpha for length in range(1, len(figures) + 1)])
+        if figures.shape[3] == 1:
+            return self.only(figures, shares)
         parts = zip(self.finished(figures, shares), self.cut(figures, order, shares), strict=True)
         both = Picked(*(np.concatenate(pair, axis=1) for pair in parts))
         chosen = np.argsort(~both.there, axis=1, kind="stable")[:, : self.best]
         return Picked(*(np.take_along_axis(part, chosen, 1) for part in both))
+
+    def only(self, figures: Floats, shares: Floats) -> Picked:
+        """The one target of each sentence where there was one way on at every step."""
+        last = self.ends - 1
+        scores, tokens = figures[last, SCORE, np.arange(len(last)), 0], figures[last, TOKEN, np.arange(len(last)), 0]
+        finished = tokens == EOS
+        there = (scores > IMPOSSIBLE) & (finished | (self.ends == self.most))
+        parts = last, np.zeros_like(last), scores / shares[last], finished, there
+        return Picked(*(part[:, None] for part in parts))
 
     def finished(self, figures: Floats, shares: Floats) -> Picked:
         """The best that ended among the first candidates of a step, until their sentence was done; of equals the earlier."""
@@ -106,6 +118,8 @@ class Told:
 
 def follow(figures: Floats, order: Numbers, picked: Picked) -> tuple[Numbers, Floats]:
     """Tokens and log-probabilities of each target, (steps, sentences, best), followed back to its beginning."""
+    if figures.shape[3] == 1:  # there was one way on at every step
+        return figures[:, TOKEN].astype(np.int64), figures[:, LOGPROB]
     steps, each = len(figures), np.arange(figures.shape[2])[:, None]
     tokens = np.zeros((steps, *picked.steps.shape), np.int64)
     logprobs, row = np.zeros(tokens.shape), np.zeros(picked.steps.shape, np.int64)

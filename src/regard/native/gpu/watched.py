@@ -1,8 +1,9 @@
 """Whether a model is still what something was made from: asked before every batch, so it must cost next to nothing."""
 
+from itertools import chain
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 
 class Watched:
@@ -22,9 +23,9 @@ class Watched:
 
     def now(self) -> tuple[list[int], ...]:
         """Numbers that differ when a part, a parameter or a method is put in the place of another, or a weight changes."""
-        each = [id(value) for part in self.parts for value in part.values()]
+        each = list(map(id, chain.from_iterable(map(dict.values, self.parts))))
         written = [tensor._version for tensor in self.tensors]
-        return list(map(len, self.spaces)), each, written, [tensor.data_ptr() for tensor in self.tensors]
+        return list(map(len, self.spaces)), each, written, list(map(Tensor.data_ptr, self.tensors))
 
     @property
     def unchanged(self) -> bool:
