@@ -1,4 +1,6 @@
-from regard.native.gpu.buckets import ALIGNED, room, up
+import numpy as np
+
+from regard.native.gpu.buckets import ALIGNED, padded, room, up
 
 
 def test_sizes_are_rounded_up_by_less_than_a_quarter_to_few():
@@ -13,3 +15,7 @@ def test_multiples_are_of_a_step():
 
 def test_room_doubles():
     assert [room(steps) for steps in (1, ALIGNED, ALIGNED + 1, 33, 64)] == [16, 16, 32, 64, 64]
+
+
+def test_rows_are_filled_up_with_the_first():
+    assert padded(np.array([3, 1]), 4).tolist() == [3, 1, 3, 3]

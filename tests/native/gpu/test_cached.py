@@ -1,11 +1,12 @@
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 
 from regard.models.types import map_tree, repeat, select
-from regard.native.gpu.cached import Engine, covers
+from regard.native.gpu.cached import NOBODY, Engine, covers
 from regard.native.gpu.layer import through
 
 from .small import PRE, SOURCE, model
@@ -37,7 +38,7 @@ def test_steps_give_the_logits_of_the_decoder_and_rows_have_their_own_past():
     built = model(layers=2)
     memory = built.encode(SOURCE)
     steps = Engine(built.decoder, torch.float32).steps(memory, 4, 2, 16)
-    steps.begin(memory, torch.arange(4))
+    steps.begin(memory, np.arange(4))
     state, parents = repeat(built.decoder.start(memory), 2), torch.tensor([[0, 1]] * 4)
     crossed = torch.arange(8).view(4, 2).flip(1).flatten()
     for place, pair in enumerate(([1, 1], [5, 6], [7, 8], [9, 10])):
@@ -61,14 +62,14 @@ def test_more_room_holds_what_there_was_and_sentences_are_picked():
     memory = built.encode(SOURCE)
     engine = Engine(built.decoder, torch.float32)
     one, other = engine.steps(memory, 4, 1, 16), engine.steps(memory, 2, 1, 32)
-    one.begin(memory, torch.arange(4))
+    one.begin(memory, np.arange(4))
     none = torch.zeros(4, 1, dtype=torch.long)
     one.step(torch.tensor([1, 1, 1, 1]), none, torch.tensor([0]))
     other.take(one, torch.tensor([3, 1]))
     right = one.step(torch.tensor([5, 6, 7, 8]), none, torch.tensor([1]))
     found = other.step(torch.tensor([8, 6]), none[:2], torch.tensor([1]))
     torch.testing.assert_close(found, right[[3, 1]])
-    assert (other.mask[:, :, 2:] == -math.inf).all()
+    assert (other.past[:, :, 2:] == NOBODY).all()
 
 
 @torch.no_grad()
@@ -77,14 +78,27 @@ def test_what_was_no_number_in_one_batch_is_gone_in_the_next():
     memory, none = built.encode(SOURCE), torch.zeros(4, 1, dtype=torch.long)
     engine = Engine(built.decoder, torch.float32)
     one, other = (engine.steps(memory, 4, 1, room) for room in (16, 32))
-    one.begin(memory, torch.arange(4))
+    one.begin(memory, np.arange(4))
     right = one.step(torch.tensor([1, 1, 1, 1]), none, torch.tensor([0]))
     for cache in (*one.caches, *other.caches):
         cache.fill_(math.nan)
-    one.begin(memory, torch.arange(4))
+    one.begin(memory, np.arange(4))
     torch.testing.assert_close(one.step(torch.tensor([1, 1, 1, 1]), none, torch.tensor([0])), right)
     other.take(one, torch.arange(4))
     assert other.step(torch.tensor([5, 6, 7, 8]), none, torch.tensor([1])).isfinite().all()
+
+
+@torch.no_grad()
+def test_rows_of_a_batch_are_taken_in_whatever_order_they_are_asked_for():
+    built = model(layers=2)
+    memory, none = built.encode(SOURCE), torch.zeros(3, 1, dtype=torch.long)
+    steps = Engine(built.decoder, torch.float32).steps(memory, 3, 1, 16)
+    for rows in (np.array([1, 2, 3]), np.array([3, 0]), np.array([2])):
+        steps.begin(memory, rows)
+        found = steps.step(torch.tensor([1, 1, 1]), none, torch.tensor([0]))[: len(rows)]
+        few = select(memory, torch.from_numpy(rows))
+        right = built.decoder.step(torch.ones(len(rows), dtype=torch.long), few, built.decoder.start(few))
+        torch.testing.assert_close(steps.project(found), right.output)
 
 
 def cast(dtype, tensor):
@@ -100,6 +114,6 @@ def test_half_precision_is_near():
     found = []
     for engine in (half, Engine(built.decoder, torch.float32)):
         steps = engine.steps(memory, 4, 1, 16)
-        steps.begin(map_tree(partial(cast, engine.dtype), memory), torch.arange(4))
+        steps.begin(map_tree(partial(cast, engine.dtype), memory), np.arange(4))
         found.append(steps.step(torch.tensor([1, 1, 1, 1]), torch.zeros(4, 1, dtype=torch.long), torch.tensor([0])).float())
     assert (found[0] - found[1]).abs().max() < 0.05

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -31,7 +32,7 @@ def test_a_state_follows_its_row_and_another_goes_on_from_it():
     memory = built.encode(SOURCE)
     engine = Engine(built.decoder, torch.float32)
     steps, fewer = engine.steps(memory, 4, 2, 16), engine.steps(memory, 1, 2, 16)
-    steps.begin(memory, torch.arange(4))
+    steps.begin(memory, np.arange(4))
     straight = torch.tensor([[0, 1]] * 4)
     steps.step(torch.arange(8) + 4, straight, torch.tensor([0]))
     fewer.take(steps, torch.tensor([2]))

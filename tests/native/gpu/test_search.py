@@ -10,7 +10,7 @@ from regard.data.batch import pad
 from regard.decoding import beam as reference
 from regard.native.gpu import search as file
 from regard.native.gpu.ready import ready
-from regard.native.gpu.search import groups, padded
+from regard.native.gpu.search import groups
 
 from .small import POST, PRE, SOURCE, alike, model
 
@@ -170,10 +170,6 @@ def test_who_may_look_at_nothing_finds_zero(beams):
             each.keep[1] = False
     search = ready(built.decoder, memory)
     alike(search(memory, beams=beams, length=9), reference(built.decoder, memory, beams=beams, length=9))
-
-
-def test_rows_are_filled_up_with_the_first():
-    assert padded(np.array([3, 1]), 4).tolist() == [3, 1, 3, 3]
 
 
 def test_many_rows_are_searched_group_by_group(monkeypatch):

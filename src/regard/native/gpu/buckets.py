@@ -1,5 +1,9 @@
 """Rounding sizes up to a few, so that there are few shapes to record."""
 
+import numpy as np
+
+from regard.native.candidates import Numbers
+
 ROOM = 32
 """The steps that there is room for at first, where a target may become longer."""
 ALIGNED = 16
@@ -19,3 +23,8 @@ def room(steps: int) -> int:
     while found < steps:
         found *= 2
     return found
+
+
+def padded(rows: Numbers, count: int) -> Numbers:
+    """These rows, and the first of them again as often as there is room: the shape is the same, and nobody listens."""
+    return np.concatenate((rows, np.repeat(rows[:1], count - len(rows))))

@@ -1,16 +1,18 @@
 """The Transformer's decoder with caches that never move: what `native/transformer.py` computes, in tensors of fixed size.
 
-Keys and values of all rows of a sentence are written behind the last, and a mask, which all layers share, says which of them
-are each row's own past: a search that reorders its hypotheses reorders nothing but the mask. All rows of a sentence read one
-memory of its source.
+Keys and values of all rows of a sentence are written behind the last, and a table, which all layers share, says which of
+them are each row's own past: a search that reorders its hypotheses reorders nothing but the table. All rows of a sentence
+read one memory of its source.
 """
 
 import math
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -21,12 +23,16 @@ from regard.attention.types import Memory
 from regard.models.decoders import Remembered
 from regard.models.decoders.transformer import Transformer
 from regard.native import transformer
+from regard.native.candidates import Numbers
+from regard.native.gpu import fused
 from regard.native.gpu.layer import Rows, through
 from regard.native.gpu.matrices import Norm, Weights, cast_to, linear, matrices, norm
 from regard.native.gpu.types import Counter
 
 KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """On a GPU: those that need no search for a plan of their own for every new shape."""
+NOBODY = -1
+"""Who wrote at a place where nothing is written."""
 
 
 def covers(decoder: Any) -> str | None:
@@ -54,7 +60,15 @@ class Engine:
         embedding = self.embedding
         self.table, self.scale = cast_to(dtype, embedding.table.weight), embedding.scale
         self.embedding_norm, self.widen = norm(embedding.norm, dtype), linear(decoder.widen, dtype)
+        self.adds = (
+            embedding.positions is not None
+            and embedding.positions.join == "add"
+            and self.embedding_norm is None
+            and self.widen is None
+        )
+        """Whether vectors of tokens and places are added, and that is all."""
         self.layers = matrices(decoder, dtype)
+        self.fused = not compiled and fused.covers(self.layers, self.table.device, dtype) is None
         self.enters: Norm | None = norm(decoder.layers[0].around_self.norm, dtype) if self.layers[0].first else None
         self.fit: Weights | None = linear(output.fit, dtype)
         self.onto: Weights = cast_to(dtype, output.matrix(embedding.table.weight)), cast_to(dtype, output.bias)
@@ -89,57 +103,70 @@ class Cached:
         self.engine, self.width = engine, width
         like: dict[str, Any] = {"dtype": engine.dtype, "device": engine.table.device}
         self.caches = [torch.zeros(sentences, room, width, 2 * layer.size, **like) for layer in engine.layers]
-        self.mask = torch.full((sentences, width, room, width), -math.inf, **like)
-        own = torch.full((width, width), -math.inf, **like).fill_diagonal_(0.0)
-        self.own = own[:, None].expand(sentences, width, 1, width).contiguous()
+        each = torch.arange(width, dtype=torch.int32, device=engine.table.device)
+        self.own = each[:, None].expand(sentences, width, 1).contiguous()
+        self.past = torch.full((sentences, width, room), NOBODY, dtype=torch.int32, device=engine.table.device)
+        """Which row of its sentence wrote what a row sees at each place."""
         self.sources = list[Memory]()
         for kept in memory.memories.values():
-            keys, values = (each.new_empty(sentences, *each.shape[1:], **like) for each in kept[:2])
+            shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (each.shape for each in kept[:2]))
+            keys, values = (torch.zeros(shape, **like).transpose(1, 2) for shape in shapes)
             self.sources.append(Memory(keys, values))
-        self.hidden = torch.zeros(sentences, 1, self.sources[0].keys.shape[2], **like)
+        self.keep = torch.ones(sentences, self.sources[0].keys.shape[2], dtype=torch.bool, device=engine.table.device)
         self.places = engine.positions(room)
+        self.placed = self.places if engine.fused and engine.adds else None
 
-    def begin(self, memory: Remembered, rows: Int[Tensor, " sentences"]) -> None:
-        """Take a batch in; nothing has been written.
+    def begin(self, memory: Remembered, rows: Numbers) -> None:
+        """Take a batch in; nothing has been written."""
+        given = list(memory.memories.values())
+        fill(sides(self.sources), sides(given), rows)
+        if given[0].keep is not None:
+            fill([self.keep], [given[0].keep], rows)
+        if not self.engine.fused:
+            self.clear()
 
-        What is masked is still multiplied, by zero: a cache may hold nothing that is no number, not even of another batch.
+    def clear(self) -> None:
+        """Leave nothing in a cache that is no number, not even of another batch: what is masked is multiplied by zero.
+
+        Who may look at nothing finds zero: it looks at zeros.
         """
-        self.mask.fill_(-math.inf)
+        self.past.fill_(NOBODY)
         for cache in self.caches:
             cache.zero_()
-        keep = next(iter(memory.memories.values())).keep
-        seen = None if keep is None else keep.index_select(0, rows)
-        blind = None if seen is None else ~seen.any(1)[:, None]
-        if seen is not None and blind is not None:  # who may look at nothing finds zero: it looks at zeros
-            self.hidden.zero_().masked_fill_(~(seen | blind)[:, None], -math.inf)
-        for mine, given in zip(self.sources, memory.memories.values(), strict=True):
-            torch.index_select(given.keys, 0, rows, out=mine.keys)
-            torch.index_select(given.values, 0, rows, out=mine.values)
-            if blind is not None:
-                mine.values.masked_fill_(blind[..., None, None], 0.0)
+        blind = ~self.keep.any(1, keepdim=True)
+        self.keep |= blind
+        for mine in self.sources:
+            mine.values.masked_fill_(blind[..., None, None], 0.0)
 
     def take(self, other: "Cached", rows: Int[Tensor, " sentences"]) -> None:
         """Go on from other caches, which have as much room or less."""
-        room = other.mask.shape[2]
-        self.mask.fill_(-math.inf)
-        self.mask[:, :, :room] = other.mask.index_select(0, rows)
-        self.hidden.copy_(other.hidden.index_select(0, rows))
+        room = other.past.shape[2]
+        self.past.fill_(NOBODY)
+        self.past[:, :, :room] = other.past.index_select(0, rows)
+        self.keep.copy_(other.keep.index_select(0, rows))
         for mine, theirs in zip(self.caches, other.caches, strict=True):
             mine[:, :room] = theirs.index_select(0, rows)
             mine[:, room:] = 0.0
-        for source, given in zip(self.sources, other.sources, strict=True):
-            torch.index_select(given.keys, 0, rows, out=source.keys)
-            torch.index_select(given.values, 0, rows, out=source.values)
+        for source, given in zip(sides(self.sources), sides(other.sources), strict=True):
+            source.copy_(given.index_select(0, rows))
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
         """One token for each row: what its logits are made of."""
+        engine, data = self.engine, self.embed(tokens, place)
+        if not engine.fused:
+            return self.masked(data, parents, place)
+        seen = fused.Seen(self.caches, self.sources, self.past, self.keep)
+        fused.follow(self.past, parents, place)
+        return fused.stacked(engine.layers, engine.enters, data, seen, place)
+
+    def masked(self, data: Rows, parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
+        """All layers by kernels of PyTorch, with masks for what each row may see, which all layers share."""
         if self.width > 1:
-            self.mask.copy_(self.mask.gather(1, parents[..., None, None].expand_as(self.mask)))
-        self.mask.index_copy_(2, place, self.own)
-        data = self.embed(tokens, place)
+            self.past.copy_(self.past.gather(1, parents[..., None].expand_as(self.past)))
+        self.past.index_copy_(2, place, self.own)
+        masks = hiding(self.past[..., None] == self.own[0, :, 0], data).flatten(2), hiding(self.keep[:, None], data)
         enters = self.engine.enters
         both = data, data if enters is None else F.layer_norm(data, *enters)
-        masks = self.mask.flatten(2), self.hidden
         with kernels(data.device):
             for layer, cache, source in zip(self.engine.layers, self.caches, self.sources, strict=True):
                 both = self.engine.through(layer, both, cache, source, masks, place)
@@ -148,6 +175,8 @@ class Cached:
     def embed(self, tokens: Int[Tensor, " rows"], place: Counter) -> Rows:
         """The vectors of tokens at a place."""
         engine, positions = self.engine, self.engine.embedding.positions
+        if self.placed is not None:
+            return fused.embed(tokens, engine.table, engine.scale, self.placed, place)
         vectors = F.embedding(tokens, engine.table)
         here = None if self.places is None else self.places.index_select(0, place)
         if here is None or positions is None:
@@ -168,3 +197,24 @@ class Cached:
 def kernels(where: torch.device) -> AbstractContextManager[Any]:
     """Let PyTorch choose among few kernels on a GPU."""
     return sdpa_kernel(KERNELS) if where.type == "cuda" else nullcontext()
+
+
+def hiding(seen: Bool[Tensor, "*places"], like: Tensor) -> Float[Tensor, "*places"]:
+    """What is added to scores: nothing where something may be seen, else -infinity."""
+    return torch.zeros(seen.shape, dtype=like.dtype, device=like.device).masked_fill_(~seen, -math.inf)
+
+
+def sides(memories: Iterable[Memory]) -> list[Tensor]:
+    """Keys and values of all layers."""
+    return [side for memory in memories for side in memory[:2]]
+
+
+def fill(mine: list[Tensor], given: list[Tensor], rows: Numbers) -> None:
+    """The first rows of tensors become these rows of others: all at once where they stand one behind the other."""
+    count, first = len(rows), int(rows[0])
+    if np.array_equal(rows, np.arange(first, first + count)):
+        chosen = [each[first : first + count] for each in given]
+    else:
+        places = torch.from_numpy(rows).to(given[0].device)
+        chosen = [each.index_select(0, places) for each in given]
+    torch._foreach_copy_([each[:count] for each in mine], chosen)

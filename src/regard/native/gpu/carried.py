@@ -15,6 +15,8 @@ from regard.models.decoders.recurrent import Recurrent
 from regard.models.outputs.projection import Projection
 from regard.models.types import Tree, map_tree, repeat, select
 from regard.native import looking
+from regard.native.candidates import Numbers
+from regard.native.gpu.buckets import padded
 from regard.native.gpu.types import Counter
 
 
@@ -61,9 +63,9 @@ class Carried:
         self.before = torch.arange(0, sentences * width, width, device=first.device)[:, None]
         """The first row of each sentence."""
 
-    def begin(self, memory: Tree, rows: Int[Tensor, " sentences"]) -> None:
+    def begin(self, memory: Tree, rows: Numbers) -> None:
         """Take a batch in; nothing has been written."""
-        write(self.memory, select(memory, rows))
+        write(self.memory, select(memory, torch.from_numpy(padded(rows, self.sentences)).to(self.before.device)))
         write(self.state, repeat(self.decoder.start(self.memory), self.width))
 
     def take(self, other: "Carried", rows: Int[Tensor, " sentences"]) -> None:

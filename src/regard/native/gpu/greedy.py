@@ -6,6 +6,7 @@ from torch import Tensor
 
 from regard.data.vocabulary import BOS, EOS
 from regard.decoding.likelihood import IMPOSSIBLE
+from regard.native.gpu import fused
 from regard.native.gpu.likeliest import likeliest
 from regard.native.gpu.types import Counter, Project
 
@@ -34,6 +35,9 @@ class Greedy:
     def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
         """The next token of each sentence."""
         values, tokens = likeliest(found, project, 1)
+        if fused.runs(found.device):
+            fused.note(values, tokens, self.scores, self.figures, self.tokens, turn)
+            return
         self.scores += values
         told = torch.stack((self.scores, values, tokens, self.parents))  # of any kind of number: they become float64
         self.figures.index_copy_(0, turn, told[None])

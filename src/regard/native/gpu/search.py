@@ -17,7 +17,7 @@ from regard.decoding.limits import limits
 from regard.models.types import Tree
 from regard.native.candidates import Numbers
 from regard.native.gpu.beam import Beam
-from regard.native.gpu.buckets import ROOM, room, up
+from regard.native.gpu.buckets import ROOM, padded, room, up
 from regard.native.gpu.greedy import Greedy
 from regard.native.gpu.replayed import Pool, Replayed, pool
 from regard.native.gpu.told import Told
@@ -83,7 +83,7 @@ class Searching:
         most, sentences = told.most, np.arange(len(group))
         count, space = up(len(group)), room(min(ROOM, int(most.max())))
         board = shape.board(count, space)
-        board.steps.begin(memory, self.placed(padded(group, count)))
+        board.steps.begin(memory, group)
         self.begin(board, most[padded(sentences, count)], told.alpha)
         while True:
             turns = min(TURNS, space - told.length, int(most[sentences].max()) - told.length)
@@ -140,11 +140,6 @@ def put(found: list[list[Found]], group: Numbers, told: Told) -> None:
 def groups(sentences: Numbers, most: int) -> list[Numbers]:
     """The sentences in groups of about the same size, none of more than so many but of one at least."""
     return np.array_split(sentences, -(-len(sentences) // max(1, most))) if len(sentences) else []
-
-
-def padded(rows: Numbers, count: int) -> Numbers:
-    """These rows, and the first of them again as often as there is room: the shape is the same, and nobody listens."""
-    return np.concatenate((rows, np.repeat(rows[:1], count - len(rows))))
 
 
 class Shape:

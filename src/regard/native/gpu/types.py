@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.models.types import Tree
+from regard.native.candidates import Numbers
 
 Counter = Int[Tensor, " 1"]
 """A number that a graph reads where it stands."""
@@ -17,12 +18,12 @@ Project = Callable[[Float[Tensor, "rows size"]], Float[Tensor, "rows vocabulary"
 class Steps(Protocol):
     """A decoder at work on so many sentences, each with `width` rows side by side.
 
-    `begin` takes a batch in: these rows of its memory, in this order. `take` goes on from other steps, whose sentences are
-    picked in the same way. `step` feeds a token to each row, which grew from the row `parents` of its sentence, and gives
-    what `project` makes logits of, some rows at a time.
+    `begin` takes a batch in: these rows of its memory, in this order; there may be room for more, and nobody listens to
+    those. `take` goes on from other steps, whose sentences are picked. `step` feeds a token to each row, which grew from the
+    row `parents` of its sentence, and gives what `project` makes logits of, some rows at a time.
     """
 
-    def begin(self, memory: Tree, rows: Int[Tensor, " sentences"]) -> None: ...
+    def begin(self, memory: Tree, rows: Numbers) -> None: ...
 
     def take(self, other: "Steps", rows: Int[Tensor, " sentences"]) -> None: ...
 

@@ -1,0 +1,1 @@
+"""One step of a Transformer's decoder in Triton: what `native/gpu/fused.py` runs. All here import triton."""

@@ -1,0 +1,111 @@
+"""One step of a decoder's layers by kernels in Triton: what `layer.py` computes, in fewer launches and fewer bytes.
+
+A look writes what is new into the cache and reads each row's own past by a table, where a mask would have it multiplied by
+all rows of its sentence.
+"""
+
+from collections.abc import Sequence
+from functools import cache as once
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.attention.types import Memory
+from regard.kernels.gpu import chip
+from regard.native.gpu.layer import Rows, join, think
+from regard.native.gpu.matrices import Matrices, Norm
+from regard.native.gpu.types import Counter
+
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+LARGEST = 256
+"""Numbers of a head, which a program holds in registers."""
+
+
+class Seen(NamedTuple):
+    """What the looks of a step read and write."""
+
+    caches: Sequence[Float[Tensor, "sentences room width both"]]
+    sources: Sequence[Memory]
+    past: Int[Tensor, "sentences width room"]
+    """Which row of its sentence wrote what a row sees at each place."""
+    keep: Bool[Tensor, "sentences keys"]
+
+
+def covers(layers: Sequence[Matrices], device: torch.device, dtype: torch.dtype) -> str | None:
+    """None where these kernels compute what the layers do, else the reason why not."""
+    if device.type not in DEVICES:
+        return f"needs a GPU, got {device.type}"
+    if triton("past") is None:
+        return "needs Triton, which is not installed; pip install triton"
+    if dtype not in DTYPES:
+        return f"needs float32, float16 or bfloat16, got {str(dtype).removeprefix('torch.')}"
+    if (size := max(layer.size // layer.heads for layer in layers)) > LARGEST:
+        return f"needs heads of {LARGEST} numbers or fewer, got {size}"
+    return chip.lacking(device, dtype)
+
+
+def runs(device: torch.device) -> bool:
+    """Whether there are kernels in Triton there."""
+    return device.type in DEVICES and triton("ends") is not None and chip.lacking(device) is None
+
+
+def follow(past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Counter) -> None:
+    """Note whose past each row goes on from; one row alone has but its own."""
+    if past.shape[1] > 1:
+        triton("past").follow_back(past, parents, place)
+
+
+def stacked(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: Seen, place: Counter) -> Rows:
+    """All layers, from the lowest up, and the last norm."""
+    both = data, data if enters is None else F.layer_norm(data, *enters)
+    for number, layer in enumerate(layers):
+        around, entered = both
+        found = F.linear(look_back(layer, F.linear(entered, *layer.threefold), number, seen, place), *layer.own_output)
+        around, entered = join(layer, 0, around, found)
+        asked = entered if layer.asks is None else F.linear(entered, *layer.asks)
+        found = look_across(layer, asked, number, seen)
+        found = found if layer.cross_output is None else F.linear(found, *layer.cross_output)
+        around, entered = join(layer, 1, around, found)
+        both = join(layer, 2, around, think(layer, entered))
+    return both[1]
+
+
+def embed(
+    tokens: Int[Tensor, " rows"],
+    table: Float[Tensor, "vocabulary size"],
+    scale: float,
+    places: Float[Tensor, "room size"],
+    place: Counter,
+) -> Rows:
+    """The vectors of tokens at a place."""
+    return triton("ends").embed(tokens, table, scale, places, place)
+
+
+def note(*numbers: Tensor) -> None:
+    """Write down what a turn of greedy search found, and feed it: values, tokens, scores, figures, fed, turn."""
+    triton("ends").note(*numbers)
+
+
+def look_back(layer: Matrices, sides: Rows, number: int, seen: Seen, place: Counter) -> Rows:
+    """Write the new keys and values behind the last, and let each row look at its past."""
+    tile = triton("tile").tile(seen.past.shape[2])
+    return triton("past").look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile)
+
+
+def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen) -> Rows:
+    """What each row finds in its source."""
+    source, tile = seen.sources[number], triton("tile").tile(seen.keep.shape[1])
+    return triton("source").look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile)
+
+
+@once
+def triton(name: str) -> Any:
+    """A file of kernels; None where there is no Triton."""
+    return None if find_spec("triton") is None else import_module(f"regard.kernels.step_triton.{name}")

@@ -1,0 +1,68 @@
+import os
+
+import pytest
+import torch
+
+from regard.decoding import beam as reference
+from regard.native.gpu import fused
+from regard.native.gpu.cached import Engine
+from regard.native.gpu.matrices import matrices
+from regard.native.gpu.ready import MADE, ready
+
+from ...kernels import conftest  # noqa: F401  # Triton's interpreter as tests need it
+from .small import POST, PRE, SOURCE, alike, model
+
+interpreted = pytest.mark.skipif(
+    not fused.chip.INSTALLED or os.environ.get("TRITON_INTERPRET") != "1",
+    reason="needs Triton's interpreter; benchmarks/decoding_gpu.py checks on a GPU",
+)
+
+
+@pytest.fixture
+def on_cpu(monkeypatch):
+    """The kernels run here."""
+    monkeypatch.setattr(fused, "DEVICES", ("cpu",))
+    MADE.clear()
+    yield
+    MADE.clear()
+
+
+def test_it_says_what_it_does_not_cover(monkeypatch):
+    layers, cpu, cuda = matrices(model().decoder, torch.float32), torch.device("cpu"), torch.device("cuda")
+    assert fused.covers(layers, cpu, torch.float32) == "needs a GPU, got cpu"
+    monkeypatch.setattr(fused, "triton", lambda name: name)
+    assert fused.covers(layers, cuda, torch.float64) == "needs float32, float16 or bfloat16, got float64"
+    wide = [layers[0]._replace(size=1024, heads=2)]
+    assert fused.covers(wide, cuda, torch.float32) == "needs heads of 256 numbers or fewer, got 512"
+    monkeypatch.setattr(fused, "triton", lambda name: None)
+    assert fused.covers(layers, cuda, torch.float32) == "needs Triton, which is not installed; pip install triton"
+
+
+def test_a_gpu_without_them_and_a_compiled_layer_take_the_masks(monkeypatch):
+    decoder = model().decoder
+    assert not Engine(decoder, torch.float32).fused
+    monkeypatch.setattr(fused, "covers", lambda *asked: None)
+    monkeypatch.setattr(torch, "compile", lambda function, dynamic: function)
+    assert Engine(decoder, torch.float32).fused
+    assert not Engine(decoder, torch.float32, compiled=True).fused
+
+
+def test_without_triton_there_is_no_kernel(monkeypatch):
+    monkeypatch.setattr(fused, "find_spec", lambda name: None)
+    fused.triton.cache_clear()
+    assert fused.triton("past") is None
+    fused.triton.cache_clear()
+
+
+@interpreted
+@pytest.mark.parametrize(("kind", "beams"), [(PRE, 1), (PRE, 3), (POST, 2)])
+def test_search_by_kernels_finds_what_the_reference_finds(on_cpu, kind, beams):
+    built = model(kind, layers=2, ends=1.0)
+    with torch.no_grad():
+        memory = built.encode(SOURCE)
+        for each in memory.memories.values():
+            each.keep[1] = False  # one looks at nothing
+    search = ready(built.decoder, memory)
+    assert search.engine.fused
+    options = {"beams": beams, "best": beams, "length": [6, 3, 20, 9]}
+    alike(search(memory, **options), reference(built.decoder, memory, **options))
