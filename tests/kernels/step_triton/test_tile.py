@@ -1,6 +1,6 @@
 import torch
 
-from regard.kernels.step_triton.tile import on, tile
+from regard.kernels.step_triton.tile import on, overlaps, sooner, tile
 
 
 def test_more_keys_are_more_warps_up_to_a_point():
@@ -10,3 +10,15 @@ def test_more_keys_are_more_warps_up_to_a_point():
 def test_on_a_cpu_there_is_nowhere_to_go():
     with on(torch.ones(1)) as where:
         assert where is None
+
+
+def test_a_kernel_begins_early_where_the_gpu_can(monkeypatch):
+    for capability, can in (((8, 9), False), ((9, 0), True), ((12, 0), True)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, known=capability: known)
+        assert overlaps(torch.device("cuda")) is can
+    assert not overlaps(torch.device("cpu"))
+
+
+def test_only_a_launch_that_begins_early_says_so():
+    assert sooner(False) == {"EARLY": False}
+    assert sooner(True) == {"EARLY": True, "launch_pdl": True}

@@ -54,9 +54,25 @@ def test_without_triton_there_is_no_kernel(monkeypatch):
     fused.triton.cache_clear()
 
 
+def test_only_plain_layers_of_few_rows_are_joined():
+    layers = matrices(model().decoder, torch.float32)
+    assert fused.joins(layers, fused.FEW)
+    assert not fused.joins(layers, fused.FEW + 1)
+    assert not fused.joins([layers[0]._replace(asks=None)], 1)
+    for other in (model(POST), model(activation="gelu")):
+        assert not fused.joins(matrices(other.decoder, torch.float32), 1)
+
+
 @interpreted
-@pytest.mark.parametrize(("kind", "beams"), [(PRE, 1), (PRE, 3), (POST, 2)])
-def test_search_by_kernels_finds_what_the_reference_finds(on_cpu, kind, beams):
+def test_the_limits_are_those_of_the_kernel():
+    kernel = fused.triton("product")
+    assert (fused.FEW, fused.WIDEST) == (kernel.MOST, kernel.WIDEST)
+
+
+@interpreted
+@pytest.mark.parametrize(("kind", "beams", "few"), [(PRE, 1, 8), (PRE, 2, 8), (PRE, 3, 0), (POST, 2, 8)])
+def test_search_by_kernels_finds_what_the_reference_finds(monkeypatch, on_cpu, kind, beams, few):
+    monkeypatch.setattr(fused, "FEW", few)
     built = model(kind, layers=2, ends=1.0)
     with torch.no_grad():
         memory = built.encode(SOURCE)

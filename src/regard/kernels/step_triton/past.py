@@ -11,8 +11,9 @@ import triton
 import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from regard.kernels.step_triton.tile import Tile, on
+from regard.kernels.step_triton.tile import Tile, on, sooner
 
 COLUMNS = 128
 """Places of the table that a program moves at once."""
@@ -22,9 +23,12 @@ COLUMNS = 128
 @no_type_check
 def attend(
     sides, cache, past, place, found, room, scale,
-    WIDTH: tl.constexpr, SIZE: tl.constexpr, DIM: tl.constexpr, D: tl.constexpr, N: tl.constexpr,
+    WIDTH: tl.constexpr, SIZE: tl.constexpr, DIM: tl.constexpr, D: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One head of one row. Its own new key comes first, and then those before it, N at a time."""
+    if EARLY:
+        gdc_launch_dependents()
+        gdc_wait()
     row, head = tl.program_id(0), tl.program_id(1)
     now, d = tl.load(place).to(tl.int32), tl.arange(0, D)
     inside = d < DIM
@@ -79,6 +83,7 @@ def look_back(
     heads: int,
     scale: float,
     tile: Tile,
+    early: bool = False,
 ) -> Float[Tensor, "rows size"]:
     """What each row finds, from its query, key and value side by side."""
     _, room, width, both = cache.shape
@@ -88,7 +93,7 @@ def look_back(
     with on(sides):
         attend[(rows, heads)](
             sides, cache, past, place, found, room, scale, **numbers,
-            N=tile.keys, num_warps=tile.warps,
+            N=tile.keys, num_warps=tile.warps, **sooner(early),
         )  # fmt: skip
     return found
 

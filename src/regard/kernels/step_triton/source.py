@@ -9,8 +9,9 @@ import triton
 import triton.language as tl
 from jaxtyping import Bool, Float
 from torch import Tensor
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from regard.kernels.step_triton.tile import Tile, on
+from regard.kernels.step_triton.tile import Tile, on, sooner
 
 
 @triton.jit
@@ -18,9 +19,12 @@ from regard.kernels.step_triton.tile import Tile, on
 def attend(
     asked, keys, values, keep, found, length, scale, key_s, key_h, key_p, value_s, value_h, value_p,
     WIDTH: tl.constexpr, HEADS: tl.constexpr, DIM: tl.constexpr, VALUE: tl.constexpr,
-    D: tl.constexpr, V: tl.constexpr, N: tl.constexpr,
+    D: tl.constexpr, V: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One head of one row, N keys at a time."""
+    if EARLY:
+        gdc_launch_dependents()
+        gdc_wait()
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     s, d, v = row // WIDTH, tl.arange(0, D), tl.arange(0, V)
     query = tl.load(asked + (row * HEADS + head) * DIM + d, mask=d < DIM, other=0.0).to(tl.float32) * scale
@@ -51,6 +55,7 @@ def look_across(
     keep: Bool[Tensor, "sentences keys"],
     scale: float,
     tile: Tile,
+    early: bool = False,
 ) -> Float[Tensor, "rows found"]:
     """What each row finds, its heads joined. The numbers of a key, and of a value, stand one behind the other."""
     (sentences, heads, length, dim), value, rows = keys.shape, values.shape[3], len(asked)
@@ -60,6 +65,6 @@ def look_across(
         attend[(rows, heads)](
             asked, keys, values, keep, found, length, scale, *keys.stride()[:3], *values.stride()[:3],
             WIDTH=rows // sentences, HEADS=heads, **sizes,
-            N=tile.keys, num_warps=tile.warps,
+            N=tile.keys, num_warps=tile.warps, **sooner(early),
         )  # fmt: skip
     return found

@@ -1,10 +1,13 @@
-"""How much a program takes at a time, and where it runs."""
+"""How much a program takes at a time, where it runs, and whether it may begin before the one ahead of it has ended."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+OVERLAPS = (9, 0)
+"""The compute capability from which on a kernel may begin early."""
 
 
 class Tile(NamedTuple):
@@ -23,3 +26,14 @@ def tile(keys: int) -> Tile:
 def on(like: Tensor) -> AbstractContextManager[Any]:
     """Where Triton launches."""
     return torch.cuda.device(like.device) if like.is_cuda else nullcontext()
+
+
+def overlaps(device: torch.device) -> bool:
+    """Whether a kernel there may begin while the one ahead of it ends; it waits before it reads what that one wrote."""
+    nvidia = device.type == "cuda" and torch.version.hip is None
+    return nvidia and torch.cuda.get_device_capability(device) >= OVERLAPS
+
+
+def sooner(early: bool) -> dict[str, bool]:
+    """What a launch is told; only a backend that can begin early knows the second."""
+    return {"EARLY": early} | ({"launch_pdl": True} if early else {})

@@ -157,6 +157,8 @@ class Cached:
             return self.masked(data, parents, place)
         seen = fused.Seen(self.caches, self.sources, self.past, self.keep)
         fused.follow(self.past, parents, place)
+        if engine.enters is not None and fused.joins(engine.layers, len(tokens)):
+            return fused.joined(engine.layers, engine.enters, data, seen, place)
         return fused.stacked(engine.layers, engine.enters, data, seen, place)
 
     def masked(self, data: Rows, parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:

@@ -1,7 +1,7 @@
 """One step of a decoder's layers by kernels in Triton: what `layer.py` computes, in fewer launches and fewer bytes.
 
 A look writes what is new into the cache and reads each row's own past by a table, where a mask would have it multiplied by
-all rows of its sentence.
+all rows of its sentence. With few rows, sums, norms and max(0, x) are part of the products too: a layer is eight kernels.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,19 @@ from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention.types import Memory
 from regard.kernels.gpu import chip
 from regard.native.gpu.layer import Rows, join, think
-from regard.native.gpu.matrices import Matrices, Norm
+from regard.native.gpu.matrices import Matrices, Norm, Weights
 from regard.native.gpu.types import Counter
 
 DEVICES = ("cuda",)
 """Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+FEW, WIDEST = 8, 1024
+"""Rows that a product with all around it takes, and the numbers of one."""
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 LARGEST = 256
 """Numbers of a head, which a program holds in registers."""
@@ -56,6 +58,17 @@ def runs(device: torch.device) -> bool:
     return device.type in DEVICES and triton("ends") is not None and chip.lacking(device) is None
 
 
+def joins(layers: Sequence[Matrices], rows: int) -> bool:
+    """Whether products take all around them in: for few rows, norms that come first, and max(0, x)."""
+    return rows <= FEW and all(map(simple, layers))
+
+
+def simple(layer: Matrices) -> bool:
+    """Whether a layer has all matrices, norms that come first, and max(0, x)."""
+    whole = layer.asks is not None and layer.cross_output is not None
+    return layer.first and whole and isinstance(layer.bend, nn.ReLU) and layer.norms[0].shape[0] <= WIDEST
+
+
 def follow(past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Counter) -> None:
     """Note whose past each row goes on from; one row alone has but its own."""
     if past.shape[1] > 1:
@@ -77,6 +90,23 @@ def stacked(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: S
     return both[1]
 
 
+def joined(layers: Sequence[Matrices], enters: Norm, data: Rows, seen: Seen, place: Counter) -> Rows:
+    """The same for few rows: a norm is part of the product behind it, and a sum of the one before.
+
+    On a GPU that can, each begins to read its matrix while the one before it ends.
+    """
+    norm, early = enters, triton("tile").overlaps(data.device)
+    for number, layer in enumerate(layers):
+        found = look_back(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
+        data = product(found, layer.own_output, around=data, early=early)
+        found = look_across(layer, product(data, layer.asks, layer.norms[0], early=early), number, seen, early)
+        data = product(found, layer.cross_output, around=data, early=early)
+        found = product(data, layer.inner, layer.norms[1], relu=True, early=early)
+        data = product(found, layer.outer, around=data, early=early)
+        norm = layer.norms[2]
+    return F.layer_norm(data, *norm)
+
+
 def embed(
     tokens: Int[Tensor, " rows"],
     table: Float[Tensor, "vocabulary size"],
@@ -93,16 +123,23 @@ def note(*numbers: Tensor) -> None:
     triton("ends").note(*numbers)
 
 
-def look_back(layer: Matrices, sides: Rows, number: int, seen: Seen, place: Counter) -> Rows:
+def look_back(layer: Matrices, sides: Rows, number: int, seen: Seen, place: Counter, early: bool = False) -> Rows:
     """Write the new keys and values behind the last, and let each row look at its past."""
     tile = triton("tile").tile(seen.past.shape[2])
-    return triton("past").look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile)
+    return triton("past").look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
 
 
-def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen) -> Rows:
+def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen, early: bool = False) -> Rows:
     """What each row finds in its source."""
     source, tile = seen.sources[number], triton("tile").tile(seen.keep.shape[1])
-    return triton("source").look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile)
+    return triton("source").look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
+
+
+def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Rows:
+    """A product with all around it."""
+    file = triton("product")
+    before = None if norm is None else file.Before(norm.weight, norm.bias, norm.eps)
+    return file.product(data, weights, norm=before, **options)
 
 
 @once
