@@ -70,8 +70,11 @@ def test_the_limits_are_those_of_the_kernel():
 
 
 @interpreted
-@pytest.mark.parametrize(("kind", "beams", "few"), [(PRE, 1, 8), (PRE, 2, 8), (PRE, 3, 0), (POST, 2, 8)])
-def test_search_by_kernels_finds_what_the_reference_finds(monkeypatch, on_cpu, kind, beams, few):
+@pytest.mark.parametrize(
+    ("kind", "beams", "few", "longest"), [(PRE, 1, 8, 8), (PRE, 2, 8, 4), (PRE, 3, 0, 6), (PRE, 1, 0, 20), (POST, 2, 8, 5)]
+)
+def test_search_by_kernels_finds_what_the_reference_finds(monkeypatch, on_cpu, kind, beams, few, longest):
+    """Of at most eight tokens, after which the host looks first, or of more, where those who are left move into less room."""
     monkeypatch.setattr(fused, "FEW", few)
     built = model(kind, layers=2, ends=1.0)
     with torch.no_grad():
@@ -80,5 +83,5 @@ def test_search_by_kernels_finds_what_the_reference_finds(monkeypatch, on_cpu, k
             each.keep[1] = False  # one looks at nothing
     search = ready(built.decoder, memory)
     assert search.engine.fused
-    options = {"beams": beams, "best": beams, "length": [6, 3, 20, 9]}
+    options = {"beams": beams, "best": beams, "length": [min(6, longest), 3, longest, min(7, longest)]}
     alike(search(memory, **options), reference(built.decoder, memory, **options))

@@ -123,7 +123,9 @@ def note(*numbers: Tensor) -> None:
     triton("ends").note(*numbers)
 
 
-def look_back(layer: Matrices, sides: Rows, number: int, seen: Seen, place: Counter, early: bool = False) -> Rows:
+def look_back(
+    layer: Matrices, sides: Float[Tensor, "rows sides"], number: int, seen: Seen, place: Counter, early: bool = False
+) -> Rows:
     """Write the new keys and values behind the last, and let each row look at its past."""
     tile = triton("tile").tile(seen.past.shape[2])
     return triton("past").look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
@@ -135,7 +137,7 @@ def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen, early: bo
     return triton("source").look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
 
 
-def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Rows:
+def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Float[Tensor, "rows columns"]:
     """A product with all around it."""
     file = triton("product")
     before = None if norm is None else file.Before(norm.weight, norm.bias, norm.eps)
