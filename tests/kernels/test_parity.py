@@ -56,6 +56,17 @@ def test_a_case_is_within_its_bounds(cases, name, dtype):
     assert found.fine, found
 
 
+@pytest.mark.parametrize("seed", [3, 15])
+def test_no_unit_of_the_layers_is_so_near_to_zero_that_rounding_opens_it(cases, seed, monkeypatch):
+    import _parity_models as models
+
+    monkeypatch.setattr(models, "GPU", True)  # of its size, at which a few units in thousands were: by far too far away
+    cases.interpreted()
+    torch.manual_seed(seed)
+    found = models.layers(torch.float16)
+    assert found.fine, found
+
+
 def test_a_number_further_away_than_its_bound_is_seen_and_so_is_a_repeat_that_differs(cases):
     exact, plain = torch.ones(3, dtype=torch.float64), torch.ones(3) + 1e-3
     right, near, far = (cases.Found([each], []) for each in (exact, plain, exact + 3e-3))
