@@ -79,6 +79,18 @@ def test_a_row_that_sees_nothing_reads_zeros_and_moves_nothing():
         assert each[0].any()
 
 
+def test_keys_that_are_not_there_may_hold_anything():
+    asked, flow = request(scope=Causal() & Padding(KEEP), offset=3), torch.randn(2, 2, 5, 9)
+    hidden = ~KEEP[:, None, :, None]
+    sides = {name: getattr(asked, name) for name in ("keys", "values")}
+    poisoned, clean = (
+        asked._replace(**{name: side.masked_fill(hidden, filled) for name, side in sides.items()})
+        for filled in (torch.nan, 0.0)
+    )
+    for found, expected in zip(once(brief.run, poisoned, flow), once(compose, clean, flow), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_half_precision_is_no_further_from_the_exact_result_than_the_stages_are():
     asked = request(9, 9, 16, 16, dtype=torch.bfloat16, scope=Causal())
     flow = torch.randn(2, 2, 9, 16, dtype=torch.bfloat16)

@@ -24,14 +24,21 @@ def tile(data, stride_b, stride_h, stride_t, b, h, count, size, ROWS: tl.constex
 
 @triton.jit
 @no_type_check
-def shares(q, k, keep, b, T, S, offset, scale, ROWS: tl.constexpr, KEYS: tl.constexpr, KEEP: tl.constexpr,
-           CAUSAL: tl.constexpr):  # fmt: skip
+def present(keep, b, S, KEYS: tl.constexpr, KEEP: tl.constexpr):
+    """Which keys there are. The others are not read: a weight of 0 times NaN is NaN."""
+    keys = tl.arange(0, KEYS)
+    there = keys < S
+    if KEEP:
+        there = there & (tl.load(keep + b * S + keys, mask=there, other=0) != 0)
+    return there
+
+
+@triton.jit
+@no_type_check
+def shares(q, k, there, T, offset, scale, ROWS: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr):
     """The weights: zeros in a row that sees nothing."""
     rows, keys = tl.arange(0, ROWS), tl.arange(0, KEYS)
-    seen = keys < S
-    if KEEP:
-        seen = seen & (tl.load(keep + b * S + keys, mask=seen, other=0) != 0)
-    seen = seen[None, :] & (rows < T)[:, None]
+    seen = there[None, :] & (rows < T)[:, None]
     if CAUSAL:
         seen = seen & (keys[None, :] <= rows[:, None] + offset)
     s = tl.where(seen, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, float("-inf"))
@@ -54,11 +61,12 @@ def forward(
     b, h = program // heads, program % heads
     at, inside = tile(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
     q = tl.load(at, mask=inside, other=0.0)
+    there = present(keep, b, S, KEYS, KEEP)
     at, inside = tile(keys, k_b, k_h, k_t, b, h, S, D, KEYS, DIMS)
-    k = tl.load(at, mask=inside, other=0.0)
+    k = tl.load(at, mask=inside & there[:, None], other=0.0)
     at, inside = tile(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
-    v = tl.load(at, mask=inside, other=0.0)
-    p = shares(q, k, keep, b, T, S, offset, scale, ROWS, KEYS, KEEP, CAUSAL)
+    v = tl.load(at, mask=inside & there[:, None], other=0.0)
+    p = shares(q, k, there, T, offset, scale, ROWS, KEYS, CAUSAL)
     found = tl.dot(p.to(v.dtype), v, input_precision="ieee")
     at, inside = tile(context, c_b, c_h, c_t, b, h, T, V, ROWS, VALUES)
     tl.store(at, found.to(context.dtype.element_ty), mask=inside)
@@ -78,13 +86,14 @@ def backward(
     b, h = program // heads, program % heads
     at, inside = tile(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
     q = tl.load(at, mask=inside, other=0.0)
+    there = present(keep, b, S, KEYS, KEEP)
     at, inside = tile(keys, k_b, k_h, k_t, b, h, S, D, KEYS, DIMS)
-    k = tl.load(at, mask=inside, other=0.0)
+    k = tl.load(at, mask=inside & there[:, None], other=0.0)
     at, inside = tile(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
-    v = tl.load(at, mask=inside, other=0.0)
+    v = tl.load(at, mask=inside & there[:, None], other=0.0)
     at, inside = tile(flowing, f_b, f_h, f_t, b, h, T, V, ROWS, VALUES)
     d = tl.load(at, mask=inside, other=0.0)
-    p = shares(q, k, keep, b, T, S, offset, scale, ROWS, KEYS, KEEP, CAUSAL)
+    p = shares(q, k, there, T, offset, scale, ROWS, KEYS, CAUSAL)
     at, inside = tile(d_values, dv_b, dv_h, dv_t, b, h, S, V, KEYS, VALUES)
     found = tl.dot(tl.trans(p.to(d.dtype)), d, input_precision="ieee")
     tl.store(at, found.to(d_values.dtype.element_ty), mask=inside)
