@@ -33,3 +33,11 @@ def test_divided_by_their_sum_shares_add_up_to_one_and_nothing_stays_nothing():
     weights = dimmed(torch.randn(1, 1, 2, 4), allowed)
     assert_close(weights.sum(-1).flatten(), torch.tensor([1.0, 0.0]))
     assert dimmed.sums_to_one
+
+
+def test_shares_stay_in_half_precision():
+    dimmed = Dimmed(Softmax(), torch.tensor([[300.5]]), width=2)
+    weights = dimmed(torch.zeros(1, 1, 1, 302, dtype=torch.bfloat16), None)
+    assert weights.dtype == torch.bfloat16
+    bell = torch.tensor([math.exp(-0.125), math.exp(-0.125)]) / 302
+    assert_close(weights[0, 0, 0, 300:], bell.bfloat16())

@@ -55,7 +55,7 @@ class Dimmed:
     def __call__(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
         shares = self.inner(scores, allowed)
         assert isinstance(shares, Tensor), "what is shown is not drawn"
-        shares = shares * self.bell(scores.shape[-1])[:, None]
+        shares = shares * self.bell(scores.shape[-1])[:, None].to(shares.dtype)
         if not self.renormalise:
             return shares
         total = shares.sum(-1, keepdim=True)
