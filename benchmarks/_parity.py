@@ -59,9 +59,15 @@ class Verdict(NamedTuple):
         """NaN is not."""
         return self.error <= self.bound and self.same
 
+    @property
+    def told(self) -> str:
+        """In a line."""
+        verdict = "ok" if self.fine else "TOO FAR" if self.same else "a repeat DIFFERS"
+        return f"max error {self.error:.2e} of {self.bound:.2e} ({self.place}) {verdict}"
 
-def judged(ours: Found, again: Found, plain: Found, exact: Found) -> Verdict:
-    """The worst of all numbers."""
+
+def judged(ours: Found, again: Found, plain: Found, exact: Found, terms: float = 0.0) -> Verdict:
+    """The worst of all numbers. `terms` is how large those are that they are sums of, where it is known."""
     worst, ratio, same = Verdict(0.0, 0.0, "nothing", True), -1.0, True
     for kind, factor in (("outputs", 2), ("gradients", 3)):
         numbers = zip(*(getattr(each, kind) for each in (ours, again, plain, exact)), strict=True)
@@ -70,7 +76,7 @@ def judged(ours: Found, again: Found, plain: Found, exact: Found) -> Verdict:
                 (each.double() - right.double()).abs().max().item() if right.numel() else 0.0 for each in (mine, theirs)
             )
             largest = right.abs().max().item() if right.numel() else 0.0
-            bound = factor * usual + 4 * torch.finfo(torch.float32).eps * (1 + largest)
+            bound = factor * usual + 4 * torch.finfo(torch.float32).eps * (1 + max(largest, terms))
             if not GPU and mine.dtype == torch.bfloat16:  # which the interpreter cuts off in place of rounding it
                 bound += torch.finfo(torch.bfloat16).eps * largest
             same &= torch.equal(mine, other)
@@ -93,7 +99,13 @@ def outcome(run: Callable[[Request], Any], asked: Request, dtype: torch.dtype, l
         outputs = [found.context.detach(), *([] if found.weights is None else [found.weights.detach()]), *numbers]
         if not learns:
             return Found(outputs, [])
-        learned = [each for stage in stages.values() if isinstance(stage, nn.Module) for each in stage.parameters()]
+        learned = [
+            each
+            for stage in stages.values()
+            if isinstance(stage, nn.Module)
+            for each in stage.parameters()
+            if each.requires_grad
+        ]
         flow = torch.linspace(-3, 3, found.context.numel(), dtype=torch.float64, device=DEVICE).cos().view_as(found.context)
         given = torch.autograd.grad(found.context, [*leaves, *learned], flow.to(found.context.dtype), allow_unused=True)
     return Found(outputs, [each for each in given if each is not None])

@@ -138,15 +138,17 @@ def norm(kind: type[nn.Module], dtype: torch.dtype) -> Verdict:
     for each in made.parameters():
         nn.init.normal_(each)
 
-    def run(impl: str, kind: torch.dtype) -> Found:
-        normed = deepcopy(made).double() if kind == torch.float64 else deepcopy(made)
-        leaves = [each.to(kind, copy=True).requires_grad_() for each in (image, around)]
-        with without(*by(kept_norm, impl)):
-            found = normed(leaves[0], keep, rectify=True, around=leaves[1])
-        flow = torch.linspace(-3, 3, found.numel(), dtype=torch.float64, device=DEVICE).cos().view_as(found)
-        return Found([found.detach()], list(torch.autograd.grad(found, [*leaves, *normed.parameters()], flow.to(kind))))
+    return sides(partial(mapped, made, image, around, keep), dtype)
 
-    return sides(run, dtype)
+
+def mapped(made: nn.Module, image: Tensor, around: Tensor, keep: Tensor, impl: str, dtype: torch.dtype) -> Found:
+    """By the kernel or by PyTorch's operations."""
+    normed = deepcopy(made).double() if dtype == torch.float64 else deepcopy(made)
+    leaves = [each.to(dtype, copy=True).requires_grad_() for each in (image, around)]
+    with without(*by(kept_norm, impl)):
+        found = normed(leaves[0], keep, rectify=True, around=leaves[1])
+    flow = torch.linspace(-3, 3, found.numel(), dtype=torch.float64, device=DEVICE).cos().view_as(found)
+    return Found([found.detach()], list(torch.autograd.grad(found, [*leaves, *normed.parameters()], flow.to(dtype))))
 
 
 def residual(kind: str, dtype: torch.dtype) -> Verdict:

@@ -7,6 +7,9 @@ GPU the cases run on a few numbers in Triton's interpreter, by tests/kernels/tes
 
     python benchmarks/parity.py                                  all of it, in about a minute
     python benchmarks/parity.py flash simplex --dtype bfloat16   some of it
+    python benchmarks/parity.py --shapes 2000                    shapes that are drawn (_shapes.py), in place of the cases
+    python benchmarks/parity.py --shapes 2000 --seed 1 flash     others, of some kernels
+    python benchmarks/parity.py --alone 3 17                     one of them again: the 17th of the family 3
 """
 
 import argparse
@@ -17,7 +20,9 @@ from collections.abc import Sequence
 import torch
 
 import _bare  # noqa: F401
+import _drawn
 import _parity
+import _shapes
 from _apart import apart
 
 KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
@@ -39,7 +44,7 @@ def passed(kernels: Sequence[str], dtypes: Sequence[str] = tuple(_parity.DTYPES)
     for answer in apart(work, pieces, seconds):
         found, (name, dtype) = answer.found, answer.piece
         bad += bool(answer.failed) or not found.fine
-        print(f"parity {name:18} {dtype:9} {line(found) if found else 'FAILED'}  {answer.seconds:5.1f} s", flush=True)
+        print(f"parity {name:18} {dtype:9} {found.told if found else 'FAILED'}  {answer.seconds:5.1f} s", flush=True)
         if answer.failed:
             print("    " + answer.failed.replace("\n", "\n    "), flush=True)
     taken = time.perf_counter() - began
@@ -47,20 +52,25 @@ def passed(kernels: Sequence[str], dtypes: Sequence[str] = tuple(_parity.DTYPES)
     return bad == 0
 
 
-def line(found: _parity.Verdict) -> str:
-    verdict = "ok" if found.fine else "TOO FAR" if found.same else "a repeat DIFFERS"
-    return f"max error {found.error:.2e} of {found.bound:.2e} ({found.place}) {verdict}"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=f"of {', '.join(KERNELS)}; without any, all")
     parser.add_argument("--dtype", nargs="+", choices=list(_parity.DTYPES), default=list(_parity.DTYPES))
-    parser.add_argument("--seconds", type=float, default=90.0, help="after which what is left counts as failed")
+    parser.add_argument("--seconds", type=float, help="after which what is left counts as failed: 90, for shapes 240")
+    parser.add_argument("--shapes", type=int, metavar="COUNT", help="draw so many shapes in place of the cases")
+    parser.add_argument("--seed", type=int, default=0, help="of the shapes")
+    parser.add_argument(
+        "--repeats", type=int, default=250, help="of a shape of each family, which must be equal in all bits"
+    )
+    parser.add_argument("--alone", type=int, nargs=2, metavar=("FAMILY", "NUMBER"), help="a shape that was told to fail")
     options = parser.parse_args()
     unknown = [each for each in options.kernels if each not in KERNELS]
     if unknown:
         parser.error(f"there is no kernel {unknown[0]!r}; there are {', '.join(KERNELS)}")
+    if options.shapes and not set(options.kernels or KERNELS) & {each.kernel for each in _shapes.FAMILIES}:
+        parser.error(f"no shapes are drawn for {', '.join(options.kernels)}")
+    if options.alone:
+        return 0 if _drawn.alone(*options.alone, options.seed) else 1
     if not torch.cuda.is_available():
         print("needs a GPU, and there is none; tests/kernels/test_parity.py runs the same in Triton's interpreter",
               file=sys.stderr)  # fmt: skip
@@ -70,7 +80,10 @@ def main() -> int:
     for dtype in options.dtype:
         if reason := chip.lacking(torch.device("cuda"), _parity.DTYPES[dtype]):
             print(f"parity {dtype}: this GPU {reason}", flush=True)
-    return 0 if passed(options.kernels or KERNELS, options.dtype, options.seconds) else 1
+    if options.shapes:
+        drawn = options.shapes, options.seed, options.repeats, options.seconds or 240.0
+        return 0 if _drawn.passed(options.kernels or KERNELS, *drawn) else 1
+    return 0 if passed(options.kernels or KERNELS, options.dtype, options.seconds or 90.0) else 1
 
 
 if __name__ == "__main__":
