@@ -7,11 +7,11 @@ by device events, with the spread of their middle half, and the bytes that a pas
     t5           a learned bias with its gradient, beside PyTorch's kernel with the bias as a mask, and the three stages
     window       a scope of +-128, beside FlexAttention, and PyTorch's kernel with a mask
     local_p      windows that queries place, beside gathered ones, the formula over all keys, and FlexAttention's fixed ones,
-                 which have no projections; both also replayed as a CUDA graph, where the host has no part
+                 which have no projections; ours alone with the centres given is as much as these compute
     rows         the weights of eight queries, beside those of one query at a time
 
-Every set of tiles is a row. Statistics are replayed as CUDA graphs: it is the device's time alone. Rows are appended to
-results/flash.csv as they come.
+Every set of tiles is a row. Window and local_p are also replayed as CUDA graphs, where the host has no part, beside what
+FlexAttention takes so; statistics are in any case. Rows are appended to results/flash.csv as they come.
 
     python benchmarks/flash.py                     all of it, on one GPU, in about two minutes
     python benchmarks/flash.py --only window t5    some of it
@@ -43,7 +43,8 @@ from regard.attention.score import distances
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
-from regard.kernels import flash, rows, sdpa
+from regard.attention.within import Dimmed, Within
+from regard.kernels import flash, local, rows, sdpa
 from regard.viewer.record.listening import formed
 
 RESULTS = Path(__file__).parent / "results" / "flash.csv"
@@ -128,10 +129,12 @@ def window_case() -> dict[str, Side]:
     sides: dict[str, Side] = {}
     for backward in (None, flow):
         label = "fwd" if backward is None else "fwd+bwd"
-        sides[f"flex {label}"] = lambda backward=backward: once(flex, asked, backward)
+        side = lambda backward=backward: once(flex, asked, backward)  # noqa: E731
+        sides |= {f"flex {label}": side, f"flex {label}, replayed": replayed(side)}
         for tiles in TILES:
-            side = lambda backward=backward: once(flash.run, asked, backward)  # noqa: E731
-            sides[f"flash {label} {'x'.join(map(str, tiles))}"] = tiled(tiles, side)
+            side = tiled(tiles, lambda backward=backward: once(flash.run, asked, backward))
+            shown = "x".join(map(str, tiles))
+            sides |= {f"flash {label} {shown}": side, f"flash {label}, replayed {shown}": replayed(side)}
         sides[f"sdpa with a mask {label}"] = lambda backward=backward: once(sdpa.run, asked, backward)
     return sides
 
@@ -154,11 +157,26 @@ def local_case() -> dict[str, Side]:
         sides[f"gathered +-{width} fwd+bwd"] = lambda run=run: run("reference")
         sides[f"all keys +-{width} fwd+bwd"] = lambda module=module, data=(query, source): dense(module, *data)
         asked = request((4, 1, 8192, 64), torch.bfloat16, scope=Local(width))
+        placed = windows(asked, width)
+        sides[f"local alone +-{width} fwd+bwd"] = placed
+        sides[f"local alone +-{width} fwd+bwd, replayed"] = replayed(placed)
         flexible = flex_of(asked)
         side = lambda asked=asked, run=flexible: once(run, asked, asked.values)  # noqa: E731
         sides[f"flex, fixed windows +-{width} fwd+bwd"] = side
         sides[f"flex, fixed windows +-{width} fwd+bwd, replayed"] = replayed(side)
     return sides
+
+
+def windows(asked: Request, width: int) -> Side:
+    """The kernel with centres that are given, anywhere in the source: no projection, and nothing predicted."""
+    batch, _, queries, _ = asked.query.shape
+    centre = queries * torch.rand(batch, queries, device="cuda")
+
+    def run(part: Request) -> object:
+        dimmed = Dimmed(Softmax(), centre, width)
+        return local.run(part._replace(normalise=dimmed, scope=Within(centre, width)))
+
+    return lambda: once(run, asked, asked.values)
 
 
 def replayed(side: Side) -> Side:
@@ -218,7 +236,8 @@ def work(piece: tuple[str, str]) -> None:
 def compiled(timed: dict[tuple[str, str], Side], options: argparse.Namespace) -> None:
     """Ours, where programs differ by neither lengths nor rows, and FlexAttention's."""
     same = ("sdpa", "gathered", "all keys", "one by one", "reference")
-    pieces = [piece for piece in timed if not piece[1].startswith(same) and "64x8x512x64" not in piece[1]]
+    known = "64x8x512x64", "replayed"
+    pieces = [piece for piece in timed if not piece[1].startswith(same) and not any(each in piece[1] for each in known)]
     for answer in apart(work, pieces, options.seconds, options.workers):
         print(f"compiled {' '.join(answer.piece):60} {answer.failed or f'{answer.seconds:.1f} s'}", flush=True)
 

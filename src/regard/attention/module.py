@@ -169,7 +169,7 @@ class Attention(nn.Module):
 
     def merge(self, context: Float[Tensor, "batch heads queries head"]) -> Float[Tensor, "batch queries size"]:
         """Take the axis of heads away."""
-        return context[:, 0]
+        return context.squeeze(1)  # and not [:, 0], which on the way back is zeros and a copy into them
 
     def extra_repr(self) -> str:
         stages = ((name, getattr(self, name)) for name in ("score", "normalise", "scope"))

@@ -33,7 +33,7 @@ def each_head(
 ) -> Float[Tensor, "batch out_heads time out"]:
     """W_h x_h for every head, as one product for each matrix: a plain `@` would copy the matrices for every row."""
     if len(weight) == 1:
-        return F.linear(data, weight[0])
+        return F.linear(data, weight.squeeze(0))  # and not [0], which on the way back is zeros and a copy into them
     return torch.einsum("bhti,hoi->bhto", spread(data, len(weight)).expand(-1, len(weight), -1, -1), weight)
 
 

@@ -14,6 +14,17 @@ PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, 
 """Everything may be seen, and the score is the plain product."""
 
 
+@pytest.mark.parametrize("learns", [False, True])
+def test_where_nothing_is_asked_for_there_is_nothing_but_context_and_log_sum_exp(learns):
+    query, keys, values = (torch.randn(1, 2, 5, 3, requires_grad=learns) for _ in range(3))
+    found, asked = (attend(query, keys, values, PLAN, each) for each in (Asked(), Asked(entropy=True)))
+    assert torch.equal(found.context, asked.context)
+    assert torch.equal(found.lse, asked.lse)
+    assert found.context.requires_grad == learns
+    assert not any(each.numel() or each.requires_grad for each in found[2:])
+    assert not found.lse.requires_grad
+
+
 def test_only_the_context_has_a_gradient():
     query, keys, values = (torch.randn(1, 1, 2, 3, requires_grad=True) for _ in range(3))
     found = attend(query, keys, values, PLAN, Asked(entropy=True))

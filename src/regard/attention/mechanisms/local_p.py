@@ -41,6 +41,6 @@ class Predicted(nn.Module):
     def forward(
         self, query: Float[Tensor, "batch queries query"], lengths: Int[Tensor, " batch"], offset: Offset
     ) -> Float[Tensor, "batch queries"]:
-        place = self.v(torch.tanh(self.W(query)))[..., 0]
+        place = self.v(torch.tanh(self.W(query))).squeeze(-1)
         dtype = torch.promote_types(place.dtype, torch.float32)  # half precision cannot count beyond a few hundred
         return lengths[:, None] * torch.sigmoid(place.to(dtype))

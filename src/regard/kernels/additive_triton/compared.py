@@ -10,7 +10,7 @@ from regard.kernels.additive_triton import forward
 from regard.kernels.additive_triton.arguments import Sides, Tiles, assembly, heads, limit, padded, parts, processors
 from regard.kernels.additive_triton.chunks import Chunk
 from regard.kernels.additive_triton.powers import Some, by_unit
-from regard.kernels.additive_triton.started import start
+from regard.kernels.gpu.started import start
 
 
 class Compared(NamedTuple):

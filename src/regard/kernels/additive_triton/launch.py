@@ -22,8 +22,8 @@ from regard.kernels.additive_triton.arguments import (
 )
 from regard.kernels.additive_triton.chunks import chunks
 from regard.kernels.additive_triton.compared import Compared, compare
-from regard.kernels.additive_triton.started import start
 from regard.kernels.gpu import chip
+from regard.kernels.gpu.started import start
 
 
 class Attended(NamedTuple):

@@ -176,15 +176,16 @@ attended.register_autograd(_backward, setup_context=_save)
 
 
 class Eager(torch.autograd.Function):
-    """The same. It can be differentiated once; impl="reference" can be as often as you like."""
+    """The same. It can be differentiated once; impl="reference" can be as often as you like.
+
+    It keeps what it needs by itself: a setup_context would have the host look up the names of all arguments at every call.
+    """
 
     @staticmethod
-    def forward(*inputs):  # type: ignore[no-untyped-def]
-        return forward(*inputs)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
-        _save(ctx, inputs, output)
+    def forward(ctx, *inputs):  # type: ignore[no-untyped-def]
+        found = forward(*inputs)
+        _save(ctx, inputs, found)
+        return found
 
     @staticmethod
     @torch.autograd.function.once_differentiable

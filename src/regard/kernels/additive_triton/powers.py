@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.kernels.additive_triton.rational import exponential
-from regard.kernels.additive_triton.started import start
+from regard.kernels.gpu.started import start
 
 ROWS, UNITS = 32, 64
 """Of a tile that is raised at a time; `farthest` knows the rows too."""

@@ -10,8 +10,8 @@ from regard.kernels.additive_triton import backward, step
 from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, assembly, heads, on, padded, parts, power
 from regard.kernels.additive_triton.chunks import chunks
 from regard.kernels.additive_triton.compared import Compared, compare
-from regard.kernels.additive_triton.started import start
 from regard.kernels.additive_triton.sums import Gradients, Sums, grouped, put
+from regard.kernels.gpu.started import start
 
 
 class Flowing(NamedTuple):

@@ -10,7 +10,7 @@ from regard.kernels.additive_triton import backward
 from regard.kernels.additive_triton.arguments import Sides, Tiles, assembly, limit, padded, parts, power, processors
 from regard.kernels.additive_triton.chunks import Chunk
 from regard.kernels.additive_triton.powers import Powers, Some, by_row
-from regard.kernels.additive_triton.started import start
+from regard.kernels.gpu.started import start
 
 
 class Gradients(NamedTuple):

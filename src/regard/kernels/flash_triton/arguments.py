@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.kernels.flash_triton.sets import block, down_from, need
+from regard.kernels.gpu import started
 from regard.kernels.gpu.tiles import largest
 
 
@@ -97,6 +98,12 @@ def sized(query: Tensor, tiles: list[int]) -> dict[str, Any]:
     precision = "ieee" if query.dtype == torch.float32 else "tf32"
     sizes = {"M": tall, "N": wide, "D": block(query.shape[3])}
     return {**sizes, "PRECISION": precision, "num_warps": warps, "num_stages": stages}
+
+
+def start(program: Any, grid: tuple[int, int], first: tuple[Any, ...], **compiled: Any) -> None:
+    """A program with its first arguments in order, and by name what it is compiled for."""
+    warps, stages = compiled.pop("num_warps"), compiled.pop("num_stages")
+    started.start(program, (*grid, 1), compiled, first, num_warps=warps, num_stages=stages)
 
 
 def rows(data: Tensor) -> tuple[Any, ...]:

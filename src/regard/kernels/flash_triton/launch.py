@@ -1,5 +1,6 @@
 """From tensors to programs: room for what they write, their tiles, and as many of them as there is work."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from regard.kernels.flash_triton.arguments import (
     rows,
     scoped,
     sized,
+    start,
     strides,
     told,
 )
@@ -24,25 +26,23 @@ STATISTICS = 5
 """How many numbers of a query a pass can write: entropy, largest weight, mean and spread of its position, keys in sight."""
 
 
-def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
+def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked, room: Found | None = None) -> Found:
     """One pass over the keys, and a second from their side where it matters what they receive."""
     from regard.kernels.flash_triton import forward as programs
 
     batch, heads, queries, _ = query.shape
-    found = empty(query, keys, values, asked)
+    found = empty(query, keys, values, asked) if room is None else room
     sides = rows(query), rows(keys), rows(values)
     written = found.lse, found.measured, found.argmax, found.best, found.best_keys
+    first = *sides, rows(found.context), *written, *scoped(plan), plan.seed, *told(query, keys, values, plan)
+    measured = {"PEAK": asked.peak, "ENTROPIC": asked.entropy, "MOMENTS": asked.moments, "COUNTED": asked.uniform}
+    measured |= {"TOP": asked.top, "SLOTS": _power(max(asked.top, 1)), "V": block(values.shape[3])}
 
-    def start(tiles: list[int]) -> None:
-        programs.forward[(_tiles(queries, tiles[0]), batch * heads)](
-            *sides, rows(found.context), *written,
-            *scoped(plan), plan.seed,
-            *told(query, keys, values, plan),
-            **flags(plan), PEAK=asked.peak, ENTROPIC=asked.entropy, MOMENTS=asked.moments, COUNTED=asked.uniform,
-            TOP=asked.top, SLOTS=_power(max(asked.top, 1)), V=block(values.shape[3]), **sized(query, tiles),
-        )  # fmt: skip
+    def by(tiles: list[int]) -> None:
+        grid = _tiles(queries, tiles[0]), batch * heads
+        start(programs.forward, grid, first, **flags(plan), **measured, **sized(query, tiles))
 
-    fit("forward", start, plan.tiles, query, values)
+    fit("forward", by, plan.tiles, query, values)
     if asked.received or asked.uniform:
         _columns(query, keys, plan, asked, found)
     return found
@@ -55,8 +55,7 @@ def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
     by_key = batch, heads, keys.shape[2]
     nothing = (0,)
     return Found(
-        context=query.new_empty(batch, heads, queries, values.shape[3], dtype=values.dtype),
-        lse=query.new_empty(batch, heads, queries, dtype=torch.float32),
+        *_read(query, values),
         measured=query.new_empty(STATISTICS if counted else 0, batch, heads, queries, dtype=torch.float32),
         argmax=query.new_empty(batch, heads, queries if asked.peak else 0, dtype=torch.int64),
         best=query.new_empty(batch, heads, queries, asked.top, dtype=torch.float32),
@@ -64,6 +63,28 @@ def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
         received=query.new_empty(by_key if asked.received else nothing, dtype=torch.float32),
         uniform=query.new_empty(by_key if asked.uniform else nothing, dtype=torch.float32),
     )
+
+
+def least(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
+    """The same in less of the host's time: what is not asked for, if nothing is, is the same tensor at every call."""
+    return empty(query, keys, values, asked) if any(asked) else Found(*_read(query, values), *unasked(query))
+
+
+def unasked(like: Tensor) -> tuple[Tensor, ...]:
+    """`Found` from its third field on, where nothing is asked for."""
+    number, place = _nothing(like.device, torch.float32), _nothing(like.device, torch.int64)
+    return number, place, number, place, number, number
+
+
+def _read(query: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    batch, heads, queries, _ = query.shape
+    context = query.new_empty(batch, heads, queries, values.shape[3], dtype=values.dtype)
+    return context, query.new_empty(batch, heads, queries, dtype=torch.float32)
+
+
+@cache
+def _nothing(device: torch.device, dtype: torch.dtype) -> Tensor:
+    return torch.empty(0, device=device, dtype=dtype)
 
 
 def _columns(query: Tensor, keys: Tensor, plan: Plan, asked: Asked, found: Found) -> None:
@@ -116,11 +137,12 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
     def queries_by(tiles: list[int]) -> None:
         grid = _tiles(queries, tiles[0]), batch * heads
         pulled = made.centres if wants_centres else None
-        programs.of_queries[grid](*sides, rows(context), rows(made.query), pulled, *rest, **shape, **sized(query, tiles))
+        first = *sides, rows(context), rows(made.query), pulled, *rest
+        start(programs.of_queries, grid, first, **shape, **sized(query, tiles))
 
     def memory_by(tiles: list[int]) -> None:
         grid = _tiles(keys.shape[2], tiles[1]), batch * keys.shape[1]
-        programs.of_memory[grid](*sides, rows(made.keys), rows(made.values), *rest, **shape, **sized(query, tiles))
+        start(programs.of_memory, grid, (*sides, rows(made.keys), rows(made.values), *rest), **shape, **sized(query, tiles))
 
     fit("of_queries", queries_by, tiles, query, values)
     fit("of_memory", memory_by, tiles, query, values)

@@ -15,8 +15,9 @@ Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
     """One pass. Only the context has a gradient."""
-    run = one_pass if torch.compiler.is_compiling() else eager
-    found = Found(*run(query, keys, values, *plan, list(map(int, asked))))
+    if not torch.compiler.is_compiling():
+        return eager(query, keys, values, plan, asked)
+    found = Found(*one_pass(query, keys, values, *plan, list(map(int, asked))))
     return Found(found.context, *(each.detach() for each in found[1:]))
 
 
@@ -51,8 +52,13 @@ def back(
     plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, order)
     made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
     d_bias = made.bias if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
-    d_centres = made.centres if centres is None or not wants_centres else made.centres.sum(1).to(centres.dtype)
-    return made.query, made.keys, made.values, d_bias.clone(), d_centres
+    d_centres = made.centres if centres is None or not wants_centres else _per_row(made.centres).to(centres.dtype)
+    return made.query, made.keys, made.values, d_bias if d_bias is made.bias else d_bias.clone(), d_centres
+
+
+def _per_row(pulled: Tensor) -> Tensor:
+    """What pulls at the centres of all heads together; of one head there is nothing to add up."""
+    return pulled.squeeze(1) if pulled.shape[1] == 1 else pulled.sum(1)
 
 
 one_pass_backward = torch.library.custom_op("regard::one_pass_backward", back, mutates_args=())
@@ -67,7 +73,7 @@ def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Te
     return *sides, d_bias, d_centres  # type: ignore[return-value]
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Eight) -> None:
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     ctx.save_for_backward(*inputs[:3], output[0], output[1], *inputs[3:9], inputs[17])
     ctx.numbers = inputs[9:17]
     ctx.wants = [inputs[place] is not None and ctx.needs_input_grad[place] for place in (3, 4)]
@@ -88,17 +94,21 @@ one_pass.register_autograd(_backward, setup_context=_save)
 
 
 class Eager(torch.autograd.Function):
-    """The same without an operator of torch.library, which costs the host more than the launches."""
+    """The same without an operator of torch.library, which costs the host more than the launches.
+
+    Where nothing is asked for it gives context and log-sum-exp alone. It keeps what it needs by itself: a setup_context
+    would have the host look up the names of all arguments at every call.
+    """
 
     @staticmethod
-    def forward(*inputs):  # type: ignore[no-untyped-def]
-        return there(*inputs)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
-        _save(ctx, inputs, output)
-        ctx.mark_non_differentiable(*output[1:])
+    def forward(ctx, *inputs):  # type: ignore[no-untyped-def]
+        query, keys, values, *plan, asked = inputs
+        found = launch.forward(query, keys, values, Plan(*plan), asked, launch.least(query, keys, values, asked))
+        _save(ctx, inputs, found)
+        given = tuple(found) if any(asked) else found[:2]
+        ctx.mark_non_differentiable(*given[1:])
         ctx.set_materialize_grads(False)
+        return given
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -106,11 +116,13 @@ class Eager(torch.autograd.Function):
         return _gradients(ctx, gradient, back)
 
 
-def eager(*inputs: Any) -> Eight:
+def eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
     """With what the way back needs where there may be one."""
-    if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in inputs[:5]):
-        return Eager.apply(*inputs)  # type: ignore[no-untyped-call]
-    return there(*inputs)
+    inputs = query, keys, values, *plan, asked
+    if not torch.is_grad_enabled() or not any(each is not None and each.requires_grad for each in inputs[:5]):
+        return launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))
+    found = Eager.apply(*inputs)  # type: ignore[no-untyped-call]
+    return Found(*found) if any(asked) else Found(*found, *launch.unasked(query))
 
 
 def _asked(numbers: list[int]) -> Asked:

@@ -4,13 +4,20 @@ Measured by benchmarks/room.py, which compiles for chips that are not there. Sta
 ahead, so that what is here is exact for one stage and a little low for more.
 """
 
+from functools import cache
+
 SETS = [[128, 64, 4, 3], [64, 64, 4, 2], [64, 32, 4, 2], [32, 32, 4, 1], [16, 16, 4, 1]]
 """Queries, keys, warps and stages of one program."""
 
 
 def down_from(tiles: list[int]) -> list[list[int]]:
     """These, and all that are smaller."""
-    return [tiles, *(each for each in SETS if each[0] * each[1] < tiles[0] * tiles[1])]
+    return _down_from(*tiles)
+
+
+@cache
+def _down_from(*tiles: int) -> list[list[int]]:
+    return [[*tiles], *(each for each in SETS if each[0] * each[1] < tiles[0] * tiles[1])]
 
 
 def need(program: str, tiles: list[int], size: int, value: int, width: int) -> int:

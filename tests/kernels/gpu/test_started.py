@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.kernels.additive_triton import started
+from regard.kernels.gpu import started
 
 
 class Compiled:
@@ -63,6 +63,17 @@ def test_what_decides_on_the_program_is_asked_for_anew(change, warps):
     started.start(program, (1, 1, 1), given(data), num_warps=4)
     started.start(program, (1, 1, 1), change(data), num_warps=warps)
     assert len(program.asked) == len(started.KNOWN) == 2
+
+
+def test_tensors_may_come_with_their_strides_and_in_order():
+    program, data = Program(), torch.ones(8)
+    started.start(program, (1, 1, 1), {"TILE": 16}, [(data, 4, 1), 3])
+    assert program.asked == [((1, 1, 1), ((data, 4, 1), 3, 16), {})]
+    started.start(program, (1, 1, 1), {"TILE": 16}, [(torch.zeros(8), 4, 1), 3])
+    assert len(program.asked) == 1
+    for changed in ((data, 8, 1), (data[1:], 4, 1), (data.half(), 4, 1), (data, None, 1), (data, 4)):
+        started.start(program, (1, 1, 1), {"TILE": 16}, [changed, 3])
+    assert len(program.asked) == len(started.KNOWN) == 6
 
 
 def test_what_the_interpreter_runs_is_not_remembered(monkeypatch):
