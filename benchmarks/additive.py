@@ -35,7 +35,10 @@ SHAPES = [(32, 256, 256, 512), (8, 1024, 1024, 256), (64, 1, 512, 1024), (32, 64
 """Batch, queries, keys, hidden units, which are the value's dimensions too."""
 MANY = {
     "32x64": Tiles(),
-    "32x64, little room": Tiles(room=24 << 20),
+    "32x64, narrow": Tiles(narrow=True),
+    "32x64, narrow, 32 MiB": Tiles(narrow=True, least=32 << 20),
+    "32x64, narrow, least": Tiles(narrow=True, least=0),
+    "32x64, least": Tiles(least=0),
     "32x64, threads 8x16": Tiles(down=8, across=16, warps=4),
     "64x64, threads 8x16": Tiles(rows=64, down=8, across=16, warps=4),
     "32x64, 8 pairs back": Tiles(gather_pairs=8),

@@ -4,7 +4,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.additive_triton.arguments import Sides, Tiles
-from regard.kernels.additive_triton.chunks import LEAST, Chunk, chunks, need, room, spread
+from regard.kernels.additive_triton.chunks import Chunk, cell, chunks, need, room, spread
 
 TILES = {"rows": 16, "columns": 16, "gather_rows": 16, "gather_columns": 16}
 
@@ -13,13 +13,33 @@ def sides(heads, queries, keys):
     return Sides.of(torch.randn(1, heads, queries, 8), torch.randn(1, 1, keys, 8), torch.ones(1, 8))
 
 
+LEAST = Tiles().least
+
+
 def test_what_is_held_is_scores_with_exponentials_and_later_scores_with_slopes_and_weights():
-    assert need(2, 3, 5, True) == need(2, 3, 5, False) == 4 * (5 * 5) + 4 * 6
-    assert (need(20, 30, 1, True), need(20, 30, 1, False)) == (10 * 600, 4 * 50 + 4 * 600)
+    assert need(2, 3, 5, 10) == need(2, 3, 5, 4) == 4 * (5 * 5) + 4 * 6
+    assert (need(20, 30, 1, 10), need(20, 30, 1, 4)) == (10 * 600, 4 * 50 + 4 * 600)
+
+
+@pytest.mark.parametrize(("dtype", "wide", "narrow"), [(torch.bfloat16, 10, 6), (torch.float32, 12, 8)])
+def test_weights_that_take_the_place_of_what_flows_into_them_are_held_for_nothing(dtype, wide, narrow):
+    value = torch.empty(1, 1, 2, 3, dtype=dtype)
+    assert [cell(value, Tiles(), back) for back in (False, True)] == [4, wide]
+    assert [cell(value, Tiles(narrow=True), back) for back in (False, True)] == [4, narrow]
+
+
+def test_without_a_least_what_is_held_with_all_results_is_less_than_twice_the_inputs():
+    query, key, value = (torch.empty(32, 1, 256, 512, dtype=torch.bfloat16) for _ in range(3))
+    given, inputs = Sides(query, key, query[0, 0, :1]), 3 * query.numel() * 2
+    for back, results in ((False, 1 / 3), (True, 4 / 3)):
+        counts = [len(each.heads) for each in chunks(given, value, Tiles(narrow=True, least=0), back)]
+        held = max(counts) * need(256, 256, 512, cell(value, Tiles(narrow=True), back))
+        assert inputs / 4 < held < (2 - results) * inputs
+        assert len(chunks(given, value, Tiles(), back)) == 1
 
 
 def test_a_chunk_is_as_many_heads_or_tiles_of_queries_as_there_is_room_for():
-    whole = need(32, 16, 8, True)
+    whole = need(32, 16, 8, 10)
     assert chunks(sides(8, 20, 10), None, Tiles(**TILES, room=3 * whole), True) == [
         Chunk(range(2), range(20)),
         Chunk(range(2, 5), range(20)),
@@ -38,7 +58,8 @@ def test_there_is_room_for_the_bytes_of_the_inputs_and_always_for_some_mebibytes
     assert room(few, torch.empty(0), Tiles(room=7), True) == 7
     value = torch.empty(1, 1, LEAST, 1, dtype=torch.bfloat16)
     inputs = 2 * LEAST + 4 * (2 * 8 + 3 * 8)
-    assert (room(few, value, Tiles(), True), room(few, value, Tiles(), False)) == (inputs, inputs * 3 // 2)
+    assert (room(few, value, Tiles(), True), room(few, value, Tiles(), False)) == (inputs * 3 // 5, inputs * 3 // 2)
+    assert room(few, value, Tiles(least=0), True) == inputs * 3 // 5
 
 
 def test_ranges_are_as_equal_as_can_be():

@@ -1,14 +1,18 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton import retrace
+from regard.kernels.additive_triton import operator, retrace
+from regard.kernels.additive_triton.arguments import Dropped, Scoped
 
 
 def test_half_precision_is_multiplied_in_single():
     left, right = torch.full((1, 1, 300), 1.0078125, dtype=torch.bfloat16), torch.ones(1, 300, 1, dtype=torch.bfloat16)
     assert retrace.product(left, right).item() == 300 * 1.0078125
+    assert retrace.product(left, right, torch.bfloat16).item() == 302.0
 
 
 def test_the_gradient_of_values_is_what_flows_by_shares_alone_or_with_that_of_others():
@@ -17,3 +21,23 @@ def test_the_gradient_of_values_is_what_flows_by_shares_alone_or_with_that_of_ot
     assert place.flatten().tolist() == [2.0, 5.5]
     retrace.weigh(place, shares, flow, several=False)
     assert place.flatten().tolist() == [1.0, 4.5]
+
+
+@pytest.mark.parametrize("room", [None, 1 << 12], ids=["in one go", "in chunks of queries"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_what_flows_may_be_held_in_the_precision_of_the_values(monkeypatch, dtype, room):
+    query, key, value = (torch.randn(2, 1, time, 8, dtype=dtype) for time in (19, 23, 23))
+    v, flow = torch.randn(1, 8, dtype=dtype), torch.randn(2, 1, 19, 8, dtype=dtype)
+    keep = torch.arange(23) < torch.tensor([[23], [9]])
+    found = []
+    for narrow in (False, True):
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, narrow=narrow, room=room))
+        leaves = [each.clone().requires_grad_() for each in (query, key, value, v)]
+        told = Scoped(keep, ahead=0), Dropped(0.2, torch.tensor([5]))
+        context, _ = operator.attention(*leaves, *told)
+        found.append(torch.autograd.grad(context, leaves, flow))
+    for wide, narrow in zip(*found, strict=True):
+        if dtype == torch.float32:
+            assert torch.equal(wide, narrow)
+        else:
+            torch.testing.assert_close(narrow, wide, rtol=2e-3, atol=5e-3)

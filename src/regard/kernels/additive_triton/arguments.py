@@ -51,7 +51,12 @@ class Tiles:
     precision: str = "ieee"
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None
-    """Bytes held at a time for scores and exponentials; None: those of the inputs."""
+    """Bytes held at a time for scores and exponentials; None: in proportion to the inputs, but not below `least`."""
+    least: int = 96 << 20
+    """Bytes that may always be held: in smaller chunks the host takes longer to launch than an H200 to compute."""
+    narrow: bool = False
+    """Whether what flows into the weights is rounded to the precision of the values, as plain PyTorch has it: the weights
+    then take its place, and the way back holds six bytes for each query and key in place of ten."""
 
     @property
     def tall(self) -> int:

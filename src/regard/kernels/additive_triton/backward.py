@@ -31,7 +31,7 @@ def flowing(
     share = a
     if DROPOUT:
         share = a * kept(drawn, head, rows, columns, S, dropout, scale)
-    flow = share * tl.load(da + flows, mask=found, other=0.0)
+    flow = share * tl.load(da + flows, mask=found, other=0.0).to(tl.float32)
     if GIVEN:
         places = (head * T + rows)[:, None] * S + columns[None, :]
         flow += a * tl.load(given + places, mask=found, other=0.0).to(tl.float32)
@@ -47,7 +47,8 @@ def slope(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
-    """Turn the scores of ROWS queries into ds = a (da - Σ a da), in place, and give their weights after dropout.
+    """Turn the scores of ROWS queries into ds = a (da - Σ a da), in place, and give their weights after dropout, which may
+    take the place of da.
 
     `given` is what flows into the weights themselves, where somebody asked for them. Σ a is 1, and 0 of the blind, but for
     rounding, which would add what all da have in common: so Σ a da is divided by it.

@@ -9,9 +9,6 @@ from torch import Tensor
 
 from regard.kernels.additive_triton.arguments import Sides, Tiles, padded
 
-LEAST = 96 << 20
-"""Bytes that may always be held: in smaller chunks the host takes longer to launch than an H200 to compute."""
-
 
 class Chunk(NamedTuple):
     """Some heads, counted through the batch, and some queries of each."""
@@ -21,31 +18,40 @@ class Chunk(NamedTuple):
 
 
 def room(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool) -> int:
-    """The bytes of the inputs, and as long as there are no gradients half as many more; LEAST where these are small."""
+    """Beside context and gradients, which are results, as much as stays below twice the inputs; `least` where that is more.
+
+    With values of the size of the keys the context is a third of the inputs, and gradients are as much as these.
+    """
     inputs = sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value) if each is not None)
-    return tiles.room or max(LEAST, inputs if back else inputs * 3 // 2)
+    return tiles.room or max(tiles.least, inputs * 3 // 5 if back else inputs * 3 // 2)
 
 
-def need(rows: int, keys: int, hidden: int, back: bool) -> int:
-    """Bytes at the highest: scores and exponentials in single precision; on the way back scores, slopes and half weights."""
-    there = 4 * (rows + keys) * hidden + 4 * rows * keys
-    return max(there, 10 * rows * keys) if back else there
+def need(rows: int, keys: int, hidden: int, cell: int) -> int:
+    """Bytes at the highest: scores and exponentials in single precision, or so many for each query and key."""
+    return max(4 * (rows + keys) * hidden + 4 * rows * keys, cell * rows * keys)
+
+
+def cell(value: Tensor | None, tiles: Tiles, back: bool) -> int:
+    """Bytes for each query and key beside no exponentials: scores; on the way back slopes and weights too."""
+    size = 2 if value is None else value.element_size()
+    return 4 + (size if tiles.narrow else 4 + size) if back else 4
 
 
 def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool) -> list[Chunk]:
     """Whole heads if one fits, spread evenly; else tiles of the queries of one."""
     batch, groups, queries, hidden = sides.query.shape
-    return _chunks(batch * groups, queries, sides.key.shape[2], hidden, room(sides, value, tiles, back), tiles, back)
+    held, each = room(sides, value, tiles, back), cell(value, tiles, back)
+    return _chunks(batch * groups, queries, sides.key.shape[2], hidden, held, each, tiles)
 
 
 @lru_cache
-def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, tiles: Tiles, back: bool) -> list[Chunk]:
+def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, each: int, tiles: Tiles) -> list[Chunk]:
     wide = padded(keys, tiles.wide)
-    whole = need(padded(queries, tiles.tall), wide, hidden, back)
+    whole = need(padded(queries, tiles.tall), wide, hidden, each)
     if whole <= held:
         return [Chunk(these, range(queries)) for these in spread(heads, held // whole)]
     some = tiles.tall
-    while some < queries and need(some + tiles.tall, wide, hidden, back) <= held:
+    while some < queries and need(some + tiles.tall, wide, hidden, each) <= held:
         some += tiles.tall
     return [Chunk(range(head, head + 1), rows) for head in range(heads) for rows in spread(queries, some)]
 

@@ -44,7 +44,9 @@ def many(
             these, rows = (slice(part.start, part.stop) for part in chunk)
             flow = flows[these, rows]
             compared = compare(sides, chunk, scope, tiles)
-            shares = slope(compared, product(flow, spread[these].mT), sides, {**scope, **drop}, flowing, value.dtype, tiles)
+            arriving = product(flow, spread[these].mT, value.dtype if tiles.narrow else torch.float32)
+            shares = slope(compared, arriving, sides, {**scope, **drop}, flowing, value.dtype, tiles)
+            del arriving
             weigh(d_value[these], shares.mT, flow.to(value.dtype), several)
             del shares
             found.gather(sides, compared.scores[0], chunk, tiles, scoped.hides)
@@ -52,11 +54,11 @@ def many(
     return found.gradients(sides, grouped(torch.unflatten(d_value, 0, (batch, groups)), value))
 
 
-def product(left: Tensor, right: Tensor) -> Tensor:
-    """A batched product that is summed, and stays, in single precision."""
+def product(left: Tensor, right: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """A batched product that is summed in single precision, and stays in it unless another is asked for."""
     if left.is_cuda and left.dtype == right.dtype and left.dtype != torch.float32:
-        return torch.bmm(left, right, out_dtype=torch.float32)
-    return torch.bmm(left.float(), right.float())
+        return torch.bmm(left, right, out_dtype=dtype) if dtype != left.dtype else torch.bmm(left, right)
+    return torch.bmm(left.float(), right.float()).to(dtype)
 
 
 def weigh(place: Tensor, shares: Tensor, flow: Tensor, several: bool) -> None:
@@ -76,8 +78,11 @@ def slope(
     dtype: torch.dtype,
     tiles: Tiles,
 ) -> Float[Tensor, "some_heads some_queries keys"]:
-    """ds = a da - a Σ a da of a chunk, in the place of its scores; its weights after dropout come back."""
-    shares = torch.empty_like(flows, dtype=dtype)
+    """ds = a da - a Σ a da of a chunk, in the place of its scores; its weights after dropout come back.
+
+    They are in the place of `flows` where these are as wide.
+    """
+    shares = flows if tiles.narrow else torch.empty_like(flows, dtype=dtype)
     _, count, tall, wide = compared.scores.shape
     given = {
         **compared.arguments(),
