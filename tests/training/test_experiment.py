@@ -41,6 +41,8 @@ def test_a_loss_is_told_of_an_update_if_it_wants_to_know():
     seen = []
 
     class Watching:
+        watches = True
+
         def __call__(self, model, batch, progress):
             raise AssertionError
 
@@ -50,4 +52,7 @@ def test_a_loss_is_told_of_an_update_if_it_wants_to_know():
     loss = Loss(torch.tensor(1.0), 2)
     replace(experiment(), loss=Watching()).updated(loss)
     experiment().updated(loss)
+    assert seen == [loss]
+    Watching.watches = False
+    replace(experiment(), loss=Watching()).updated(loss)
     assert seen == [loss]

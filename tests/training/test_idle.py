@@ -12,7 +12,8 @@ def clock(monkeypatch):
     now = [0.0]
 
     class Event:
-        def __init__(self):
+        def __init__(self, device):
+            assert device == CUDA
             self.at = now[0]
 
         def elapsed_time(self, other):

@@ -6,6 +6,8 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from regard import tasks
+from regard.config import AttentionPart
 from regard.data.batch import Batch
 from regard.models.types import Step
 from regard.training import update
@@ -213,3 +215,24 @@ def test_a_run_whose_updates_are_looked_at_later_keeps_the_same_checkpoints_and_
         kept[-1].append((directory / "model.safetensors").read_bytes())
         monkeypatch.undo()
     assert kept[0] == kept[1]
+
+
+@pytest.mark.parametrize(
+    ("attention", "train", "late"),
+    [
+        ("additive", {}, True),
+        ("additive", {"ema": 0.9}, False),
+        ("additive+hard", {"baseline": "moving_average"}, False),
+        ("additive+hard", {"baseline": "none"}, True),
+    ],
+)
+def test_updates_of_a_teacher_are_looked_at_later_unless_they_go_by_what_it_cost(monkeypatch, attention, train, late):
+    """As on a GPU, whose graphs are not made here."""
+    monkeypatch.setattr(update, "covers", lambda experiment, device: None)
+    monkeypatch.setattr(update, "Graphed", lambda *given: object())
+    monkeypatch.setattr(update, "ahead", lambda optimiser: True)
+    config = tasks.find("reverse").Config()
+    model = replace(config.model, attention=AttentionPart(attention), size=8)
+    data, made = replace(config.data, samples=40), replace(config.train, device="cpu", **train)
+    built, _ = tasks.experiment("reverse", replace(config, model=model, data=data, train=made))
+    assert update.Update(built).late is late

@@ -59,7 +59,10 @@ class HasTrain(Protocol):
 
 @runtime_checkable
 class Watching(Protocol):
-    """A loss that goes by what earlier updates cost."""
+    """A loss that may go by what earlier updates cost, and says whether it does: each is then seen before the next."""
+
+    @property
+    def watches(self) -> bool: ...
 
     def see(self, loss: Loss) -> None: ...
 
@@ -110,8 +113,13 @@ class Experiment:
 
     def updated(self, loss: Loss) -> None:
         """Tell the loss what an update cost, if it wants to know."""
-        if isinstance(self.loss, Watching):
-            self.loss.see(loss)
+        if self.watched is not None:
+            self.watched.see(loss)
+
+    @property
+    def watched(self) -> Watching | None:
+        """The loss, where it goes by what earlier updates cost."""
+        return self.loss if isinstance(self.loss, Watching) and self.loss.watches else None
 
     def judged(self, figures: Mapping[str, float]) -> float:
         """The figure that decides, turned so that less is better; NaN counts as the worst."""

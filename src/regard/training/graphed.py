@@ -100,8 +100,8 @@ class Graphed:
             held.copy_(given, non_blocking=True)
         captured.graph.replay()
         loss = captured.loss
-        parts = {name: torch.as_tensor(value).clone() for name, value in loss.parts.items()}
-        return Loss(loss.total.clone(), torch.as_tensor(loss.tokens).clone(), parts)
+        parts = {name: _number(value, loss.total).clone() for name, value in loss.parts.items()}
+        return Loss(loss.total.clone(), _number(loss.tokens, loss.total).clone(), parts)
 
 
 def rounded(batch: AnyBatch) -> AnyBatch:
@@ -176,5 +176,11 @@ def _tensors(batch: AnyBatch) -> Iterable[Tensor]:
 
 
 def _detached(loss: Loss) -> Loss:
-    parts = {name: torch.as_tensor(value).detach() for name, value in loss.parts.items()}
-    return Loss(loss.total.detach(), loss.tokens, parts)
+    """All numbers on the device: one that is copied there later would be waited for."""
+    total = loss.total.detach()
+    parts = {name: _number(value, total).detach() for name, value in loss.parts.items()}
+    return Loss(total, _number(loss.tokens, total), parts)
+
+
+def _number(value: float | Tensor, like: Tensor) -> Tensor:
+    return value if isinstance(value, Tensor) else torch.full((), float(value), device=like.device)

@@ -21,25 +21,25 @@ class Idle:
     where the GPU waits for its host, the gap is that long. What it waits for inside of an update is not seen."""
 
     def __init__(self, device: torch.device):
-        self.seen = device.type == "cuda"
+        self.device = device if device.type == "cuda" else None
         self.last: torch.cuda.Event | None = None
 
     def begin(self) -> Gap | None:
         """An update begins; the gap before it, to be read when the update is done. None on a CPU, and after a `pause`."""
-        if not self.seen or self.last is None:
+        if self.device is None or self.last is None:
             return None
-        return Gap(self.last, _now())
+        return Gap(self.last, _now(self.device))
 
     def end(self) -> None:
         """All of an update has been queued."""
-        self.last = _now() if self.seen else None
+        self.last = None if self.device is None else _now(self.device)
 
     def pause(self) -> None:
         """Something else comes before the next update, whose time is not counted."""
         self.last = None
 
 
-def _now() -> torch.cuda.Event:
+def _now(device: torch.device) -> torch.cuda.Event:
     event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-    event.record()
+    event.record(torch.cuda.current_stream(device))
     return event

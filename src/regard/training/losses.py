@@ -237,6 +237,11 @@ class Teacher(nn.Module):
             risk=self.risk if progress.step >= settings.risk_from else None,
         )
 
+    @property
+    def watches(self) -> bool:
+        """Whether rewards are compared with what earlier updates cost."""
+        return self.looks is not None and self.looks.baseline is not None
+
     def see(self, loss: Loss) -> None:
         """Take in what an update cost."""
         if self.looks is not None and self.looks.baseline is not None:

@@ -30,7 +30,7 @@ class Outcome:
         if on.type == "cuda":  # into pinned memory, or the host would wait here
             found = torch.empty(found.shape, dtype=found.dtype, pin_memory=True).copy_(found, non_blocking=True)
             self.arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self.arrived.record()
+            self.arrived.record(torch.cuda.current_stream(on))
         self.values = found
 
     def fetch(self) -> Figures:

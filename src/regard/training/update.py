@@ -11,7 +11,7 @@ from regard.training.average import Average
 from regard.training.compiled import Compiled
 from regard.training.device import choose
 from regard.training.errors import FailedError
-from regard.training.experiment import AnyBatch, Experiment, Loss, Progress, Watching
+from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
 from regard.training.gradient import gradient
 from regard.training.graphed import Graphed, covers, pinned, rounded
 from regard.training.halved import Halved
@@ -60,8 +60,9 @@ class Update:
         """Why updates are not replayed; None where they are."""
         self.graphs = Graphed(self.cost, self.device, learned) if self.eager is None else None
         self.halved = Halved(model) if self.graphs is not None and not settings.compile else None  # where nothing is decoded
-        watched = average is not None or isinstance(experiment.loss, Watching)
-        self.late = self.graphs is not None and ahead(self.optimiser) and not watched
+        alone = average is None and experiment.watched is None
+        self.late = self.graphs is not None and ahead(self.optimiser) and alone
+        """Whether an update is looked at when the next one has been queued."""
         self.queued: Queued | None = None
         self.idle = Idle(self.device)
         self.told = dict[str, float]()

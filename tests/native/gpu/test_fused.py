@@ -34,6 +34,8 @@ def test_it_says_what_it_does_not_cover(monkeypatch):
     assert fused.covers(layers, cuda, torch.float64) == "needs float32, float16 or bfloat16, got float64"
     wide = [layers[0]._replace(size=1024, heads=2)]
     assert fused.covers(wide, cuda, torch.float32) == "needs heads of 256 numbers or fewer, got 512"
+    across = [layers[0]._replace(asks=(torch.zeros(1024, 8), None), cross_heads=1)]
+    assert fused.covers(across, cuda, torch.float32) == "needs heads of 256 numbers or fewer, got 1024"
     monkeypatch.setattr(fused, "triton", lambda name: None)
     assert fused.covers(layers, cuda, torch.float32) == "needs Triton, which is not installed; pip install triton"
 

@@ -116,7 +116,7 @@ class Dropped(NamedTuple):
     def arguments(self) -> dict[str, Any]:
         """As the kernels name them."""
         scale = 1 / (1 - self.rate) if self.rate < 1 else 0.0
-        return {"seed": self.seed, "dropout": self.rate, "scale": scale, "DROPOUT": self.rate > 0}
+        return {"seed": self.seed, "dropout": float(self.rate), "scale": scale, "DROPOUT": self.rate > 0}
 
 
 class Sides(NamedTuple):

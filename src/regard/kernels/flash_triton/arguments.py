@@ -74,7 +74,13 @@ class Chosen(NamedTuple):
 def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:
     """What every program of a pass is told in numbers."""
     _, heads, queries, size = query.shape
-    first = plan.offset, plan.window, plan.width, plan.scale, plan.dropout
+    first = (
+        plan.offset,
+        plan.window,
+        float(plan.width),
+        float(plan.scale),
+        float(plan.dropout),
+    )  # 2 and 2.0 are compiled apart
     return *first, heads, heads // keys.shape[1], queries, keys.shape[2], size, values.shape[3]
 
 

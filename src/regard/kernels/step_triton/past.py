@@ -36,7 +36,7 @@ def attend(
     query = tl.load(side, mask=inside, other=0.0).to(tl.float32) * scale
     key, value = tl.load(side + SIZE, mask=inside, other=0.0), tl.load(side + 2 * SIZE, mask=inside, other=0.0)
     line = cache + (row // WIDTH).to(tl.int64) * room * WIDTH * 2 * SIZE + head * DIM
-    here = line + (now * WIDTH + row % WIDTH) * 2 * SIZE + d
+    here = line + (now * WIDTH + row % WIDTH).to(tl.int64) * 2 * SIZE + d
     tl.store(here, key, mask=inside)
     tl.store(here + SIZE, value, mask=inside)
 
@@ -47,7 +47,7 @@ def attend(
         writer = tl.zeros([N], tl.int32)
         if WIDTH > 1:
             writer = tl.load(past + row.to(tl.int64) * room + p, mask=before, other=0)
-        at = line + ((p * WIDTH + writer) * 2 * SIZE)[:, None] + d[None, :]
+        at = line + ((p * WIDTH + writer).to(tl.int64) * 2 * SIZE)[:, None] + d[None, :]
         seen = before[:, None] & inside[None, :]
         keys = tl.load(at, mask=seen, other=0.0).to(tl.float32)
         values = tl.load(at + SIZE, mask=seen, other=0.0).to(tl.float32)

@@ -17,9 +17,10 @@ class Tile(NamedTuple):
     warps: int
 
 
-def tile(keys: int) -> Tile:
-    """For so many keys at most: few enough for many programs side by side, of which each waits for memory."""
-    block = min(128, max(16, 1 << (keys - 1).bit_length()))
+def tile(keys: int, size: int = 64) -> Tile:
+    """For so many keys at most, of so many numbers: few enough for many programs side by side, of which each waits for
+    memory, and for the registers of one."""
+    block = min(128, max(16, 1 << (keys - 1).bit_length()), max(16, 8192 >> (size - 1).bit_length()))
     return Tile(block, max(1, block // 32))
 
 

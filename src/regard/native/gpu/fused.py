@@ -48,9 +48,15 @@ def covers(layers: Sequence[Matrices], device: torch.device, dtype: torch.dtype)
         return "needs Triton, which is not installed; pip install triton"
     if dtype not in DTYPES:
         return f"needs float32, float16 or bfloat16, got {str(dtype).removeprefix('torch.')}"
-    if (size := max(layer.size // layer.heads for layer in layers)) > LARGEST:
+    if (size := max(each for layer in layers for each in heads(layer))) > LARGEST:
         return f"needs heads of {LARGEST} numbers or fewer, got {size}"
     return chip.lacking(device, dtype)
+
+
+def heads(layer: Matrices) -> tuple[int, int]:
+    """Numbers of a head of the look at the past, and of the look at the source."""
+    asked = layer.size if layer.asks is None else len(layer.asks[0])
+    return layer.size // layer.heads, asked // layer.cross_heads
 
 
 def runs(device: torch.device) -> bool:
@@ -127,13 +133,13 @@ def look_back(
     layer: Matrices, sides: Float[Tensor, "rows sides"], number: int, seen: Seen, place: Counter, early: bool = False
 ) -> Rows:
     """Write the new keys and values behind the last, and let each row look at its past."""
-    tile = triton("tile").tile(seen.past.shape[2])
+    tile = triton("tile").tile(seen.past.shape[2], heads(layer)[0])
     return triton("past").look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
 
 
 def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen, early: bool = False) -> Rows:
     """What each row finds in its source."""
-    source, tile = seen.sources[number], triton("tile").tile(seen.keep.shape[1])
+    source, tile = seen.sources[number], triton("tile").tile(seen.keep.shape[1], heads(layer)[1])
     return triton("source").look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
 
 
