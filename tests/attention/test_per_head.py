@@ -13,6 +13,11 @@ def test_each_head_goes_through_its_own_matrix():
     assert linear(data).flatten().tolist() == [11.0, 110.0]
 
 
+def test_it_begins_within_its_bound():
+    assert 0.24 < PerHead(16, 200).weight.abs().max() <= 0.25  # 1/√16
+    assert 0.09 < PerHead(16, 200, within=0.1).weight.abs().max() <= 0.1
+
+
 def test_one_matrix_serves_all_heads():
     linear = PerHead(2, 1)
     linear.weight.data = torch.tensor([[[1.0, 2.0]]])

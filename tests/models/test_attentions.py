@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -149,3 +151,10 @@ def test_an_attention_without_bias_has_none_in_its_projections():
 def test_a_mechanism_that_has_biases_says_so():
     with pytest.raises(ValueError, match="attention 'memory_network' has biases, and none were asked for; choose another"):
         attention("memory_network", 8, 8, bias=False)
+
+
+@pytest.mark.parametrize("name", ["luong", "local_m", "local_p", "memory_network"])
+def test_a_product_of_what_has_variance_one_begins_by_looking_around(name):
+    made = attention(name, 256, 256)
+    attended = made(torch.randn(4, 15, 256), made.remember(torch.randn(4, 15, 256)), offset=0, statistics=("entropy",))
+    assert attended.statistics["entropy"][:, 0].mean() > 0.5 * math.log(15)  # W as large as usual: 0.17 of it and less

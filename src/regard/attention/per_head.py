@@ -12,13 +12,13 @@ class PerHead(nn.Module):
     """y_h = W_h x_h: as many matrices as there are heads; with heads=1 all heads share one.
 
     Fewer heads come in than there are matrices when keys are shared by groups of query heads: each input head then
-    serves `heads / input heads` neighbouring matrices.
+    serves `heads / input heads` neighbouring matrices. It begins anywhere `within` that bound, 1/√size unless it is given.
     """
 
-    def __init__(self, size: int, out: int, heads: int = 1):
+    def __init__(self, size: int, out: int, heads: int = 1, within: float | None = None):
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(heads, out, size))
-        nn.init.uniform_(self.weight, -1 / math.sqrt(size), 1 / math.sqrt(size))
+        within = 1 / math.sqrt(size) if within is None else within
+        self.weight = nn.Parameter(torch.empty(heads, out, size).uniform_(-within, within))
 
     def forward(self, data: Float[Tensor, "batch in_heads time size"]) -> Float[Tensor, "batch out_heads time out"]:
         return each_head(data, self.weight)

@@ -280,3 +280,13 @@ def test_two_hops_find_a_fact_that_only_another_fact_leads_to(tying):
 @pytest.mark.unhooked
 def test_one_hop_knows_the_two_places_of_the_story_and_guesses():
     assert taught(1, "adjacent") < 0.6
+
+
+@pytest.mark.parametrize(("query", "key", "size"), [(64, 64, None), (256, 256, None), (64, 512, 128)])
+def test_what_has_variance_one_begins_with_scores_of_variance_one(query, key, size):
+    made = MemoryNetwork(query, key, size=size)
+    memory = made.remember(torch.randn(4, 30, key))
+    for hop in range(3):  # those that come after the first also ask for what was read, and are wider
+        question = made.walk(torch.randn(4, 20, query), memory)[hop].question
+        spread = made.score(question[:, None], memory.keys[:, hop : hop + 1]).std(-1).mean()
+        assert 0.5 < spread < (2 if hop == 0 else 6)

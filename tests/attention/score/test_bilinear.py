@@ -51,3 +51,10 @@ def test_sizes_it_was_not_made_for_are_refused():
         score.prepare(torch.zeros(1, 1, 1, 2))
     with pytest.raises(ValueError, match=re.escape("Bilinear was made for query size 2, got 4; build it with query=4")):
         score(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 1, 2))
+
+
+@pytest.mark.parametrize(("query", "key"), [(16, 16), (256, 256), (64, 512), (512, 64)])
+def test_what_has_variance_one_begins_with_scores_of_variance_one(query, key):
+    score = Bilinear(query, key)
+    scores = score(torch.randn(4, 1, 20, query), score.prepare(torch.randn(4, 1, 30, key)))
+    assert 0.5 < scores.std(-1).mean() < 2

@@ -1,5 +1,6 @@
 """Memory networks: read a memory several times, each time with what was found before."""
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -36,7 +37,8 @@ class MemoryNetwork(Attention):
     in the axis of heads: weights are (batch, hops, queries, keys). T, learned unless temporal=False, tells how many places
     lie behind place i, so that 0 is the latest; no memory may be longer than `limit`. The paper's linear start is
     normalise="identity" to begin with. `sentences` makes a memory out of words. Unlike the paper, B is not tied to A, nor
-    the output to C, since a query and an output have sizes of their own here.
+    the output to C, since a query and an output have sizes of their own here. A, B and C begin so small that what has
+    variance one is first asked with scores of variance one.
     Cost: hops times that of Dot.
     """
 
@@ -69,8 +71,11 @@ class MemoryNetwork(Attention):
                 "use softmax or hard"
             )
         sets = hops + 1 if tying == "adjacent" else 2
+        small = math.sqrt(3) * self.size**-0.25  # u and m of size^(-1/4) a number have products of variance one
         self.query = nn.Linear(query, self.size, bias=False)  # B
-        self.embed = PerHead(self.source, self.size, sets)  # A is all but the last set, C all but the first
+        nn.init.uniform_(self.query.weight, -small / math.sqrt(query), small / math.sqrt(query))
+        # A is all but the last set, C all but the first
+        self.embed = PerHead(self.source, self.size, sets, within=small / math.sqrt(self.source))
         self.T = nn.Parameter(0.1 * torch.randn(sets, limit, self.size)) if temporal else None
         self.H = nn.Identity() if tying == "adjacent" else nn.Linear(self.size, self.size, bias=False)
 

@@ -1,5 +1,7 @@
 """Bilinear attention, "general" in Luong et al."""
 
+import math
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -13,14 +15,15 @@ class Bilinear(nn.Module):
         score(q, k) = qᵀ W k
 
     Luong, Pham and Manning 2015, section 3.1, between eq. 7 and 8, https://arxiv.org/abs/1508.04025
-    Unlike the paper, W need not be square: the query and the key may differ in size.
+    Unlike the paper, W need not be square: the query and the key may differ in size. It begins within ±√(3 / (d_q d_k)), so
+    that queries and keys of variance one have scores of variance one.
     Cost: time O(S d² + T S d), memory T S; a fused kernel needs no T S.
     """
 
     def __init__(self, query: int, key: int, heads: int = 1):
         super().__init__()
         self.query, self.key = query, key
-        self.W = PerHead(key, query, heads)
+        self.W = PerHead(key, query, heads, within=math.sqrt(3 / (query * key)))
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys query"]:
         """W k: does not see the query, so it is computed once per source."""
