@@ -287,6 +287,12 @@ def test_a_transformer_starts_by_xavier_and_recurrent_cells_small():
     assert model.encoder.layers[0].weight_hh_l0.abs().max() <= 32**-0.5
 
 
+def test_what_has_a_pace_keeps_its_start_in_a_transformer():
+    first = made("memory_network", encoder="transformer", decoder="transformer", size=64).decoder.get_submodule("0")
+    bound = 3**0.5 * 64**-0.25 / 8  # Xavier's would be 0.217
+    assert 0.9 * bound < first.cross.query.weight.abs().max() <= bound
+
+
 @pytest.mark.parametrize(
     "looks", ["rotary", "alibi", "relative", "shaw", "t5", "transformer_xl", "additive+sparsemax+local"]
 )

@@ -111,3 +111,35 @@ def test_a_fused_step_is_told_on_the_device_whether_to_be_taken():
         assert torch.equal(model.weight, before) is bad
     assert fused.state[model.weight]["step"].item() == 1  # one that is not taken does not count
     assert not hasattr(fused, "found_inf")
+
+
+def test_a_module_with_a_pace_learns_at_its_part_of_the_rate():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    model[1].pace = 0.5
+    made = optimise.optimiser(model, Train(rate=0.25))
+    optimise.set_rate(made, 0.125)
+    rates = {id(each): group["lr"] for group in made.param_groups for each in group["params"]}
+    assert [rates[id(each)] for each in model.parameters()] == [0.125, 0.125, 0.0625, 0.0625]
+    assert [(group["params"][0].ndim, group["pace"]) for group in made.param_groups] == [
+        (2, 0.5),
+        (2, 1.0),
+        (1, 0.5),
+        (1, 1.0),
+    ]
+
+
+def test_a_pace_of_one_over_the_root_is_a_score_over_the_root():
+    """q W k with W at the pace 1/4 goes the way of q V k / 4, so that W = V / 4 throughout."""
+    slow, scaled = nn.Linear(16, 16, bias=False), nn.Linear(16, 16, bias=False)
+    slow.pace = 0.25
+    with torch.no_grad():
+        slow.weight.copy_(scaled.weight / 4)
+    query, key = torch.randn(2, 8, 16)
+    for model, scale in ((slow, 1.0), (scaled, 0.25)):
+        made = optimise.optimiser(model, Train(rate=0.01))
+        for step in range(20):
+            made.zero_grad()
+            (-(query @ model(key).mT * scale).log_softmax(-1).diagonal().sum()).backward()
+            optimise.set_rate(made, 0.01 / (step + 1))
+            made.step()
+    torch.testing.assert_close(slow.weight, scaled.weight / 4)

@@ -189,9 +189,10 @@ def initialise(part: nn.Module) -> None:
     """Xavier's start for the matrices of a Transformer. Others keep theirs: recurrent ones PyTorch's, within ±1/√size.
 
     Glorot and Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html
+    So does what has a `pace`, which begins as small as its steps are.
     """
     for module in part.modules():
-        if isinstance(module, nn.Linear):
+        if isinstance(module, nn.Linear) and not hasattr(module, "pace"):
             nn.init.xavier_uniform_(module.weight)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)

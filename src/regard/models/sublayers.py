@@ -10,6 +10,7 @@ from regard.models.attentions import self_attention
 from regard.models.feedforward import FeedForward
 from regard.models.gate import Gate
 from regard.models.residual import Residual, bend, norm_of
+from regard.models.steady import steady
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Sublayers:
     def look(self, scope: str = "everywhere") -> MultiHead:
         """Self-attention."""
         options: dict[str, Any] = {"dropout": self.drop_attention, "size": self.width, "bias": self.bias}
-        return self_attention(self.looks, self.size, self.heads, scope=scope, **options)
+        return steady(self_attention(self.looks, self.size, self.heads, scope=scope, **options))
 
     def around(self) -> Residual:
         """The way around a sublayer."""

@@ -17,18 +17,16 @@ LARGEST = 1e18
 def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> Optimizer:
     """The optimiser that a config names, for a model and a loss that may learn too. Vectors (biases, gains) do not decay.
 
+    A module may have a `pace`, by which the rate of its own parameters is multiplied.
+
     Adam: Kingma and Ba 2015, https://arxiv.org/abs/1412.6980, with the numbers of Vaswani et al. 2017, section 5.3
     (0.9, 0.98, 1e-9), under the schedules made for them, noam and inverse_sqrt, and its own (0.9, 0.999, 1e-8) else.
     AdamW: Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101. SGD: plain.
     """
     learned = [parameter for parameter in named(model, loss).values() if parameter.requires_grad]
-    groups: list[dict[str, Any]] = [
-        {"params": [each for each in learned if each.ndim > 1], "weight_decay": train.weight_decay},
-        {"params": [each for each in learned if each.ndim <= 1], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
-    if not groups:
+    if not learned:
         raise ValueError("the optimiser needs a model with parameters that learn, and this one has none")
+    groups = alike(learned, paces(model), train)
     if train.optimiser == "sgd":
         return SGD(groups, lr=train.rate)
     kind = Adam if train.optimiser == "adam" else AdamW
@@ -54,9 +52,26 @@ def step_unless(optimiser: Any, bad: Bool[Tensor, ""]) -> None:
 
 
 def set_rate(optimiser: Optimizer, rate: float) -> None:
-    """Use this rate from now on."""
+    """Use this rate from now on, and what follows from it where a group has a pace of its own."""
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get("pace", 1.0)
+
+
+def alike(learned: Iterable[nn.Parameter], paces: dict[int, float], train: Train) -> list[dict[str, Any]]:
+    """Groups of parameters that decay, then of those that do not, each of one pace."""
+    groups: dict[tuple[bool, float], dict[str, Any]] = {}
+    for each in learned:
+        still, pace = each.ndim <= 1, paces.get(id(each), 1.0)
+        decay = 0.0 if still else train.weight_decay
+        fresh = {"params": [], "weight_decay": decay, "lr": train.rate * pace, "pace": pace}
+        groups.setdefault((still, pace), fresh)["params"].append(each)
+    return [groups[kind] for kind in sorted(groups)]
+
+
+def paces(model: nn.Module) -> dict[int, float]:
+    """The pace of each parameter whose module has one, by id."""
+    own = [(module, getattr(module, "pace", None)) for module in model.modules()]
+    return {id(each): pace for module, pace in own if pace is not None for each in module.parameters(recurse=False)}
 
 
 @torch.no_grad()

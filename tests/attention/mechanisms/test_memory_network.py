@@ -290,3 +290,9 @@ def test_what_has_variance_one_begins_with_scores_of_variance_one(query, key, si
         question = made.walk(torch.randn(4, 20, query), memory)[hop].question
         spread = made.score(question[:, None], memory.keys[:, hop : hop + 1]).std(-1).mean()
         assert 0.5 < spread < (2 if hop == 0 else 6)
+
+
+def test_steady_slows_the_matrices_of_its_products():
+    made = MemoryNetwork(16, 4)
+    made.steady()
+    assert made.query.pace == made.embed.pace == 0.25

@@ -58,3 +58,9 @@ def test_what_has_variance_one_begins_with_scores_of_variance_one(query, key):
     score = Bilinear(query, key)
     scores = score(torch.randn(4, 1, 20, query), score.prepare(torch.randn(4, 1, 30, key)))
     assert 0.5 < scores.std(-1).mean() < 2
+
+
+def test_steady_slows_its_matrix_by_the_root_of_the_size():
+    score = Bilinear(query=16, key=4)
+    score.steady()
+    assert score.W.pace == 0.25

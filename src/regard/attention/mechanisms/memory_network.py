@@ -79,6 +79,10 @@ class MemoryNetwork(Attention):
         self.T = nn.Parameter(0.1 * torch.randn(sets, limit, self.size)) if temporal else None
         self.H = nn.Identity() if tying == "adjacent" else nn.Linear(self.size, self.size, bias=False)
 
+    def steady(self) -> None:
+        """Let A, B and C take smaller steps, rate / √d, for queries and keys of variance one."""
+        self.query.pace = self.embed.pace = self.size**-0.5
+
     def remember(
         self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
     ) -> Memory:

@@ -25,6 +25,10 @@ class Bilinear(nn.Module):
         self.query, self.key = query, key
         self.W = PerHead(key, query, heads, within=math.sqrt(3 / (query * key)))
 
+    def steady(self) -> None:
+        """Let W take smaller steps, rate / √d, for queries and keys of variance one."""
+        self.W.pace = self.query**-0.5
+
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys query"]:
         """W k: does not see the query, so it is computed once per source."""
         fits("Bilinear", "key", self.key, key.shape[-1])

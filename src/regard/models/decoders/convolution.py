@@ -23,6 +23,7 @@ from regard.models.gated import HALF, Gated, started
 from regard.models.outcome import Look, outcome
 from regard.models.outputs import Make as MakeOutput
 from regard.models.outputs.projection import Projection
+from regard.models.steady import steady
 from regard.models.types import Step
 
 Data = Float[Tensor, "rows time size"]
@@ -54,7 +55,7 @@ class Layer(nn.Module):
     def __init__(self, size: int, embedding: int, source: int, kernel: int, attention: Make, dropout: float):
         super().__init__()
         self.gated = Gated(size, kernel, dropout)
-        self.cross = attention(embedding, source)
+        self.cross = steady(attention(embedding, source))
         if self.cross is not None:
             self.query = started(nn.Linear(size, embedding))
             projects = isinstance(self.cross, MultiHead) and self.cross.size == size

@@ -21,6 +21,7 @@ from regard.models.outcome import Look, outcome
 from regard.models.outputs import Make as MakeOutput
 from regard.models.outputs.projection import Projection
 from regard.models.shared_bias import share
+from regard.models.steady import steady
 from regard.models.sublayers import Sublayers
 from regard.models.types import Step
 
@@ -53,7 +54,7 @@ class Layer(nn.Module):
         super().__init__()
         self.self = made.look("causal")
         self.around_self = made.around()
-        self.cross = attention(made.size, source)
+        self.cross = steady(attention(made.size, source))
         if self.cross is not None:
             self.around_cross = made.around()
             projects = isinstance(self.cross, MultiHead)
