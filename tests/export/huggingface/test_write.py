@@ -59,7 +59,7 @@ def test_transformers_opens_it_and_computes_the_same(kind, tmp_path):
 def test_generate_writes_what_we_write(tmp_path):
     write(run("pre", 60), tmp_path / "out")
     model, trained = theirs(tmp_path / "out"), opened("pre", 60)
-    few = [each for each in examples(trained, 100, words=[5]) if len(each.source) == 6][:60]
+    few = [each for each in examples(trained, 160, words=[5]) if len(each.source) == 6][:90]
     ids = torch.tensor([each.source for each in few])
     for beam in (1, 4):
         found = model.generate(ids, num_beams=beam, max_new_tokens=trained.longest(6), do_sample=False)[:, 1:].tolist()

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.transforms import Affine2D
 
 from regard.viewer.axes import Audio, Index, Series, Text
-from regard.viewer.figure import figure
+from regard.viewer.figure import figure, fonts
 from regard.viewer.figure.labels import dates, labels, role, shown, wide, widths
 
 from .traces import causal, series, softmax, sound, trace, translation, words
@@ -156,4 +156,8 @@ def test_square_characters_are_told_from_letters():
     assert wide("。")
     assert not wide("Tom")
     assert not wide("")
+
+
+@pytest.mark.skipif("Noto Sans CJK SC" not in fonts.installed(), reason="needs the package fonts-noto-cjk")
+def test_a_square_character_is_as_wide_as_it_is_high():
     assert widths(["汤"])[0] == pytest.approx(8, abs=0.5)

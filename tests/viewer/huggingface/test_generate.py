@@ -14,7 +14,7 @@ from .asking import ASKED, forced, inputs, row
 def test_an_answer_looked_where_a_forced_pass_over_it_looks(model, tokenizer, kind, beams):
     swapped = 0
     for seed in range(2):
-        network = model(kind, seed)
+        network = model(kind, seed).double()  # scores of T5 have no scale: in single precision, processors differ by 2e-4
         source = inputs(tokenizer, "Tom chases Jerry", "汤姆 Tom")
         output = network.generate(**source, num_beams=beams, num_return_sequences=min(beams, 2), max_new_tokens=9, **ASKED)
         trace = Trace.from_huggingface(output, tokenizer, source=source)
