@@ -96,7 +96,7 @@ def test_it_learns_to_find_things_by_heart():
     pictures, objects = collect([picture for picture, _ in scenes]), together([there for _, there in scenes])
     model, loss = Detector(Tiny(24), 3, 32, queries=12, layers=2, heads=4), SetLoss()
     optimiser = torch.optim.AdamW(model.parameters(), 3e-3)
-    for _ in range(60):
+    for _ in range(100):
         cost = loss(model(pictures, noised=noised(objects, 3, groups=2)), objects)
         optimiser.zero_grad()
         cost.total.div(cost.tokens).backward()
