@@ -1,5 +1,8 @@
 """A window written as a scope and a normaliser is the window of the mechanism."""
 
+import math
+import re
+
 import pytest
 import torch
 from torch.testing import assert_close
@@ -32,7 +35,9 @@ def test_without_a_window_there_is_nothing_to_take_apart():
 
 def test_the_page_says_what_is_hidden_and_how_a_share_falls_off():
     assert "stands at position 0; hidden from it: Jerry, since allowed(q, k) ⇔ |k - p_q| ≤ width" in show.steps("local_m")
-    assert " · exp(-(2 - 1.553)² / (2 · 0.5²)) = 0.411" in show.steps("local_p")
+    told = re.search(r"= ([\d.]+),  \1 · exp\(-\(2 - ([\d.]+)\)² / \(2 · 0\.5²\)\) = ([\d.]+)", show.steps("local_p"))
+    inner, centre, share = map(float, told.groups())
+    assert share == pytest.approx(inner * math.exp(-((2 - centre) ** 2) / 0.5), abs=2e-3)
 
 
 def test_one_kernel_reads_through_windows():
