@@ -7,7 +7,8 @@ from regard.native import encoder as file
 from regard.native.encoder import covers, encode, ready
 
 from ..models.small import made
-from .test_transformer import OPTIONS, SOURCE
+from .test_transformer import OPTIONS
+from .walked import SOURCE
 
 FULL = pad([[4, 5, 2], [6, 7, 2]])
 

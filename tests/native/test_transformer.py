@@ -6,7 +6,7 @@ from regard.native.cache import FEW
 from regard.native.transformer import Engine, covers
 
 from ..models.small import made
-from .test_recurrent import PATH, SOURCE
+from .walked import SOURCE, near, walked
 
 OPTIONS = {
     "pre": {},
@@ -27,19 +27,7 @@ def built(attention="transformer", **options):
 @pytest.mark.parametrize("kind", OPTIONS)
 @pytest.mark.parametrize("attention", ["transformer", "additive"])
 def test_steps_are_the_decoders_through_reordering_and_leaving(kind, attention):
-    model = built(attention, **OPTIONS[kind])
-    decoder = model.decoder
-    with torch.no_grad():
-        memory = model.encode(SOURCE)
-        steps, state = Engine(decoder).begin(memory), decoder.start(memory)
-        for tokens, parents, staying in PATH:
-            if staying is not None:
-                steps.leave(staying)
-                memory = select(memory, staying)
-            state = state if parents is None else select(state, parents)
-            expected = decoder.step(tokens, memory, state)
-            torch.testing.assert_close(steps.step(tokens, parents), expected.output, atol=1e-5, rtol=1e-5)
-            state = expected.state
+    walked(Engine, built(attention, **OPTIONS[kind]))
 
 
 @pytest.mark.parametrize("width", [1, 5])
@@ -59,11 +47,7 @@ def test_long_targets_outgrow_their_room_and_lose_nothing(width):
 
 
 def test_int8_is_near():
-    model = built(size=64)
-    with torch.no_grad():
-        memory, tokens = model.encode(SOURCE), torch.tensor([1, 1, 1])
-        exact, rounded = (Engine(model.decoder, each).begin(memory).step(tokens, None) for each in ("float32", "int8"))
-    assert 0 < (exact - rounded).abs().max() < 0.05 * exact.abs().max()
+    near(Engine, built(size=64))
 
 
 @pytest.mark.parametrize(

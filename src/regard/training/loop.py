@@ -71,7 +71,7 @@ class Loop:
         """Steps, evaluations and checkpoints until there is a reason to stop."""
         while True:
             reason = self.reason()
-            if self.film is not None:
+            if self.film is not None and self.film.due(self.counters.step, last=reason is not None):
                 self.settle()
                 self.film(self.counters.step, self.speed.last, last=reason is not None)
             try:

@@ -6,7 +6,7 @@ from regard.data.batch import pad
 from regard.native.compiled.encoder import Engine, covers, remembering
 
 from ..test_encoder import FULL, built
-from ..test_recurrent import SOURCE
+from ..walked import SOURCE
 from .test_transformer import OPTIONS
 
 

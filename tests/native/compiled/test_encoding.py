@@ -12,7 +12,7 @@ from regard.native.ready import ready as engine
 
 from ...models.small import KINDS, made
 from ..test_encoder import FULL, built
-from ..test_recurrent import SOURCE
+from ..walked import SOURCE
 from .test_transformer import OPTIONS
 
 MODELS = {

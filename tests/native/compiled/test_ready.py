@@ -11,8 +11,8 @@ from regard.native.compiled.ready import ready, reason, usable
 from regard.native.ready import ready as any_engine
 
 from ...models.small import made
-from ..test_recurrent import SOURCE
 from ..test_transformer import built
+from ..walked import SOURCE
 
 
 @pytest.fixture(autouse=True)

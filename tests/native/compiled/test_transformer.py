@@ -1,11 +1,10 @@
 import pytest
 import torch
 
-from regard.models.types import select
 from regard.native.compiled.transformer import Engine, covers
 
-from ..test_recurrent import PATH, SOURCE
 from ..test_transformer import built
+from ..walked import near, walked
 
 OPTIONS = {
     "pre": {},
@@ -22,27 +21,11 @@ OPTIONS = {
     ("kind", "attention"), [*((kind, "transformer") for kind in OPTIONS), ("pre", "additive"), ("post", "dot")]
 )
 def test_steps_are_the_decoders_through_reordering_and_leaving(kind, attention):
-    model = built(attention, **OPTIONS[kind])
-    decoder = model.decoder
-    with torch.no_grad():
-        memory = model.encode(SOURCE)
-        steps, state = Engine(decoder).begin(memory), decoder.start(memory)
-        for tokens, parents, staying in PATH:
-            if staying is not None:
-                steps.leave(staying)
-                memory = select(memory, staying)
-            state = state if parents is None else select(state, parents)
-            expected = decoder.step(tokens, memory, state)
-            torch.testing.assert_close(steps.step(tokens, parents), expected.output, atol=1e-5, rtol=1e-5)
-            state = expected.state
+    walked(Engine, built(attention, **OPTIONS[kind]))
 
 
 def test_int8_is_near():
-    model = built(size=64)
-    with torch.no_grad():
-        memory, tokens = model.encode(SOURCE), torch.tensor([1, 1, 1])
-        exact, rounded = (Engine(model.decoder, each).begin(memory).step(tokens, None) for each in ("float32", "int8"))
-    assert 0 < (exact - rounded).abs().max() < 0.05 * exact.abs().max()
+    near(Engine, built(size=64))
 
 
 def test_an_attention_with_two_projections_behind_it_is_not_covered():

@@ -85,13 +85,17 @@ class Film:
         return list(found.training)
 
     def __call__(self, step: int, loss: float | None, *, last: bool = False) -> None:
-        """See the model after so many steps; the `last` time a frame is taken in any case."""
-        there = any(frame.step == step for frame in self.recorder.frames)
-        if there or (step % self.interval(step) and not last):
+        """See the model after so many steps, if a frame is due."""
+        if not self.due(step, last=last):
             return
         with self.recorder:
             self.taken.shoot(step, loss)
         self.save()
+
+    def due(self, step: int, *, last: bool = False) -> bool:
+        """Whether a frame is taken after so many steps; the `last` time one is in any case, but where there is one."""
+        there = any(frame.step == step for frame in self.recorder.frames)
+        return not there and (last or step % self.interval(step) == 0)
 
     def interval(self, step: int) -> int:
         """How many steps lie between two frames now."""
