@@ -242,13 +242,13 @@ def interpreted() -> None:
     """Without a GPU: let the kernels take the CPU, in tiles of which a few numbers fill several."""
     if GPU:
         return
-    from regard.attention import kept_norm
+    from regard.attention import chances, kept_norm
     from regard.kernels.additive_triton import operator
     from regard.kernels.additive_triton.arguments import Tiles
     from regard.models import feedforward, looped, residual_gpu
     from regard.training import projected
 
-    for each in (flash, brief, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm):
+    for each in (flash, brief, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances):
         each.DEVICES = ("cuda", "cpu")
     flash.tiles = simplex.tiles = lambda query, values: [16, 16, 4, 1]
     decode.tiles = lambda request: [16, 16, 4, 1]

@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 import _bare  # noqa: F401
 from _parity import DEVICE, GPU, LENGTH, Found, Verdict, judged, padding, request
-from regard.attention import kept_norm
+from regard.attention import chances, kept_norm
 from regard.attention.attend import compose
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
+from regard.attention.mechanisms.mocha import Mocha
 from regard.attention.scope.causal import Causal
 from regard.attention.types import Encoded
 from regard.config import AttentionPart, Dropout, Model
@@ -151,6 +152,19 @@ def mapped(made: nn.Module, image: Tensor, around: Tensor, keep: Tensor, impl: s
     return Found([found.detach()], list(torch.autograd.grad(found, [*leaves, *normed.parameters()], flow.to(dtype))))
 
 
+def walk(dtype: torch.dtype) -> Verdict:
+    """Mocha in training, which has all the chances of where it stops; certain of nothing, so that it gets along all keys."""
+    made = Mocha(SIZE, r=-2.0, noise=0.0).train().to(DEVICE, dtype)
+    query, source = (torch.randn(2, each, SIZE, device=DEVICE, dtype=dtype) for each in (LENGTH // 5, LENGTH))
+    return sides(partial(walked, made, query, source), dtype)
+
+
+def walked(made: Mocha, query: Tensor, source: Tensor, impl: str, dtype: torch.dtype) -> Found:
+    """By the kernel or query by query."""
+    with without(*by(chances, impl)):
+        return windowed(made, query, source, made.impl, dtype)
+
+
 def residual(kind: str, dtype: torch.dtype) -> Verdict:
     """Leaving one sublayer and entering the next, and entering alone; halves by autocast."""
     size = 300 if GPU else 20
@@ -253,6 +267,7 @@ def cases() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "local m": partial(windows, lambda: LocalM(SIZE, width=5)),
         "local p": partial(windows, lambda: LocalP(SIZE, width=5)),
         "loop lstm": loop,
+        "chances": walk,
         "norm batch": partial(norm, kept_norm.BatchNorm),
         "norm group": partial(norm, kept_norm.GroupNorm),
         "loss": loss,

@@ -41,7 +41,7 @@ ASKED = {
 COMPILED = {"additive": 5, "dot": 5, "flash": 6, "decode": 2, "simplex": 3, "norm": 1}
 """Scripts that compile in processes of their own, and how many each has."""
 KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
-KERNELS += ("residual", "feedforward", "layers")
+KERNELS += ("residual", "feedforward", "layers", "chances")
 PARITY, COMPILING, GRACE = 90, 60, 20
 """Seconds of parity, of compiling, and beyond its time after which a script is stopped."""
 

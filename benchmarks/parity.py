@@ -26,7 +26,7 @@ import _shapes
 from _apart import apart
 
 KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
-KERNELS += ("residual", "feedforward", "layers")
+KERNELS += ("residual", "feedforward", "layers", "chances")
 SLOW = ("flash", "simplex", "flex", "additive")
 """What takes longest to compile, and so begins first, single precision before the halves."""
 

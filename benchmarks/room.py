@@ -24,6 +24,7 @@ from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITFunction
 
+from regard.attention import chances
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
@@ -100,6 +101,8 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
     with torch.no_grad():
         long = Request(torch.empty(1, 16, 1, size, dtype=kind), *asked[1:], T5(16), Softmax(), Causal(), 0.0, 199, False, ())
         yield "decode", decode.covers(long) or (lambda: decode.run(long))
+    walk = [torch.empty(1, 1, each, 200, requires_grad=True) for each in (20, 20, 1)]
+    yield "chances", chances.covers(walk[0]) or (lambda: chances.stops(*walk).sum().backward())
     v = torch.empty(1, size, dtype=kind, requires_grad=True)
     yield "additive", lambda: attention(*asked, v)[0].sum().backward()
 
@@ -109,13 +112,15 @@ def main() -> None:
     parser.add_argument("--chips", nargs="*", type=int, default=list(ROOM), help=f"of {', '.join(map(str, ROOM))}")
     parser.add_argument("--kinds", nargs="*", default=["float32", "float16", "bfloat16"])
     parser.add_argument("--sizes", nargs="*", type=int, default=[8, 24, 64, 80, 96, 128, 160, 256])
-    parser.add_argument("--kernels", nargs="*", default=["flash", "rows", "brief", "local", "simplex", "decode", "additive"])
+    parser.add_argument(
+        "--kernels", nargs="*", default=["flash", "rows", "brief", "local", "simplex", "decode", "chances", "additive"]
+    )
     options = parser.parse_args()
     driver.set_active(ABSENT)
     knobs.cache.dir = CACHE.name
     knobs.runtime.add_stages_inspection_hook = no_further
     JITFunction.run = compiled
-    flash.DEVICES = brief.DEVICES = ("cpu",)  # tensors are on the CPU, and nothing reads them
+    flash.DEVICES = brief.DEVICES = chances.DEVICES = ("cpu",)  # tensors are on the CPU, and nothing reads them
     chip.room = tiles.room = lambda device: ROOM[ABSENT.chip] << 10
     failed = False
     for ABSENT.chip in options.chips:

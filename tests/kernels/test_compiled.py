@@ -15,6 +15,7 @@ PROGRAMS = {
     "local": {"forward", "of_queries", "of_memory"},
     "simplex": {"forward", "of_queries", "of_memory"},
     "decode": {"split", "join"},
+    "chances": {"forward", "backward"},
     "additive": {"raised", "compare", "read", "slope", "gather"},
 }
 

@@ -19,13 +19,13 @@ def cases(monkeypatch):
     """The module of the cases; what it changes for the interpreter is put back."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import _parity
-    from regard.attention import kept_norm
+    from regard.attention import chances, kept_norm
     from regard.kernels import additive_gpu, brief, decode, flash, simplex
     from regard.kernels.additive_triton import operator
     from regard.models import feedforward, looped, residual_gpu
     from regard.training import projected
 
-    for module in (flash, brief, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm):
+    for module in (flash, brief, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)
     for module, name in ((flash, "tiles"), (simplex, "tiles"), (decode, "tiles"), (operator, "TILES")):
         monkeypatch.setattr(module, name, getattr(module, name))
@@ -44,6 +44,8 @@ def cases(monkeypatch):
         ("decode few", "bfloat16"),
         ("sdpa padded", "float16"),
         ("loop lstm", "float32"),
+        ("chances", "float32"),
+        ("chances", "bfloat16"),
         ("norm batch", "float32"),
         ("norm group", "bfloat16"),
         ("residual post", "float16"),

@@ -49,18 +49,25 @@ class Stepping(Attention):
         self.check(query, memory, statistics)
         first = 0 if offset is None else offset
         state = self.start(memory) if isinstance(state, tuple) and not state else state
-        looks, wanted = list[Attended](), weights or bool(statistics)
-        for place in range(query.shape[1]):
-            looks.append(self.look(query[:, place : place + 1], memory, state, offset=first + place, weights=wanted))
-            state = looks[-1].state
-        if not looks:
+        if not query.shape[1]:
             raise ValueError(f"{type(self).__name__} needs at least one query, got none")
-        joined = join(looks)
-        found = joined.weights
+        wanted = weights or bool(statistics)
+        looked = self.looks(query, memory, state, offset=first, weights=wanted)
+        found = looked.weights
         if not wanted or found is None:
-            return joined._replace(weights=None)
+            return looked._replace(weights=None)
         measured = measure(found, self.allowed(found, memory, first), statistics) if statistics else {}
-        return joined._replace(weights=found if weights else None, statistics=measured)
+        return looked._replace(weights=found if weights else None, statistics=measured)
+
+    def looks(
+        self, query: Float[Tensor, "batch queries query"], memory: Memory, state: State, *, offset: Offset, weights: bool
+    ) -> Attended:
+        """One look after the other. A mechanism that need not wait for the last one to ask the next may do better."""
+        looks = list[Attended]()
+        for place in range(query.shape[1]):
+            looks.append(self.look(query[:, place : place + 1], memory, state, offset=offset + place, weights=weights))
+            state = looks[-1].state
+        return join(looks)
 
     @property
     def positional(self) -> bool:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.attention.mechanisms.monotonic import Chances, Energy, May, Monotone, Monotonic
+from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
 from regard.attention.normalise import Allowed, Scores, widen
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.score.additive import Additive
@@ -76,7 +76,7 @@ class Mocha(Monotonic):
         super().__init__(query, key, r=r, noise=noise, **options)
         self.chunk = chunk
 
-    def share(self, asked: Tensor, memory: Memory, stops: Chances, allowed: May) -> Chances:
+    def share(self, asked: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
         """The chances to stop, each shared among the chunk that ends there."""
         return chunked(stops, widen(self.score.inside(asked, memory.keys)), self.chunk, allowed)
 

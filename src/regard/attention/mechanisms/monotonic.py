@@ -4,12 +4,13 @@ import math
 from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.attention.chances import stops
 from regard.attention.normalise import Allowed, Scores, widen
-from regard.attention.scan import before, recur
+from regard.attention.scan import before
 from regard.attention.scope import Offset
 from regard.attention.score import compare
 from regard.attention.score.additive import Additive
@@ -18,7 +19,6 @@ from regard.attention.types import Attended, Memory
 from regard.attention.walk import Place, Spots, Walk
 
 Chances = Float[Tensor, "batch heads 1 keys"]
-May = Bool[Tensor, "#batch #heads 1 keys"] | None
 
 
 class Energy(Additive):
@@ -65,27 +65,21 @@ class Monotone(nn.Module):
 
     def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
         """All queries, one after the other, from the first key on."""
-        seen = None if allowed is None else allowed.expand_as(scores)
-        looks, stops = [], self.begin(scores[:, :, :1])
-        for query in range(scores.shape[2]):
-            now = slice(query, query + 1)
-            stops = self.move(scores[:, :, now], None if seen is None else seen[:, :, now], stops)
-            looks.append(stops)
-        return torch.cat(looks, dim=2).to(scores.dtype)
+        return self.move(scores, allowed, self.begin(scores[:, :, :1])).to(scores.dtype)
 
     def begin(self, like: Chances) -> Chances:
         """Before the first query the walk stands at the first key."""
         first = torch.arange(like.shape[-1], device=like.device) == 0
         return first.to(widen(like).dtype).expand_as(like)
 
-    def move(self, energies: Chances, allowed: May, stops: Chances) -> Chances:
-        """One query on: from the chances that the walk stopped at each key to those after it."""
+    def move(self, energies: Scores, allowed: Allowed | None, start: Chances) -> Scores:
+        """From the chances that the walk stopped at each key to those after each query."""
         stop, go = self.chances(widen(energies))
         if allowed is not None:
             stop, go = stop.masked_fill(~allowed, 0.0), go.masked_fill(~allowed, 1.0)
-        return stop * recur(before(go), stops)
+        return stops(stop, before(go), start)
 
-    def chances(self, energies: Chances) -> tuple[Chances, Chances]:
+    def chances(self, energies: Scores) -> tuple[Scores, Scores]:
         """p and 1 - p, each as exact as the other."""
         if not self.training:
             return (energies > 0).to(energies.dtype), (energies <= 0).to(energies.dtype)
@@ -127,6 +121,20 @@ class Monotonic(Stepping):
             return self.normalise.begin(memory.values[..., :1].mT)
         return torch.zeros(memory.values.shape[0], dtype=torch.long, device=memory.values.device)
 
+    def looks(
+        self,
+        query: Float[Tensor, "rows queries query"],
+        memory: Memory,
+        state: Chances | Place,
+        *,
+        offset: Offset,
+        weights: bool,
+    ) -> Attended:
+        """While training all queries at once: none of them needs to know where another stopped to be compared."""
+        if not self.training:
+            return super().looks(query, memory, state, offset=offset, weights=weights)
+        return self.expect(self.split(self.query(query)), memory, state, offset, weights)
+
     def look(
         self,
         query: Float[Tensor, "rows 1 query"],
@@ -136,11 +144,8 @@ class Monotonic(Stepping):
         offset: Offset,
         weights: bool,
     ) -> Attended:
-        """Walk on from the state, with all chances at once while training."""
-        asked = self.split(self.query(query))
-        if self.training:
-            return self.expect(asked, memory, state, offset, weights)
-        walk = Walk(asked, memory, self.score, self.scope, offset)
+        """Walk on from the state to the next stop."""
+        walk = Walk(self.split(self.query(query)), memory, self.score, self.scope, offset)
         place = walk.stop(state)
         spots, shares = self.around(walk, place)
         shares = shares[:, None, None].to(memory.values.dtype)
@@ -156,15 +161,15 @@ class Monotonic(Stepping):
         return not self.training
 
     def expect(self, asked: Tensor, memory: Memory, state: Chances, offset: Offset, weights: bool) -> Attended:
-        """One query with all the chances of where it stops."""
+        """All queries with all the chances of where each stops."""
         energies = compare(self.score, asked, memory.keys)
         allowed = self.allowed(energies, memory, offset)
-        stops = self.normalise.move(energies, allowed, state)
-        shares = self.share(asked, memory, stops, allowed).to(memory.values.dtype)
+        found = self.normalise.move(energies, allowed, state)
+        shares = self.share(asked, memory, found, allowed).to(memory.values.dtype)
         kept = F.dropout(shares, self.dropout) if self.dropout else shares
-        return Attended(self.output(self.merge(kept @ memory.values)), shares if weights else None, state=stops)
+        return Attended(self.output(self.merge(kept @ memory.values)), shares if weights else None, state=found[:, :, -1:])
 
-    def share(self, asked: Tensor, memory: Memory, stops: Chances, allowed: May) -> Chances:
+    def share(self, asked: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
         """What is read when the walk stops with these chances: the key where it stops."""
         return stops
 

@@ -1,0 +1,51 @@
+"""Where a walk may have stopped, query after query."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.scan import recur
+from regard.kernels.gpu import chip
+
+Steps = Float[Tensor, "batch heads queries keys"]
+Step = Float[Tensor, "batch heads 1 keys"]
+
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+LONGEST = 8192
+"""Keys that a program holds."""
+DTYPES = (torch.float32, torch.float64)
+
+
+def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
+    """The chances a_ij that the walk of query i stops at key j, from those of the query before, `start` for the first.
+
+        q_ij = carry_ij q_i,j-1 + a_i-1,j,    a_ij = stop_ij q_ij
+
+    On a GPU with Triton all queries are one program, there and back; elsewhere each is a recurrence along the keys.
+    """
+    if covers(stop) is None:
+        from regard.kernels.chances_triton import operator
+
+        return operator.stops(stop, carry, start)
+    found = list[Tensor]()
+    for query in range(stop.shape[2]):
+        now = slice(query, query + 1)
+        start = stop[:, :, now] * recur(carry[:, :, now], start)
+        found.append(start)
+    return torch.cat(found, dim=2)
+
+
+def covers(stop: Steps) -> str | None:
+    """None where the kernel runs, else the reason why not."""
+    if stop.device.type not in DEVICES:
+        return f"needs a GPU, got {stop.device.type}"
+    if not chip.INSTALLED:
+        return "needs Triton, which is not installed; pip install triton"
+    if stop.dtype not in DTYPES:
+        return f"needs float32 or float64, got {str(stop.dtype).removeprefix('torch.')}"
+    if not stop.numel() or stop.shape[3] > LONGEST:
+        return f"needs 1 to {LONGEST} keys and a query, got {tuple(stop.shape)}"
+    if torch.compiler.is_compiling():
+        return "cannot be traced"
+    return chip.lacking(stop.device)

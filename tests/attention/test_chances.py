@@ -1,0 +1,42 @@
+import pytest
+import torch
+from torch.testing import assert_close
+
+from regard.attention.chances import covers, stops
+from regard.attention.scan import before
+
+
+def given(batch=2, heads=3, queries=4, keys=5, dtype=torch.float64):
+    """Chances to stop and to go on, as a walk has them, and where it stands."""
+    stop = torch.rand(batch, heads, queries, keys, dtype=dtype)
+    start = torch.rand(batch, heads, 1, keys, dtype=dtype).softmax(-1)
+    return stop, before(1 - stop), start
+
+
+def by_hand(stop, carry, start):
+    """Key by key."""
+    found, last = torch.zeros_like(stop), start[:, :, 0]
+    for query in range(stop.shape[2]):
+        reached, now = torch.zeros_like(last[..., 0]), torch.zeros_like(last)
+        for key in range(stop.shape[3]):
+            reached = carry[:, :, query, key] * reached + last[..., key]
+            now[..., key] = stop[:, :, query, key] * reached
+        found[:, :, query] = last = now
+    return found
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (1, 1, 1, 1), (1, 2, 7, 1), (2, 1, 1, 17)])
+def test_each_query_goes_on_from_the_one_before(sizes):
+    walk = given(*sizes)
+    assert_close(stops(*walk), by_hand(*walk), rtol=1e-13, atol=1e-15)
+
+
+def test_a_walk_in_two_parts_is_the_walk():
+    stop, carry, start = given()
+    first = stops(stop[:, :, :1], carry[:, :, :1], start)
+    then = stops(stop[:, :, 1:], carry[:, :, 1:], first)
+    assert_close(torch.cat((first, then), dim=2), stops(stop, carry, start))
+
+
+def test_on_a_cpu_there_is_no_kernel_and_the_reason_is_told():
+    assert covers(torch.zeros(1, 1, 1, 1)) == "needs a GPU, got cpu"

@@ -1,0 +1,75 @@
+import os
+import re
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+from torch.testing import assert_close
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("these run in the interpreter; benchmarks/parity.py checks on a GPU", allow_module_level=True)
+
+from regard.attention import chances
+from regard.attention.chances import covers, stops
+from regard.attention.mechanisms.monotonic import Monotone
+from regard.kernels.chances_triton import operator
+
+from ...attention.test_chances import by_hand, given
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Triton's interpreter in place of a GPU, and how many programs it ran."""
+    monkeypatch.setattr(chances, "DEVICES", ("cpu",))
+    count = []
+    monkeypatch.setattr(operator, "rows", lambda stop, rows=operator.rows: count.append(1) or rows(stop))
+    return count
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (1, 1, 1, 1), (1, 2, 7, 1), (2, 1, 1, 17), (1, 2, 3, 130)])
+def test_the_kernel_walks_the_same_way_there_and_back(launched, monkeypatch, sizes):
+    walk = [each.requires_grad_() for each in given(*sizes)]
+    found, flowing = stops(*walk), torch.randn(sizes, dtype=torch.float64)
+    mine = torch.autograd.grad(found, walk, flowing)
+    assert len(launched) == 2
+    right = by_hand(*[each.detach() for each in walk])
+    assert_close(found, right, rtol=1e-13, atol=1e-15)
+    monkeypatch.setattr(chances, "DEVICES", ())
+    theirs = torch.autograd.grad(stops(*walk), walk, flowing)
+    assert len(launched) == 2
+    for one, other in zip(mine, theirs, strict=True):
+        assert_close(one, other, rtol=1e-12, atol=1e-13)
+
+
+def test_the_gradients_of_the_kernel_equal_small_differences(launched):
+    assert gradcheck(stops, [each.requires_grad_() for each in given(1, 1, 3, 4)])
+    assert launched
+
+
+def test_the_kernel_takes_what_does_not_lie_in_a_row(launched):
+    stop, carry, start = given()
+    turned = [each.transpose(2, 3).contiguous().transpose(2, 3) for each in (stop, carry)]
+    assert torch.equal(stops(*turned, start.expand(2, 3, 1, 5)), stops(stop, carry, start))
+    assert len(launched) == 2
+
+
+def test_energies_go_through_the_kernel_in_single_precision(launched, monkeypatch):
+    made, energies = Monotone(noise=0.0).train(), torch.randn(2, 2, 6, 9)
+    allowed = torch.rand(2, 1, 1, 9) > 0.3
+    found = made(energies, allowed)
+    assert launched
+    monkeypatch.setattr(chances, "DEVICES", ())
+    assert_close(found, made(energies, allowed), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "reason"),
+    [
+        ((1, 1, 1, 8193), torch.float32, "needs 1 to 8192 keys and a query, got .1, 1, 1, 8193."),
+        ((1, 1, 1, 0), torch.float32, "needs 1 to 8192 keys"),
+        ((1, 1, 1, 1), torch.float16, "needs float32 or float64, got float16"),
+    ],
+)
+def test_what_the_kernel_does_not_cover_it_says(launched, shape, dtype, reason):
+    assert re.match(reason, covers(torch.zeros(shape, dtype=dtype)))
