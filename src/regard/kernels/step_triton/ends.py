@@ -10,6 +10,7 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.kernels.gpu import together
 from regard.kernels.step_triton.tile import on
 
 ROWS = 128
@@ -54,8 +55,9 @@ def embed(
     """The vectors of tokens at a place."""
     size, found = table.shape[1], table.new_empty(len(tokens), table.shape[1])
     with on(table):
-        place_vectors[(len(tokens),)](
-            tokens, table, places, place, found, scale, SIZE=size, D=triton.next_power_of_2(size), num_warps=4
+        together.launch(
+            place_vectors, (len(tokens),), tokens, table, places, place, found, scale,
+            SIZE=size, D=triton.next_power_of_2(size), num_warps=4,
         )  # fmt: skip
     return found
 
@@ -71,6 +73,7 @@ def note(
     """Add to the scores, write down score, log-probability and token of this turn, and feed the token."""
     sentences = len(fed)
     with on(values):
-        take_notes[(triton.cdiv(sentences, ROWS),)](
-            values, tokens, scores, figures, fed, turn, sentences, N=ROWS, num_warps=4
+        together.launch(
+            take_notes, (triton.cdiv(sentences, ROWS),), values, tokens, scores, figures, fed, turn, sentences,
+            N=ROWS, num_warps=4,
         )  # fmt: skip

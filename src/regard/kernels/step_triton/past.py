@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from regard.kernels.gpu import together
 from regard.kernels.step_triton.tile import Tile, on, sooner
 
 COLUMNS = 128
@@ -91,8 +92,8 @@ def look_back(
     found = sides.new_empty(rows, size)
     numbers = {"WIDTH": width, "SIZE": size, "DIM": size // heads, "D": triton.next_power_of_2(size // heads)}
     with on(sides):
-        attend[(rows, heads)](
-            sides, cache, past, place, found, room, scale, **numbers,
+        together.launch(
+            attend, (rows, heads), sides, cache, past, place, found, room, scale, **numbers,
             N=tile.keys, num_warps=tile.warps, **sooner(early),
         )  # fmt: skip
     return found
@@ -104,6 +105,7 @@ def follow_back(
     """Note in the table, in its place, whose past each row goes on from."""
     sentences, width, room = past.shape
     with on(past):
-        follow[(sentences,)](
-            past, parents, place, room, WIDTH=width, W=triton.next_power_of_2(width), N=min(COLUMNS, room), num_warps=1
+        together.launch(
+            follow, (sentences,), past, parents, place, room,
+            WIDTH=width, W=triton.next_power_of_2(width), N=min(COLUMNS, room), num_warps=1,
         )  # fmt: skip

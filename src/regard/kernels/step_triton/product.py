@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from regard.kernels.gpu import together
 from regard.kernels.step_triton.tile import on, sooner
 
 MOST, WIDEST = 8, 1024
@@ -110,7 +111,8 @@ def product(
     block = triton.next_power_of_2(size) if norm is not None else min(triton.next_power_of_2(size), way.block)
     gain, shift, eps = norm or (None, None, 0.0)
     with on(data):
-        multiply[(rows, triton.cdiv(columns, way.columns))](
+        together.launch(
+            multiply, (rows, triton.cdiv(columns, way.columns)),
             data, matrix, bias, gain, shift, around, found, size, columns, eps,
             RELU=relu, N=way.columns, K=block, WHOLE=block >= size, num_warps=way.warps, **sooner(early),
         )  # fmt: skip

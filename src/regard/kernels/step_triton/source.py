@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from regard.kernels.gpu import together
 from regard.kernels.step_triton.tile import Tile, on, sooner
 
 
@@ -62,7 +63,8 @@ def look_across(
     found = asked.new_empty(rows, heads * value)
     sizes = {"DIM": dim, "VALUE": value, "D": triton.next_power_of_2(dim), "V": triton.next_power_of_2(value)}
     with on(asked):
-        attend[(rows, heads)](
+        together.launch(
+            attend, (rows, heads),
             asked, keys, values, keep, found, length, scale, *keys.stride()[:3], *values.stride()[:3],
             WIDTH=rows // sentences, HEADS=heads, **sizes,
             N=tile.keys, num_warps=tile.warps, **sooner(early),

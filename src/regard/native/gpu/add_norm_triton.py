@@ -8,6 +8,8 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.kernels.gpu import together
+
 Rows = Float[Tensor, "rows size"]
 
 
@@ -40,5 +42,6 @@ def launch(
     rows, size = data.shape
     total, normed = torch.empty_like(data), torch.empty_like(data)
     block = triton.next_power_of_2(size)
-    kernel[(rows,)](data, found, weight, bias, total, normed, eps, size, block, num_warps=min(8, max(1, block // 256)))
+    warps = min(8, max(1, block // 256))
+    together.launch(kernel, (rows,), data, found, weight, bias, total, normed, eps, size, block, num_warps=warps)
     return total, normed
