@@ -2,12 +2,16 @@ import os
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.decoding import beam as reference
-from regard.native.gpu import fused
+from regard.kernels.gpu import together
+from regard.native.gpu import add_norm, fused, likeliest
+from regard.native.gpu.beam import Beam
 from regard.native.gpu.cached import Engine
 from regard.native.gpu.matrices import matrices
 from regard.native.gpu.ready import MADE, ready
+from regard.native.gpu.search import Shape
 
 from ...kernels import conftest  # noqa: F401  # Triton's interpreter as tests need it
 from .small import POST, PRE, SOURCE, alike, model
@@ -87,3 +91,37 @@ def test_search_by_kernels_finds_what_the_reference_finds(monkeypatch, on_cpu, k
     assert search.engine.fused
     options = {"beams": beams, "best": beams, "length": [min(6, longest), 3, longest, min(7, longest)]}
     alike(search(memory, **options), reference(built.decoder, memory, **options))
+
+
+class Noted(TorchDispatchMode):
+    """What PyTorch is asked to do."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.add(func.__name__.split(".")[0])
+        return func(*args, **kwargs or {})
+
+
+@interpreted
+@pytest.mark.parametrize(("kind", "few", "joined"), [(PRE, 8, True), (PRE, 0, False), (POST, 8, False)])
+@pytest.mark.parametrize("beams", [1, 2])
+def test_preparing_launches_what_a_step_does_and_computes_nothing(monkeypatch, on_cpu, kind, few, joined, beams):
+    """Numbers that were never computed may be anything, so nothing may read them."""
+    monkeypatch.setattr(fused, "FEW", few)
+    for place in (add_norm, likeliest, Beam):
+        monkeypatch.setattr(place, "fits", lambda *asked: True)
+    built = model(kind, layers=2)
+    with torch.no_grad():
+        memory = built.encode(SOURCE)
+        board = Shape(ready(built.decoder, memory), memory, beams, 1).board(1, 16)
+    launched = []
+    monkeypatch.setattr(together, "launch", lambda program, *rest, **options: launched.append(program.__name__))
+    with Noted() as noted:
+        board.launch()
+    assert noted.names <= {"empty", "new_empty", "empty_like", "slice", "promote_types"}
+    layer = ["multiply", "attend", "multiply"] * 2 + ["multiply"] * 2 if joined else ["attend", "attend", "kernel"]
+    ends = ["kernel", "take_notes"] if beams == 1 else ["kernel", "kernel"]
+    assert launched == ["place_vectors", *["follow"] * (beams > 1), *layer, *ends]

@@ -1,4 +1,8 @@
+import json
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ from hypothesis import strategies as st
 
 from regard.data.batch import pad
 from regard.decoding import beam as reference
+from regard.kernels.gpu import chip
 from regard.native.gpu import search as file
 from regard.native.gpu.ready import ready
 from regard.native.gpu.search import groups
@@ -198,3 +203,40 @@ def test_no_sentence_and_no_length_find_nothing():
             memory = built.encode(SOURCE._replace(data=SOURCE.data[:count], keep=SOURCE.keep[:count]))
         found = ready(built.decoder, memory)(memory, beams=2, length=length)
         assert [bool(each[0].tokens) for each in found] == [length > 0] * count
+
+
+def test_each_new_board_is_prepared_before_its_first_step(monkeypatch):
+    happened = []
+    monkeypatch.setattr(file.Board, "prepare", lambda board: happened.append((board, "prepared")))
+    monkeypatch.setattr(
+        file.Board, "start", lambda board, *turns: happened.append((board, "started")) or start(board, *turns)
+    )
+    built = model(ends=-100.0)
+    both(built, SOURCE, beams=2, length=[5, 35, 0, 33])
+    boards = list(dict.fromkeys(board for board, _ in happened))
+    assert len(boards) > 1
+    for board in boards:
+        seen = [what for each, what in happened if each is board]
+        assert seen[:2] == ["prepared", "started"]
+        assert seen.count("prepared") == 1
+
+
+start = file.Board.start
+
+
+@pytest.mark.unhooked
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not chip.INSTALLED, reason="Triton is for Linux")
+def test_what_is_prepared_is_all_that_a_step_starts():
+    told = [sys.executable, "-m", "tests.native.gpu.counted"]
+    done = subprocess.run(told, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(cases) == 9
+    for case in cases:
+        assert not case["late"], case
+        assert case["prepared"] == case["started"], case
+    few, many = ({*case["started"]} for case in cases[:3:2])
+    assert {"multiply", "attend", "take_notes"} <= few
+    assert "multiply" not in many
+    assert "follow" in cases[1]["started"]

@@ -15,4 +15,7 @@ def test_both_kinds_of_decoders_keep_the_promises():
             engine = file.Engine(built.decoder, torch.float32)
             assert isinstance(engine, Engine)
             assert engine.vocabulary == 60
-            assert isinstance(engine.steps(memory, 4, 1, 16), Steps)
+            steps = engine.steps(memory, 4, 1, 16)
+            assert isinstance(steps, Steps)
+            logits = steps.prepare(torch.zeros(4).long(), torch.zeros(4, 1).long(), torch.zeros(1).long())
+            assert (logits.shape, logits.dtype) == ((1, 60), torch.float32)

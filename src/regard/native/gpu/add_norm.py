@@ -26,11 +26,16 @@ def add_norm(
 
     Ba, Kiros and Hinton 2016, https://arxiv.org/abs/1607.06450
     """
-    fits = data.is_cuda and data.shape[1] <= WIDEST and not torch.compiler.is_compiling()
-    if fits and chip.lacking(data.device, data.dtype) is None and triton() is not None:
+    if fits(data):
         return triton().launch(data, found, weight, bias, eps)
     total = data + found
     return total, F.layer_norm(total, weight.shape, weight, bias, eps)
+
+
+def fits(data: Rows) -> bool:
+    """Whether the kernel takes such data."""
+    some = data.is_cuda and data.shape[1] <= WIDEST and not torch.compiler.is_compiling()
+    return some and chip.lacking(data.device, data.dtype) is None and triton() is not None
 
 
 @cache

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.data.vocabulary import BOS, EOS
 from regard.kernels.gpu import chip
 from regard.native.candidates import Numbers
-from regard.native.gpu.likeliest import likeliest
+from regard.native.gpu.likeliest import likeliest, prepare
 from regard.native.gpu.types import Counter, Project
 
 SCORE, LOGPROB, TOKEN, ROW = range(4)
@@ -74,11 +74,21 @@ class Beam:
     def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
         """The next token of each hypothesis."""
         values, tokens = likeliest(found, project, self.each)
-        kernel = triton() if found.is_cuda and chip.lacking(found.device) is None else None
-        if kernel is not None and self.width <= kernel.MOST:
-            kernel.launch(self, values, tokens, place, turn)
+        if self.fits(found.device):
+            triton().launch(self, values, tokens, place, turn)
         else:
             self.turn(values, tokens, place, turn)
+
+    def fits(self, device: torch.device) -> bool:
+        """Whether one kernel does a turn."""
+        some = device.type == "cuda" and chip.lacking(device) is None
+        return some and triton() is not None and self.width <= triton().MOST
+
+    def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
+        """Launch what `choose` launches, so that it is compiled: see kernels/gpu/together.py."""
+        values, tokens = prepare(logits, len(self.tokens), self.each)
+        if self.fits(logits.device):
+            triton().launch(self, values, tokens, place, turn)
 
     def turn(
         self, values: Float[Tensor, "rows each"], tokens: Int[Tensor, "rows each"], place: Counter, turn: Counter

@@ -161,6 +161,19 @@ class Cached:
             return fused.joined(engine.layers, engine.enters, data, seen, place)
         return fused.stacked(engine.layers, engine.enters, data, seen, place)
 
+    def prepare(
+        self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
+    ) -> Float[Tensor, "1 vocabulary"]:
+        """Launch what a step launches of ours, and give room for a row of logits."""
+        engine = self.engine
+        if engine.fused:
+            size = engine.layers[0].threefold[0].shape[1]
+            data = engine.table.new_empty(len(tokens), size) if self.placed is None else self.embed(tokens, place)
+            fused.follow(self.past, parents, place)
+            seen = fused.Seen(self.caches, self.sources, self.past, self.keep)
+            fused.prepare(engine.layers, engine.enters, data, seen, place)
+        return engine.onto[0].new_empty(1, engine.vocabulary)
+
     def masked(self, data: Rows, parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
         """All layers by kernels of PyTorch, with masks for what each row may see, which all layers share."""
         if self.width > 1:

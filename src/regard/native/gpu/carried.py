@@ -84,6 +84,12 @@ class Carried:
         logits: Tensor = found.output
         return logits
 
+    def prepare(
+        self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
+    ) -> Float[Tensor, "1 vocabulary"]:
+        """Room for a row of logits; a step's programs are the decoder's own."""
+        return torch.empty_like(self.decoder.get_parameter("output.bias"))[None]
+
     def project(self, found: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
         """They are logits already."""
         return found

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from regard.attention.types import Memory
 from regard.kernels.gpu import chip
+from regard.native.gpu import add_norm
 from regard.native.gpu.layer import Rows, join, think
 from regard.native.gpu.matrices import Matrices, Norm, Weights
 from regard.native.gpu.types import Counter
@@ -101,16 +102,37 @@ def joined(layers: Sequence[Matrices], enters: Norm, data: Rows, seen: Seen, pla
 
     On a GPU that can, each begins to read its matrix while the one before it ends.
     """
-    norm, early = enters, triton("tile").overlaps(data.device)
+    norm = enters
     for number, layer in enumerate(layers):
-        found = look_back(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
-        data = product(found, layer.own_output, around=data, early=early)
-        found = look_across(layer, product(data, layer.asks, layer.norms[0], early=early), number, seen, early)
-        data = product(found, layer.cross_output, around=data, early=early)
-        found = product(data, layer.inner, layer.norms[1], relu=True, early=early)
-        data = product(found, layer.outer, around=data, early=early)
-        norm = layer.norms[2]
+        data, norm = joined_layer(layer, norm, data, number, seen, place), layer.norms[2]
     return F.layer_norm(data, *norm)
+
+
+def joined_layer(layer: Matrices, norm: Norm, data: Rows, number: int, seen: Seen, place: Counter) -> Rows:
+    """One of them, which `norm` enters; nothing but kernels of ours."""
+    early = triton("tile").overlaps(data.device)
+    found = look_back(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
+    data = product(found, layer.own_output, around=data, early=early)
+    found = look_across(layer, product(data, layer.asks, layer.norms[0], early=early), number, seen, early)
+    data = product(found, layer.cross_output, around=data, early=early)
+    found = product(data, layer.inner, layer.norms[1], relu=True, early=early)
+    return product(found, layer.outer, around=data, early=early)
+
+
+def prepare(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: Seen, place: Counter) -> None:
+    """Launch what the first layer launches, as all do, so that it is compiled: see kernels/gpu/together.py.
+
+    What PyTorch does between is left out, for there is nothing yet to do it with.
+    """
+    layer = layers[0]
+    if enters is not None and joins(layers, len(data)):
+        joined_layer(layer, enters, data, 0, seen, place)
+        return
+    look_back(layer, data.new_empty(len(data), 3 * layer.size), 0, seen, place)
+    asked = data if layer.asks is None else data.new_empty(len(data), len(layer.asks[0]))
+    look_across(layer, asked, 0, seen)
+    if add_norm.fits(data):
+        join(layer, 0, data, torch.empty_like(data))
 
 
 def embed(

@@ -7,7 +7,7 @@ from torch import Tensor
 from regard.data.vocabulary import BOS, EOS
 from regard.decoding.likelihood import IMPOSSIBLE
 from regard.native.gpu import fused
-from regard.native.gpu.likeliest import likeliest
+from regard.native.gpu.likeliest import likeliest, prepare
 from regard.native.gpu.types import Counter, Project
 
 
@@ -42,6 +42,12 @@ class Greedy:
         told = torch.stack((self.scores, values, tokens, self.parents))  # of any kind of number: they become float64
         self.figures.index_copy_(0, turn, told[None])
         self.tokens.copy_(tokens[:, 0])
+
+    def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
+        """Launch what `choose` launches, so that it is compiled: see kernels/gpu/together.py."""
+        values, tokens = prepare(logits, len(self.tokens), 1)
+        if fused.runs(logits.device):
+            fused.note(values, tokens, self.scores, self.figures, self.tokens, turn)
 
     def fetch(self, turns: int) -> tuple[Float[Tensor, "turns 4 sentences 1"], Float[Tensor, "turns sentences"]]:
         """What the turns found, for the host, and 1 where one ended a sentence, or left it no way on."""

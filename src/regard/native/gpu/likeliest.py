@@ -35,14 +35,26 @@ def likeliest(found: Float[Tensor, "rows size"], project: Project, count: int) -
 
 def best(logits: Float[Tensor, "rows vocabulary"], count: int) -> Best:
     """Those of some rows."""
-    fits = logits.is_cuda and logits.dtype != torch.float64 and chip.lacking(logits.device, logits.dtype) is None
-    kernel = triton() if fits else None
-    if kernel is not None and logits.shape[1] <= kernel.WIDEST and count <= kernel.MOST:
-        return kernel.launch(logits, count)
+    if fits(logits, count):
+        return triton().launch(logits, count)
     logs = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
     logs[:, FORBIDDEN] = IMPOSSIBLE
     found = logs.max(-1, keepdim=True) if count == 1 else logs.topk(count)
     return found.values, found.indices
+
+
+def fits(logits: Float[Tensor, "rows vocabulary"], count: int) -> bool:
+    """Whether the kernel takes such logits."""
+    some = logits.is_cuda and logits.dtype != torch.float64 and chip.lacking(logits.device, logits.dtype) is None
+    return some and triton() is not None and logits.shape[1] <= triton().WIDEST and count <= triton().MOST
+
+
+def prepare(logits: Float[Tensor, "1 vocabulary"], rows: int, count: int) -> Best:
+    """Launch what `likeliest` launches, so that it is compiled (kernels/gpu/together.py), and give room for its answer."""
+    if fits(logits, count):
+        triton().launch(logits, count)
+    kind = torch.promote_types(logits.dtype, torch.float32)
+    return logits.new_empty(rows, count, dtype=kind), logits.new_empty(rows, count, dtype=torch.long)
 
 
 @cache

@@ -14,6 +14,7 @@ from regard.decoding.found import Found
 from regard.decoding.history import nothing
 from regard.decoding.leaves import leaves
 from regard.decoding.limits import limits
+from regard.kernels.gpu import together
 from regard.models.types import Tree
 from regard.native.candidates import Numbers
 from regard.native.gpu.beam import Beam
@@ -46,6 +47,16 @@ class Board:
         found = self.steps.step(self.choice.tokens, self.choice.parents, place)
         self.choice.choose(found, self.steps.project, place, turn)
         self.clock += 1
+
+    def prepare(self) -> None:
+        """Have Triton compile what a step needs, side by side, before the first."""
+        together.prepare(self.launch, self.clock.device)
+
+    def launch(self) -> None:
+        """Every program of a step once."""
+        place, turn = self.clock[:1], self.clock[1:]
+        logits = self.steps.prepare(self.choice.tokens, self.choice.parents, place)
+        self.choice.prepare(logits, place, turn)
 
     def start(self, place: int, turns: int) -> None:
         """Some steps from a place on, which go on while the host does something else, until it fetches what they found."""
@@ -160,6 +171,7 @@ class Shape:
                 choice = Beam(sentences, self.beams, self.best, each, space, TURNS, where)
             steps = engine.steps(self.memory, sentences, self.beams, space)
             boards[key] = Board(steps, choice, where, self.searching.pool)
+            boards[key].prepare()
         boards.move_to_end(key)
         while len(boards) > KEPT:
             boards.popitem(last=False)

@@ -20,7 +20,9 @@ class Steps(Protocol):
 
     `begin` takes a batch in: these rows of its memory, in this order; there may be room for more, and nobody listens to
     those. `take` goes on from other steps, whose sentences are picked. `step` feeds a token to each row, which grew from the
-    row `parents` of its sentence, and gives what `project` makes logits of, some rows at a time.
+    row `parents` of its sentence, and gives what `project` makes logits of, some rows at a time. `prepare` launches the
+    programs of such a step and computes nothing else, so that they are compiled (kernels/gpu/together.py), and gives room
+    for a row of logits.
     """
 
     def begin(self, memory: Tree, rows: Numbers) -> None: ...
@@ -30,6 +32,10 @@ class Steps(Protocol):
     def step(
         self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
     ) -> Float[Tensor, "rows size"]: ...
+
+    def prepare(
+        self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
+    ) -> Float[Tensor, "1 vocabulary"]: ...
 
     def project(self, found: Float[Tensor, "rows size"]) -> Float[Tensor, "rows vocabulary"]: ...
 
