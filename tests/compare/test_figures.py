@@ -43,6 +43,8 @@ def test_figures_are_good_for_the_data_they_were_made_with(trained, tmp_path):
     run, config = trained
     assert list(asked(config, None)["files"]) == [str(tmp_path / "train.tsv")]
     os.utime(tmp_path / "train.tsv", ns=(1, 1))
+    assert stored(run, config, None) is not None  # a copy is as good
+    (tmp_path / "train.tsv").write_text("ab\tbb\n", encoding="utf-8")
     assert stored(run, config, None) is None
     (tmp_path / "train.tsv").unlink()
     assert stored(run, config, None) is None
@@ -65,3 +67,10 @@ def test_tables_that_are_joined_are_several_files(tmp_path):
             file.write("ab\tba\n")
     config = configuration.read(Config, overrides=[f"data.train={'+'.join(paths)}"])
     assert list(asked(config, None)["files"]) == paths
+
+
+def test_a_folder_of_data_goes_by_its_time(tmp_path):
+    config = configuration.read(Config, overrides=[f"data.train={tmp_path}"])
+    before = asked(config, None)
+    os.utime(tmp_path, ns=(1, 1))
+    assert asked(config, None)["files"] == {str(tmp_path): "changed 1"} != before["files"]

@@ -1,7 +1,9 @@
 """What one training came to: figures.json beside its model, good while the model and what it was asked are the same."""
 
+import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +35,23 @@ def stored(directory: Path, config: Any, beam: int | None) -> dict[str, Any] | N
 
 
 def asked(config: Any, beam: int | None) -> dict[str, Any]:
-    """What figures depend on beside the model: settings, the beam, and the files of data by their size and time."""
+    """What figures depend on beside the model: settings, the beam, and what is in the files of data."""
     data = config.data
     paths = [Path(each) for path in (data.train, data.valid, data.test) if path is not None for each in files(path)]
-    seen = {str(path): [path.stat().st_size, path.stat().st_mtime_ns] for path in paths}
-    return {"config": configuration.plain(config), "beam": beam, "files": seen}
+    return {"config": configuration.plain(config), "beam": beam, "files": {str(path): _content(path) for path in paths}}
+
+
+def _content(path: Path) -> str:
+    """The same wherever and whenever a file was copied; a folder goes by its time."""
+    known = path.stat()
+    return _read(path, known.st_size, known.st_mtime_ns) if path.is_file() else f"changed {known.st_mtime_ns}"
+
+
+@cache
+def _read(path: Path, size: int, changed: int) -> str:
+    """Read once for all trainings, unless it changes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _digest(directory: Path) -> str:
