@@ -1,9 +1,23 @@
 import pytest
 import torch
 from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.attention.chances import covers, stops
 from regard.attention.scan import before
+
+
+class Large(TorchDispatchMode):
+    """How many results had so many numbers, or more."""
+
+    def __init__(self, numbers):
+        super().__init__()
+        self.numbers, self.count = numbers, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        found = func(*args, **kwargs or {})
+        self.count += isinstance(found, torch.Tensor) and found.numel() >= self.numbers
+        return found
 
 
 def given(batch=2, heads=3, queries=4, keys=5, dtype=torch.float64):
@@ -36,6 +50,15 @@ def test_a_walk_in_two_parts_is_the_walk():
     first = stops(stop[:, :, :1], carry[:, :, :1], start)
     then = stops(stop[:, :, 1:], carry[:, :, 1:], first)
     assert_close(torch.cat((first, then), dim=2), stops(stop, carry, start))
+
+
+@pytest.mark.parametrize("queries", [8, 64])
+def test_the_way_back_makes_room_for_all_queries_a_few_times_and_not_for_each(queries):
+    walk = [each.requires_grad_() for each in given(1, 1, queries, 5)]
+    found = stops(*walk).sum()
+    with Large(queries * 5) as large:
+        found.backward()
+    assert large.count <= 8
 
 
 def test_on_a_cpu_there_is_no_kernel_and_the_reason_is_told():

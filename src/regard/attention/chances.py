@@ -28,12 +28,11 @@ def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
         from regard.kernels.chances_triton import operator
 
         return operator.stops(stop, carry, start)
-    found = list[Tensor]()
-    for query in range(stop.shape[2]):
-        now = slice(query, query + 1)
-        start = stop[:, :, now] * recur(carry[:, :, now], start)
-        found.append(start)
-    return torch.cat(found, dim=2)
+    found, last = list[Tensor](), start[:, :, 0]
+    for now, carried in zip(stop.unbind(2), carry.unbind(2), strict=True):  # slices would have gradients as large as all
+        last = now * recur(carried, last)
+        found.append(last)
+    return torch.stack(found, dim=2)
 
 
 def covers(stop: Steps) -> str | None:
