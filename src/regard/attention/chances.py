@@ -8,7 +8,7 @@ from regard.attention.scan import recur
 from regard.kernels.gpu import chip
 
 Steps = Float[Tensor, "batch heads queries keys"]
-Step = Float[Tensor, "batch heads 1 keys"]
+Step = Float[Tensor, "#batch #heads 1 keys"]
 
 DEVICES = ("cuda",)
 """Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
@@ -22,8 +22,10 @@ def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
 
         q_ij = carry_ij q_i,j-1 + a_i-1,j,    a_ij = stop_ij q_ij
 
-    On a GPU with Triton all queries are one program, there and back; elsewhere each is a recurrence along the keys.
+    On a GPU with Triton all queries are one program, there and back; elsewhere each is a recurrence along the keys. Where
+    one source has several rows of queries, `start` may be of that source alone.
     """
+    start = start.expand(*stop.shape[:2], 1, stop.shape[3])
     if covers(stop) is None:
         from regard.kernels.chances_triton import operator
 

@@ -54,6 +54,27 @@ def test_the_kernel_takes_what_does_not_lie_in_a_row(launched):
     assert len(launched) == 2
 
 
+def test_walks_of_several_rows_may_start_from_one(launched, monkeypatch):
+    stop, carry, start = given()
+    leaves = [each.requires_grad_() for each in (stop, carry, start[:1, :1].clone())]
+    found = stops(*leaves)
+    mine = torch.autograd.grad(found.sum(), leaves)
+    assert len(launched) == 2
+    monkeypatch.setattr(chances, "DEVICES", ())
+    again = stops(*leaves)
+    assert_close(found, again, rtol=1e-13, atol=1e-15)
+    for one, other in zip(mine, torch.autograd.grad(again.sum(), leaves), strict=True):
+        assert_close(one, other, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.unhooked
+def test_a_start_of_another_source_is_refused_and_not_read_past_its_end(launched):
+    stop, carry, start = given()
+    with pytest.raises(RuntimeError, match="must match the existing size"):
+        stops(stop, carry, start[..., :4])
+    assert not launched
+
+
 def test_energies_go_through_the_kernel_in_single_precision(launched, monkeypatch):
     made, energies = Monotone(noise=0.0).train(), torch.randn(2, 2, 6, 9)
     allowed = torch.rand(2, 1, 1, 9) > 0.3
