@@ -10,6 +10,7 @@ from torch.func import functional_call
 from torch.testing import assert_close
 
 from regard.attention import Encoded
+from regard.attention.mechanisms import monotonic
 from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
 from regard.attention.scope import Scope
 from regard.attention.walk import BLOCK
@@ -54,6 +55,24 @@ def test_even_chances_by_hand():
     made, memory = given(Monotonic(3, noise=0.0), torch.zeros(1, 2, 3), mode=True)
     found = weights(made, torch.zeros(1, 2, 3), memory)[0]
     assert found.tolist() == [[1 / 2, 1 / 4, 1 / 8], [1 / 4, 1 / 4, 3 / 16]]
+
+
+@both
+def test_training_makes_no_more_numbers_at_once_than_there_is_room_for(name, monkeypatch):
+    made = find(name, "mechanisms")(8, noise=0.0).train()
+    query, source = torch.randn(2, 9, 8, requires_grad=True), torch.randn(2, 5, 8)
+
+    def gradients():
+        context = made(query, made.remember(source)).context
+        return [context, *torch.autograd.grad(context.square().sum(), [query, *made.parameters()])]
+
+    right = gradients()
+    monkeypatch.setattr(monotonic, "MOST", 400)
+    for one, other in zip(gradients(), right, strict=True):
+        assert_close(one, other)
+    with torch.no_grad(), Largest() as largest:
+        made(query, made.remember(source))
+    assert largest.numbers <= 400 < 2 * 9 * 5 * 8
 
 
 def test_training_weights_are_those_of_all_ways_to_walk():

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
+from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic, in_turns
 from regard.attention.normalise import Allowed, Scores, widen
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.score.additive import Additive
@@ -78,7 +78,8 @@ class Mocha(Monotonic):
 
     def share(self, asked: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
         """The chances to stop, each shared among the chunk that ends there."""
-        return chunked(stops, widen(self.score.inside(asked, memory.keys)), self.chunk, allowed)
+        worth = in_turns(self.score.inside, asked, memory.keys)
+        return chunked(stops, widen(worth), self.chunk, allowed)
 
     def around(self, walk: Walk, place: Place) -> tuple[Spots, Float[Tensor, "some spots"]]:
         """The chunk that ends at `place`, and its shares. Where keys are hidden, it reaches further back.

@@ -1,6 +1,8 @@
 """Monotonic attention, Raffel's: read from left to right, and never go back."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -19,6 +21,9 @@ from regard.attention.types import Attended, Memory
 from regard.attention.walk import Place, Spots, Walk
 
 Chances = Float[Tensor, "batch heads 1 keys"]
+
+MOST = 2**24
+"""Numbers that a comparison makes at once: of a small network, one for each query, key and hidden unit."""
 
 
 class Energy(Additive):
@@ -162,7 +167,7 @@ class Monotonic(Stepping):
 
     def expect(self, asked: Tensor, memory: Memory, state: Chances, offset: Offset, weights: bool) -> Attended:
         """All queries with all the chances of where each stops."""
-        energies = compare(self.score, asked, memory.keys)
+        energies = in_turns(partial(compare, self.score), asked, memory.keys)
         allowed = self.allowed(energies, memory, offset)
         found = self.normalise.move(energies, allowed, state)
         shares = self.share(asked, memory, found, allowed).to(memory.values.dtype)
@@ -177,3 +182,15 @@ class Monotonic(Stepping):
         """Which keys are read when the walk stopped at `place`, and their shares: that key, and none behind the end."""
         spots = place[:, None].clamp_max(walk.keys - 1)[:, : walk.keys]
         return spots, (place < walk.keys)[:, None].expand_as(spots).to(walk.query.dtype)
+
+
+def in_turns(
+    score: Callable[[Tensor, Tensor], Tensor],
+    query: Float[Tensor, "batch heads queries query"],
+    prepared: Float[Tensor, "batch key_heads keys hidden"],
+) -> Float[Tensor, "batch heads queries keys"]:
+    """Queries with keys, so many queries at a time that there is room; all at once where a program is traced."""
+    if torch.compiler.is_compiling():
+        return score(query, prepared)
+    some = max(1, MOST // max(1, prepared.numel()))
+    return torch.cat([score(each, prepared) for each in torch.split(query, some, dim=2)], dim=2)
