@@ -63,3 +63,10 @@ def test_the_way_back_makes_room_for_all_queries_a_few_times_and_not_for_each(qu
 
 def test_on_a_cpu_there_is_no_kernel_and_the_reason_is_told():
     assert covers(torch.zeros(1, 1, 1, 1)) == "needs a GPU, got cpu"
+
+
+@pytest.mark.unhooked
+def test_a_walk_is_traced_in_one_piece():
+    walk = given(1, 1, 3, 4)
+    traced = torch.compile(stops, backend="eager", fullgraph=True)
+    assert_close(traced(*walk), by_hand(*walk), rtol=1e-13, atol=1e-15)

@@ -30,7 +30,8 @@ def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
         from regard.kernels.chances_triton import operator
 
         return operator.stops(stop, carry, start)
-    found, last = list[Tensor](), start[:, :, 0]
+    found: list[Tensor] = []  # and not list[Tensor](), which torch.compile cannot trace
+    last = start[:, :, 0]
     for now, carried in zip(stop.unbind(2), carry.unbind(2), strict=True):  # slices would have gradients as large as all
         last = now * recur(carried, last)
         found.append(last)
