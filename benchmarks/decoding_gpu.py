@@ -219,7 +219,7 @@ def main() -> None:
     strange = 0
     if options.only != "times":
         strange = parity(VOCABULARY if DEVICE.type == "cuda" else 500)
-        print(f"parity: {strange} sentences differ" if strange else "parity: all equal", flush=True)
+        print(f"parity: {strange} sentences differ" if strange else "parity: none worse or better", flush=True)
     if options.only == "parity" or strange:
         sys.exit(bool(strange))
     model = made(WIDE, VOCABULARY, ends=-1e4).to(torch.bfloat16)
