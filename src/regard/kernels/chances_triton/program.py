@@ -38,10 +38,10 @@ def forward(stop, carry, start, found, reached, queries, keys, K: tl.constexpr):
 @triton.jit
 @no_type_check
 def backward(flowing, stop, carry, reached, d_stop, d_carry, d_start, queries, keys, K: tl.constexpr):
-    """The same from the last query to the first."""
-    row, j = tl.program_id(0).to(tl.int64), tl.arange(0, K)
-    inside = j < keys
-    behind, ahead = inside & (j > 0), j + 1 < keys
+    """The same from the last query to the first, and from the last key to the first."""
+    row, j = tl.program_id(0).to(tl.int64), keys - 1 - tl.arange(0, K)
+    inside = j >= 0
+    behind, ahead = j > 0, inside & (j + 1 < keys)
     d = tl.zeros([K], d_start.dtype.element_ty)
     place = (row + 1) * queries * keys + j
     for _ in range(queries):
@@ -52,6 +52,6 @@ def backward(flowing, stop, carry, reached, d_stop, d_carry, d_start, queries, k
         c = tl.load(carry + place + 1, mask=ahead, other=0.0)
         before = tl.load(reached + place - 1, mask=behind, other=0.0)
         tl.store(d_stop + place, d * q, mask=inside)
-        _, d = tl.associative_scan((c, d * p), 0, follow, reverse=True)
+        _, d = tl.associative_scan((c, d * p), 0, follow)
         tl.store(d_carry + place, d * before, mask=inside)
     tl.store(d_start + row * keys + j, d, mask=inside)
