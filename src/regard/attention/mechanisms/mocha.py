@@ -67,8 +67,8 @@ class Mocha(Monotonic):
         key: int | None = None,
         *,
         chunk: int = 2,
-        r: float = -4.0,
-        noise: float = 1.0,
+        r: float = -1.0,
+        noise: float = 3.0,
         **options: Any,
     ):
         if chunk < 1:
