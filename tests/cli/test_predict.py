@@ -1,6 +1,8 @@
 import json
 import shutil
 
+import pytest
+
 from .conftest import ready, regard
 
 
@@ -117,6 +119,16 @@ def test_a_trace_that_cannot_be_written_is_refused_before_anything_is_computed(r
     done = regard("predict", run_directory, "Tom", "--trace", tmp_path / "no" / "tom.attn.safetensors")
     assert done.returncode == 2
     assert "there is no directory" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--precision=int8", "--search.precision=int8"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_trace_of_rounded_numbers_is_refused_before_anything_is_answered(run_directory, tmp_path, option, beam):
+    path = tmp_path / "t.attn.safetensors"
+    done = regard("predict", run_directory, "Tom chases Jerry", option, "--beam", beam, "--trace", path, "--device", "cpu")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a trace shows what is computed in float32, and search.precision=int8 answers by other numbers" in done.stderr
+    assert not path.exists()
 
 
 def test_nothing_known_is_nothing_to_trace(run_directory, tmp_path):

@@ -114,6 +114,8 @@ def predict(
     searches(model, index)
     asks(model, question)
     search_by(model, settings, beam)
+    if trace is not None:
+        _watched(model)
     noted: list[tuple[str, Wish]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else READ if out is None else WINDOW
@@ -155,6 +157,15 @@ def _writable(path: Path) -> None:
         raise DataError(f"--trace writes a file called NAME.attn.safetensors, got {path.name!r}; name it so")
     if not path.parent.is_dir():
         raise DataError(f"--trace cannot write {path}: there is no directory {path.parent}; make it first")
+
+
+def _watched(model: "Trained | Seeing") -> None:
+    """Refuse a trace of an answer that is found in numbers which no trace shows, before anything is computed."""
+    from regard.trained import Trained
+    from regard.viewer.record.predicted import watched
+
+    if isinstance(model, Trained):
+        watched(model.config.search)
 
 
 def _trace(model: "Trained | Seeing", noted: "list[tuple[str, Wish]]", beam: int | None, path: Path) -> None:

@@ -8,7 +8,7 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, Data, Model, Search
+from regard.config import AttentionPart, ConfigError, Data, Model, Search
 from regard.data.batch import pad
 from regard.data.table import Record
 from regard.decoding import rate
@@ -227,3 +227,13 @@ def test_what_is_traced_is_the_search_for_as_many_answers_as_were_wanted():
         model.predict(TEXTS[:1], beam=1, best=3)
     [parents] = [example.beams.parents for example in rec.trace().examples]
     assert parents.shape[1] >= 3
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_an_answer_found_in_rounded_numbers_has_no_trace(beam):
+    model = trained()
+    model.config = dataclasses.replace(model.config, search=Search(length=6, precision="int8"))
+    with pytest.raises(ConfigError, match=r"^a trace shows what is computed in float32, and search\.precision=int8"):
+        model.trace(TEXTS, beam=beam)
+    told = ["汤姆", "杰瑞"]
+    assert [each.axes["target"].text for each in model.trace(TEXTS, targets=told).examples] == told

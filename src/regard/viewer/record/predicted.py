@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.config import ConfigError, Search
 from regard.data.batch import shifted
 from regard.data.image.pictured import Pictured
 from regard.data.table import Record
@@ -68,6 +69,8 @@ def answered(
         raise ValueError(f"trace needs a list of texts, got {texts!r}; one text is [text]")
     if targets is not None and len(targets) != len(texts):
         raise ValueError(f"trace needs a target for each of {len(texts)} texts, got {len(targets)}")
+    if targets is None:
+        watched(trained.config.search)
     for number, text in enumerate(texts):
         target = None if targets is None else targets[number]
         encoded = trained.codec.encode(trained.task.prepare(Record(text, target, f"input:{number + 1}")))
@@ -77,6 +80,15 @@ def answered(
             tokens, tree = answer(trained, encoded, beam or trained.config.search.beam, wish)
             encoded = encoded._replace(target=tokens)
         yield encoded, tree
+
+
+def watched(search: Search) -> None:
+    """Raise for a search in numbers that no recorder sees: it would show another computation than the one that answered."""
+    if search.precision != "float32":
+        raise ConfigError(
+            f"a trace shows what is computed in float32, and search.precision={search.precision} answers by other numbers: "
+            "leave one of the two out (--engine onnx --precision int8 gives both)"
+        )
 
 
 def answer(trained: "Trained", encoded: Encoded, beams: int, wish: Wish = Wish()) -> tuple[list[int], Tree | None]:
