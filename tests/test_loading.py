@@ -56,6 +56,22 @@ def test_weights_of_another_model_are_refused(trained, tmp_path):
         regard.load(copy)
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "config.toml", "codec.json", manifest.NAME])
+def test_an_altered_or_missing_file_is_named_with_what_to_do(trained, tmp_path, name):
+    copy = tmp_path / "run"
+    shutil.copytree(trained[1], copy)
+    again = r": copy .*run again from where it is whole, or train, import or export it anew$"
+    changed = bytearray((copy / name).read_bytes())
+    changed[len(changed) // 2] ^= 1
+    (copy / name).write_bytes(changed)
+    with pytest.raises(DamagedError, match=rf"{name} (is not what was written: its SHA-256 differs|was changed).*{again}"):
+        regard.load(copy)
+    (copy / name).unlink()
+    gone = "it has no manifest.json" if name == manifest.NAME else rf"{name} is missing{again}"
+    with pytest.raises(DamagedError, match=gone):
+        regard.load(copy)
+
+
 def test_what_is_no_trained_model_is_told_as_such(tmp_path):
     with pytest.raises(DamagedError, match=r"is no trained model: it has no manifest.json; give the directory that"):
         regard.load(tmp_path)

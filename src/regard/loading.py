@@ -47,7 +47,12 @@ def opened(directory: Path | str, device: str = "auto") -> Trained | Seeing:
     if not (path / MANIFEST).is_file():
         what = "has no manifest.json" if path.is_dir() else "is no directory"
         raise DamagedError(f"{path} is no trained model: it {what}; give the directory that `regard train --out DIR` wrote")
-    contents = verify(path)
+    try:
+        contents = verify(path)
+    except DamagedError as error:
+        raise DamagedError(
+            f"{error}: copy {path} again from where it is whole, or train, import or export it anew"
+        ) from error
     if ENSEMBLE in contents:
         from regard.ensembles.directory import opened as gathered
 
