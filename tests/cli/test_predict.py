@@ -135,3 +135,9 @@ def test_nothing_known_is_nothing_to_trace(run_directory, tmp_path):
     done = regard("predict", run_directory, "--trace", tmp_path / "t.attn.safetensors", given="\n\n")
     assert done.returncode == 2
     assert "--trace has nothing to show: there is no input in which the model knows anything" in done.stderr
+
+
+def test_a_trace_of_nothing_but_a_long_input_names_its_length(run_directory, tmp_path):
+    done = regard("predict", run_directory, "--trace", tmp_path / "t.attn.safetensors", given="Tom " * 300)
+    assert (done.returncode, done.stdout) == (2, "\n")
+    assert "the model knows anything and that is not longer than what it reads" in done.stderr

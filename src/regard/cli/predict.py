@@ -175,7 +175,10 @@ def _trace(model: "Trained | Seeing", noted: "list[tuple[str, Wish]]", beam: int
 
     asked = [each for each in noted[:TRACED] if each[0].strip() and model.reads(each[0])]
     if not asked:
-        raise DataError("--trace has nothing to show: there is no input in which the model knows anything")
+        raise DataError(
+            "--trace has nothing to show: there is no input in which the model knows anything and that is not longer than "
+            "what it reads"
+        )
     texts = [text for text, _ in asked]
     if isinstance(model, Seeing):
         found = model.trace(texts)
