@@ -70,7 +70,7 @@ FAMILIES = {
 LACKING = {
     "whisper": "listens to speech",
     "speech_to_text": "listens to speech",
-    "vision-encoder-decoder": "looks at pictures",
+    "vision-encoder-decoder": "joins an encoder of pictures to a language model",
     "time_series_transformer": "goes on with series of numbers",
     "umt5": "has a bias of distances in every layer of its own",
 }
