@@ -77,3 +77,10 @@ def test_what_is_no_trained_model_is_told_as_such(tmp_path):
         regard.load(tmp_path)
     with pytest.raises(DamagedError, match="is no trained model: it is no directory"):
         regard.load(tmp_path / "nowhere")
+
+
+def test_a_model_of_transformers_is_to_be_imported_first(tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes(b"{}")
+    with pytest.raises(DamagedError, match=r"is no trained model: .* `regard import .* --out DIR` makes one$"):
+        regard.load(tmp_path)

@@ -46,7 +46,10 @@ def opened(directory: Path | str, device: str = "auto") -> Trained | Seeing:
             return opened(folder, device)
     if not (path / MANIFEST).is_file():
         what = "has no manifest.json" if path.is_dir() else "is no directory"
-        raise DamagedError(f"{path} is no trained model: it {what}; give the directory that `regard train --out DIR` wrote")
+        do = "give the directory that `regard train --out DIR` wrote"
+        if (path / "config.json").is_file() and (path / MODEL).is_file():
+            do = f"it looks like a model of transformers, of which `regard import {path} --out DIR` makes one"
+        raise DamagedError(f"{path} is no trained model: it {what}; {do}")
     try:
         contents = verify(path)
     except DamagedError as error:
