@@ -1,3 +1,8 @@
+import shutil
+from pathlib import Path
+
+from regard.cli.export import beside
+
 from .conftest import regard
 
 
@@ -10,14 +15,29 @@ def test_a_model_that_a_format_cannot_express_is_refused_in_one_paragraph(run_di
     assert not (tmp_path / "out").exists()
 
 
-def test_a_format_and_a_directory_are_needed(run_directory):
+def test_a_format_is_needed(run_directory):
     done = regard("export", run_directory, "--to", "paper", "--out", "out")
     assert (done.returncode, done.stderr) == (
         2,
         "regard: --to needs to be one of onnx, ctranslate2, huggingface, got 'paper'\n",
     )
-    done = regard("export", run_directory, "--to", "onnx")
-    assert (done.returncode, done.stderr) == (2, "regard: export needs a directory for what it makes: --out DIR\n")
+
+
+def test_without_a_place_an_export_lies_beside_its_model(run_directory, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(run_directory, copy)
+    done = regard("export", f"{copy}/", "--to", "onnx", "--precision", "int8")
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path / "run-onnx-int8") in done.stdout
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["run", "run-onnx-int8"]
+    again = regard("export", copy, "--to", "onnx", "--precision", "int8")
+    assert again.returncode == 2
+    assert "run-onnx-int8" in again.stderr
+
+
+def test_the_place_beside_a_model_is_named_after_the_format():
+    assert beside(Path("runs/one/"), "onnx", "float32") == Path("runs/one-onnx").resolve()
+    assert beside(Path("."), "ctranslate2", "int8").name == f"{Path.cwd().name}-ctranslate2-int8"
 
 
 def test_a_trace_through_an_engine_that_gives_none_is_refused_before_anything_is_answered(run_directory, tmp_path):

@@ -16,7 +16,9 @@ FORMATS = ("onnx", "ctranslate2", "huggingface")
 def export(
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
     to: Annotated[str, typer.Option(help=f"The format: {', '.join(FORMATS)}.")] = "",
-    out: Annotated[Path | None, typer.Option(help="The new directory; for onnx, NAME.zip is one file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The new directory; for onnx, NAME.zip is one file.", show_default="DIR-FORMAT")
+    ] = None,
     precision: Annotated[str, typer.Option(help="How weights are stored: float32, int8.")] = "float32",
 ) -> None:
     """Write a trained model in the format of another library, with its vocabulary.
@@ -25,12 +27,19 @@ def export(
 
     \b
     Example:
+        regard export run/ --to onnx                      writes run-onnx/
         regard export run/ --to onnx --out model.zip
         regard export run/ --to ctranslate2 --precision int8 --out fast/
         regard export run/ --to huggingface --out hub/
     """
     if to not in FORMATS:
         raise ConfigError(f"--to needs to be one of {', '.join(FORMATS)}, got {to!r}")
-    if out is None:
-        raise ConfigError("export needs a directory for what it makes: --out DIR")
-    typer.echo(import_module(f"regard.export.{to}.write").write(directory, out, precision))
+    typer.echo(
+        import_module(f"regard.export.{to}.write").write(directory, out or beside(directory, to, precision), precision)
+    )
+
+
+def beside(directory: Path, to: str, precision: str) -> Path:
+    """Where an export goes that was told no place: beside the model, by its name and the format's."""
+    whole = directory.resolve()
+    return whole.with_name("-".join([whole.name, to, *([] if precision == "float32" else [precision])]))

@@ -103,10 +103,10 @@ class Monotonic(Stepping):
         else:      c_i = h_j for the first j ≥ t_{i-1} with e_ij > 0, which is then t_i; c_i = 0 if there is none
 
     Raffel et al. 2017, eq. 9 to 14, and sections 2.4 (r) and 2.5 (noise), https://arxiv.org/abs/1704.00784
-    The products are exact, where appendix C.1 divides by one that runs out of digits. `r` is what r begins with: at -1 a walk
-    goes on by about three keys a query, at -4 by about fifty, which is more than most sentences have. `noise` is added to the
-    energies while training, so that certain ones pay. Weights need not add up to one. Like dropout, which of
-    the two formulas holds follows .training; the state is a_{i-1} in the one and t_{i-1} in the other. After a query that
+    The products are exact, where appendix C.1 divides by one that runs out of digits. `r` is what r begins with: at -1 a
+    walk goes on by about three keys a query, at -4 by about fifty, which is more than most sentences have. `noise` is added
+    to the energies while training, so that certain ones pay. Weights need not add up to one. Like dropout, which of the two
+    formulas holds follows .training; the state is a_{i-1} in the one and t_{i-1} in the other. After a query that
     found no key there is nothing left to read, which is where the training formula leads as well.
     Cost: training that of Additive, and O(T S log S) in T log S steps; else O(T + S) energies for T queries.
     """
