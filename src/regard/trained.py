@@ -263,11 +263,11 @@ class Trained:
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""
-        return most(source, self.config.search.length)
+        return most(source, self.config.search.length, self.config.search.times)
 
     def longest(self, source: int) -> int:
         """The most tokens that the answer to a source of so many may have."""
-        return longest(source, self.config.search.length)
+        return longest(source, self.config.search.length, self.config.search.times)
 
     def search(
         self,

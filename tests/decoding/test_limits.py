@@ -19,6 +19,11 @@ def test_an_output_has_three_times_the_tokens_of_its_source_and_ten_or_the_most(
     assert [longest(source, 40) for source in (0, 5, 10, 11)] == [10, 25, 40, 40]
 
 
+def test_other_times_may_be_asked_for_and_none():
+    assert [longest(source, 40, 0.5) for source in (0, 5, 70)] == [10, 12, 40]
+    assert [longest(source, 40, 0.0) for source in (0, 5, 70)] == [40, 40, 40]
+
+
 def test_a_batch_of_nothing_has_no_limits():
     assert limits(5, torch.zeros(0, 1)) == []
 

@@ -231,7 +231,9 @@ class Search:
 
     beam: int = 1
     length: int = 200
-    """The most tokens of an output; none is longer than three times its source and ten more."""
+    """The most tokens of an output."""
+    times: float = 3.0
+    """None is longer than so many times its source, and ten tokens more; 0: `length` alone says."""
     length_penalty: float = 1.0
     coverage_penalty: float = 0.0
     batch: int = 64

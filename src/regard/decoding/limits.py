@@ -22,16 +22,19 @@ def device(memory: Tree) -> torch.device:
     return first_tensor(memory).device
 
 
-def longest(source: int, most: int) -> int:
-    """The most tokens of the output to a source of so many: three times as many and ten more, and never above `most`."""
-    return min(most, 3 * source + 10)
+def longest(source: int, most: int, times: float = 3.0) -> int:
+    """The most tokens of the output to a source of so many: so many times that and ten more, and never above `most`.
+
+    Where `times` is 0, it is `most`.
+    """
+    return min(most, int(times * source) + 10) if times else most
 
 
-def lengths(source: Source, most: int) -> list[int]:
+def lengths(source: Source, most: int, times: float = 3.0) -> list[int]:
     """The most tokens of the output to each of several sources; how large a picture is says nothing of that."""
     if isinstance(source, Pictures):
         return [most] * len(source.data)
-    return [longest(int(length), most) for length in source.keep.sum(1).tolist()]
+    return [longest(int(length), most, times) for length in source.keep.sum(1).tolist()]
 
 
 def limits(length: int | Sequence[int], memory: Tree) -> list[int]:

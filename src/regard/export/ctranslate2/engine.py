@@ -29,7 +29,7 @@ FORBIDDEN = (PAD, BOS)
 PATIENCE = 2.0
 """The library ends a beam search when patience x beams hypotheses have finished. Ours looks at what still grows; with this
 patience the two nearly always end with the same answer."""
-OWN = ("beam", "length", "length_penalty", "batch")
+OWN = ("beam", "length", "times", "length_penalty", "batch")
 """The settings of a search that the library has too; every other has to be at its default."""
 
 
