@@ -8,8 +8,8 @@ from regard.config import ConfigError
 from regard.data.batch import pad
 from regard.decoding import beam as reference
 from regard.native import any as as_it_is
+from regard.native import convolution, recurrent, transformer
 from regard.native import ready as file
-from regard.native import recurrent, transformer
 from regard.native.beam import beam
 from regard.native.ready import ready
 
@@ -48,7 +48,8 @@ FEW = [
     ("recurrent, recurrent, tanh, luong without feeding", "additive"),
     ("transformer, recurrent, lstm, bahdanau", "scaled_dot"),
     ("recurrent, recurrent, lstm, luong", "none"),
-    ("convolution, convolution", "bilinear"),
+    *product(("convolution, convolution", "recurrent, convolution"), ("bilinear", "transformer")),
+    ("convolution, convolution", "none"),
     *((kind, "transformer") for kind in OPTIONS),
 ]
 """Each engine in each of its ways; the soak has all models."""
@@ -77,7 +78,9 @@ def test_every_model_is_searched_as_the_reference_searches_it(kind, attention):
         ("recurrent, recurrent, gru, bahdanau", "additive", recurrent.Engine),
         ("recurrent, recurrent, lstm, luong", "additive+sparsemax", as_it_is.Any),
         ("recurrent, recurrent, lstm, luong", "none", as_it_is.Any),
-        ("recurrent, convolution", "transformer", as_it_is.Any),
+        ("recurrent, convolution", "transformer", convolution.Engine),
+        ("convolution, convolution", "additive", convolution.Engine),
+        ("convolution, convolution", "none", as_it_is.Any),
     ],
 )
 def test_each_decoder_gets_the_engine_that_covers_it(kind, attention, engine):

@@ -11,7 +11,7 @@ from regard.config import ConfigError
 from regard.decoding.leaves import leaves
 from regard.decoding.limits import first_tensor
 from regard.models.types import Decoder, Tree
-from regard.native import recurrent, transformer
+from regard.native import convolution, recurrent, transformer
 from regard.native.any import Any as AsItIs
 from regard.native.compiled.ready import ready as in_machine_code
 from regard.native.looking import blind
@@ -20,7 +20,7 @@ from regard.native.types import Engine
 Signature = tuple[Any, ...]
 KEPT: WeakKeyDictionary[nn.Module, tuple[Signature, Engine]] = WeakKeyDictionary()
 """The engine of each decoder, with what it was made from; it goes when the decoder goes."""
-KINDS = (transformer, recurrent)
+KINDS = (transformer, recurrent, convolution)
 
 
 def ready(decoder: Decoder, memory: Tree, precision: str = "float32", compiled: bool = False) -> Engine | None:
