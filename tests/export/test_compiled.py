@@ -33,7 +33,7 @@ def test_a_transformer_on_a_gpu_searches_with_compiled_steps_kept_in_its_run(tmp
     assert os.environ[PLACE] == str(tmp_path / "engines" / "compiled")
 
 
-@pytest.mark.parametrize("decoder", ["transformer", "recurrent"])
+@pytest.mark.parametrize("decoder", ["transformer", "recurrent", "convolution"])
 def test_on_a_cpu_the_search_is_compiled_for_the_machine_and_not_for_the_run(tmp_path, decoder):
     config = Config(model=Model(decoder=decoder))
     model = SimpleNamespace(model=made("transformer", decoder=decoder), config=config)
@@ -57,7 +57,7 @@ def test_what_would_not_be_compiled_is_refused(tmp_path):
     with pytest.raises(
         ConfigError, match="--compile does not cover this model on a CPU: needs the Transformer decoder, got Con"
     ):
-        compile_in(SimpleNamespace(model=made("bilinear", decoder="convolution"), config=Config()), tmp_path)
+        compile_in(SimpleNamespace(model=made("none", decoder="convolution"), config=Config()), tmp_path)
     with pytest.raises(ConfigError, match="--compile is for transformer decoders on a GPU, and this one is recurrent"):
         compile_in(trained("cuda", "recurrent"), tmp_path)
     assert PLACE not in os.environ

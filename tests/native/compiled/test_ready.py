@@ -4,8 +4,8 @@ import weakref
 import pytest
 import torch
 
+from regard.native.compiled import convolution, recurrent, transformer
 from regard.native.compiled import ready as file
-from regard.native.compiled import recurrent, transformer
 from regard.native.compiled.library import UnavailableError
 from regard.native.compiled.ready import ready, reason, usable
 from regard.native.ready import ready as any_engine
@@ -31,6 +31,8 @@ def test_each_decoder_gets_the_engine_of_its_kind_when_it_is_asked_for():
     model, other = built(), made("bilinear").eval()
     assert isinstance(any_engine(model.decoder, read(model), compiled=True), transformer.Engine)
     assert isinstance(any_engine(other.decoder, read(other), compiled=True), recurrent.Engine)
+    third = made("bilinear", decoder="convolution").eval()
+    assert isinstance(any_engine(third.decoder, read(third), compiled=True), convolution.Engine)
     assert not isinstance(any_engine(model.decoder, read(model)), transformer.Engine)
 
 
@@ -73,8 +75,9 @@ def test_what_somebody_listens_to_or_reads_nothing_or_is_no_module_is_left_to_an
 def test_what_it_does_not_take_it_says():
     assert reason(built().decoder) is None
     assert reason(built().double().decoder) == "needs a module in float32"
-    told = reason(made("bilinear", decoder="convolution").decoder)
-    assert told == "needs the Transformer decoder, got Convolution; needs the recurrent decoder, got Convolution"
+    told = reason(made("none", decoder="convolution").decoder)
+    others = "needs the Transformer decoder, got Convolution; needs the recurrent decoder, got Convolution"
+    assert told == f"{others}; needs an attention to the source"
 
 
 def test_where_nothing_can_be_compiled_a_warning_says_why_and_the_usual_engine_answers(monkeypatch):

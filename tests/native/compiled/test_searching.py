@@ -13,14 +13,15 @@ from regard.data.vocabulary import EOS
 from regard.decoding import beam as reference
 from regard.decoding import greedy
 from regard.native.beam import beam
-from regard.native.compiled import recurrent, searching, transformer
+from regard.native.compiled import convolution, recurrent, searching, transformer
 
+from ..test_convolution import built as convolutional_model
 from ..test_ready import SOURCE, alike
 from ..test_recurrent import built as recurrent_model
 from ..test_transformer import built as transformer_model
 
-ENGINES = {"transformer": transformer.Engine, "recurrent": recurrent.Engine}
-MODELS = {"transformer": transformer_model, "recurrent": recurrent_model}
+ENGINES = {"transformer": transformer.Engine, "recurrent": recurrent.Engine, "convolution": convolution.Engine}
+MODELS = {"transformer": transformer_model, "recurrent": recurrent_model, "convolution": convolutional_model}
 
 
 def read(kind, seed=0, **options):

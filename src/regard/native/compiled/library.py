@@ -119,6 +119,7 @@ def declare(found: ctypes.CDLL) -> None:
     takes: dict[str, list[type[Any]]] = {
         "transformer": [place, place, place, number, number],
         "recurrent": [place, place, place, number, number, place, place],
+        "convolution": [place, place, place, number, number],
         "step": [place, place, place, number, place, few],
         "leave": [place, place, number],
         "end": [place],
@@ -128,7 +129,7 @@ def declare(found: ctypes.CDLL) -> None:
         "read": [place, place, place, place, number, place, place, place, few],
         "product": [place, number, place, place, few, few],
     }
-    gives = {"transformer": place, "recurrent": place, "greedy": few, "beam": few}
+    gives = {"transformer": place, "recurrent": place, "convolution": place, "greedy": few, "beam": few}
     for name, arguments in takes.items():
         function = getattr(found, f"regard_{name}")
         function.argtypes, function.restype = arguments, gives.get(name)

@@ -13,13 +13,13 @@ from regard.attention.types import Memory
 from regard.decoding.leaves import leaves
 from regard.decoding.limits import first_tensor
 from regard.models.types import Tree
-from regard.native.compiled import recurrent, transformer
+from regard.native.compiled import convolution, recurrent, transformer
 from regard.native.compiled.library import UnavailableError, library
 from regard.native.gpu.watched import Watched
 from regard.native.looking import blind
 from regard.native.types import Searching
 
-KINDS = (transformer, recurrent)
+KINDS = (transformer, recurrent, convolution)
 
 
 @dataclass
