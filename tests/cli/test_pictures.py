@@ -80,7 +80,6 @@ def test_a_run_is_measured_on_a_table_by_the_columns_that_are_named(run):
     ("arguments", "text"),
     [
         (["predict", "RUN", "gone.png"], "there is no file gone.png"),
-        (["export", "RUN", "--to", "onnx", "--out", "OUT"], "an export to onnx is for models that read text"),
         (["export", "RUN", "--to", "ctranslate2", "--out", "OUT"], "an export to ctranslate2 is for models that read text"),
         (["export", "RUN", "--to", "huggingface", "--out", "OUT"], "an export to huggingface is for models that read text"),
         (["predict", "RUN", "--listen"], "to answer while the source still arrives is for models that read text"),

@@ -127,8 +127,8 @@ def test_a_stream_is_the_answer_in_pieces(run):
         ),
         (lambda model: model.listen(["x"]), r"to answer while the source still arrives is for models that read text"),
         (
-            lambda model: model.text_codec("an export to onnx"),
-            r"an export to onnx is for models .* \(caption\) reads pictures",
+            lambda model: model.text_codec("an export to ctranslate2"),
+            r"an export to ctranslate2 is for models .* \(caption\) reads pictures",
         ),
     ],
 )

@@ -1,4 +1,5 @@
-"""One small recurrent model, trained for a moment and exported once for all tests and all workers: exporting takes long."""
+"""One small recurrent model and one that reads pictures, each trained for a moment and exported once for all tests and all
+workers: exporting takes long."""
 
 import shutil
 
@@ -7,10 +8,11 @@ import pytest
 from regard import tasks
 from regard.alignment.chosen import note
 from regard.alignment.head import Head
-from regard.config import Data, Model, Train
+from regard.config import AttentionPart, Data, Model, PictureData, PictureModel, Search, Train
 from regard.export.onnx import write as writing
 from regard.export.onnx.quantise import quantised
 from regard.export.onnx.sessions import ENCODER
+from regard.tasks import caption
 from regard.tasks.translate import Config
 from regard.training import manifest
 from regard.training.directory import STEP
@@ -32,6 +34,11 @@ def _make(folder):
     )
     train(tasks.experiment("translate", config)[0], folder / "run", quiet=True)
     note(folder / "run", Head("decoder.cross", 0))
+    (folder / "said").write_text(_export(folder))
+
+
+def _export(folder):
+    """Export a run, and once more in int8, without tracing it again."""
     said = writing.write(folder / "run", folder / "exported")
     shutil.copytree(folder / "exported", folder / "small")
     for name in (ENCODER, STEP):
@@ -39,7 +46,27 @@ def _make(folder):
     table = manifest.unseal(folder / "small" / manifest.NAME)
     digests = {name: manifest.digest((folder / "small" / name).read_bytes()) for name in table["files"]}
     (folder / "small" / manifest.NAME).write_bytes(manifest.seal({"files": digests, "pending": {}}))
-    (folder / "said").write_text(said)
+    return said
+
+
+@pytest.fixture(scope="session")
+def captions(once):
+    """Where a run that reads pictures lies, with its exports."""
+    return once("onnx-captions", _see)
+
+
+def _see(folder):
+    folder.mkdir()
+    config = caption.Config(
+        data=PictureData(height=32, width=48, samples=120, batch_pixels=1 << 14),
+        model=PictureModel(
+            size=16, depth=1, decoder="transformer", layers=1, heads=2, attention=AttentionPart("transformer")
+        ),
+        train=Train(max_steps=40, evaluate_every=40, rate=1e-2),
+        search=Search(length=12),
+    )
+    train(tasks.experiment("caption", config)[0], folder / "run", quiet=True)
+    _export(folder)
 
 
 @pytest.fixture

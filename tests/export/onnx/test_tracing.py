@@ -8,9 +8,9 @@ from regard import lookup
 from regard.attention.mechanisms.monotonic import Energy
 from regard.config import AttentionPart, Dropout, Model, OutputPart
 from regard.export.onnx import tracing
-from regard.export.onnx.graphs import Sizes
 from regard.export.onnx.parity import difference, equal
 from regard.export.onnx.sessions import ENCODER, Graph
+from regard.export.onnx.sources import Sizes
 from regard.models.seq2seq import Seq2Seq, build
 from regard.training.directory import STEP
 from regard.training.errors import RefusedError

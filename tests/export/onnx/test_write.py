@@ -9,11 +9,14 @@ from typer.testing import CliRunner
 import regard
 from regard import tasks
 from regard.cli import app
+from regard.config import ClassifyData, ClassifyModel, Train
 from regard.ensembles.gather import ensemble
 from regard.export import needed
+from regard.export.engine import opened as engine
 from regard.export.onnx import write as writing
 from regard.export.onnx.sessions import ENCODER
 from regard.export.onnx.write import files, graphs
+from regard.tasks import classify
 from regard.training import manifest
 from regard.training.directory import MODEL, STEP
 from regard.training.errors import RefusedError
@@ -107,3 +110,16 @@ def test_what_is_no_single_network_is_refused(run, exported):
             RefusedError, match="onnx takes one network of PyTorch, and this is an ensemble or an export: take"
         ):
             graphs(model)
+
+
+def test_a_run_that_sees_pictures_and_writes_nothing_is_refused_by_name(tmp_path):
+    config = classify.Config(
+        data=ClassifyData(height=16, width=16, samples=40), model=ClassifyModel(size=8, depth=1), train=Train(max_steps=1)
+    )
+    train(tasks.experiment("classify", config)[0], tmp_path / "run", quiet=True)
+    for ask in (lambda: writing.write(tmp_path / "run", tmp_path / "out"), lambda: engine(tmp_path / "run", engine="onnx")):
+        with pytest.raises(
+            RefusedError, match=r"is a run of classify, and onnx takes models that write: .*caption's; `regard"
+        ):
+            ask()
+    assert not (tmp_path / "out").exists()

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.alignment.head import Head
+from regard.data.image.codec import PictureCodec
 from regard.data.text import TextCodec
 from regard.export.cache import kept
 from regard.export.onnx.sessions import ENCODER, Sessions
-from regard.loading import load
+from regard.export.onnx.sources import longest
 from regard.tasks import TaskConfig
 from regard.trained import Trained
 from regard.training.directory import STEP
@@ -27,11 +28,12 @@ def opened(directory: Path, device: str = "auto", precision: str = "float32") ->
     """
     if device not in ("auto", "cpu"):
         raise RefusedError(f"the engine onnx runs on the CPU here, got --device {device}; leave one of the two out")
-    trained = load(directory, "cpu")
+    from regard.export.onnx.write import files, writer
+
+    trained = writer(directory)
     allow(trained, precision)
     if isinstance(trained, Onnx):
         return trained
-    from regard.export.onnx.write import files
 
     home = kept(directory, f"onnx-{precision}", lambda: files(trained, precision))
     graphs = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
@@ -58,11 +60,18 @@ class Onnx(Trained):
     `graphs` are the bytes of encoder.onnx and step.onnx, by these names.
     """
 
-    def __init__(self, name: str, config: TaskConfig, codec: TextCodec, graphs: Mapping[str, bytes], head: Head = Head()):
+    def __init__(
+        self,
+        name: str,
+        config: TaskConfig,
+        codec: TextCodec | PictureCodec,
+        graphs: Mapping[str, bytes],
+        head: Head = Head(),
+    ):
         for needed in (ENCODER, STEP):
             if needed not in graphs:
                 raise DamagedError(f"an exported model needs {needed}, and its manifest has none; export it again")
-        sessions = Sessions(graphs[ENCODER], graphs[STEP], config.data.longest_source)
+        sessions = Sessions(graphs[ENCODER], graphs[STEP], longest(config))
         config = replace(
             config, search=replace(config.search, precision="float32")
         )  # the graphs have a precision of their own

@@ -6,6 +6,9 @@
 Tensors have names in place of a tree. `keep` is True where the source has a token; all memories share it. In a step, tokens
 and states are (sources, beams, ...), so that one memory serves all beams of a source. `next.x` is what `state.x` becomes,
 and `weights.decoder.cross` where the attention called decoder.cross looked, (sources, beams, heads, keys).
+
+Of a picture, `keep` is True where it has a pixel. Its map is smaller, so that the encoder has one more output, `kept`, with
+rows and columns: which places of the map have any. That is the `keep` of a step.
 """
 
 from typing import Any, NamedTuple
@@ -13,23 +16,18 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.attention.types import Memory
+from regard.attention.types import Encoded, Memory
 from regard.data.batch import Padded
+from regard.data.image.batch import Pictures
 from regard.export.onnx.names import filled, named
+from regard.export.onnx.sources import Sizes, drawn, vocabulary
 from regard.models.decoders import Remembered
+from regard.models.picture2seq import Picture2Seq
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Tree, repeat
+from regard.models.types import Source, Tree, repeat
 
 OUTPUT = "log_probabilities"
-
-
-class Sizes(NamedTuple):
-    """How large an example is: sources, beams of each, tokens of each source, and tokens that were written before."""
-
-    sources: int = 2
-    beams: int = 3
-    keys: int = 5
-    written: int = 4
+KEPT = "kept"
 
 
 class Encoding(nn.Module):
@@ -37,11 +35,13 @@ class Encoding(nn.Module):
 
     def __init__(self, model: Seq2Seq):
         super().__init__()
-        self.model = model
+        self.model, self.sees = model, isinstance(model, Picture2Seq)
 
     def forward(self, source: Tensor, keep: Tensor) -> tuple[Tensor, ...]:
-        memory = self.model.encode(Padded(source, keep))
-        return *remembered(memory).values(), *named(self.model.decoder.start(memory), "state").values()
+        encoded = self.model.read(Pictures(source, keep) if self.sees else Padded(source, keep))
+        memory = self.model.decoder.remember(encoded)
+        found = *remembered(memory).values(), *named(self.model.decoder.start(memory), "state").values()
+        return (places(encoded), *found) if self.sees else found
 
 
 class Stepping(nn.Module):
@@ -62,6 +62,13 @@ class Stepping(nn.Module):
         return tuple(torch.unflatten(each, 0, (sources, beams)) for each in rows)
 
 
+def places(encoded: Encoded) -> Tensor:
+    """Which places of a map are part of a picture, row by row."""
+    assert encoded.keep is not None, "an encoder of pictures says what is kept"
+    assert encoded.grid is not None, "and how many rows and columns there are"
+    return torch.unflatten(encoded.keep, 1, encoded.grid)
+
+
 def remembered(memory: Remembered) -> dict[str, Tensor]:
     """What a step needs of a memory, by name; not `keep`, which is the source's own, nor the states that it starts from."""
     found = dict[str, Tensor]()
@@ -75,13 +82,22 @@ def recalled(memory: Remembered, keep: Tensor, tensors: tuple[Tensor, ...]) -> R
     pairs = len(memory.memories)
     each = zip(memory.memories, tensors[: 2 * pairs : 2], tensors[1 : 2 * pairs : 2], strict=True)
     summary, tokens = filled((memory.summary, memory.tokens), tensors[2 * pairs :])
-    return Remembered({name: Memory(keys, values, keep) for name, keys, values in each}, (), summary, tokens)
+    return Remembered({name: memorised(keys, values, keep) for name, keys, values in each}, (), summary, tokens)
+
+
+def memorised(keys: Tensor, values: Tensor, keep: Tensor) -> Memory:
+    """A memory of a text, or of a map where `keep` has rows and columns."""
+    if keep.dim() == 2:
+        return Memory(keys, values, keep)
+    return Memory(keys, values, keep.flatten(1), (keep.shape[1], keep.shape[2]))
 
 
 class Example(NamedTuple):
     """What both graphs may be asked, and the trees behind it."""
 
-    source: Padded
+    source: Source
+    keep: Tensor
+    """What a step is told to keep of the source: its tokens, or the places of its map."""
     token: Tensor
     memory: Remembered
     state: Any
@@ -92,7 +108,7 @@ class Example(NamedTuple):
         sources = len(self.source.data)
         states = {name: torch.unflatten(each, 0, (sources, -1)) for name, each in named(self.state, "state").items()}
         token = self.token.view(sources, -1)
-        return {"token": token, "keep": self.source.keep, **remembered(self.memory), **states}
+        return {"token": token, "keep": self.keep, **remembered(self.memory), **states}
 
 
 class Names(NamedTuple):
@@ -120,22 +136,14 @@ def outputs(model: Seq2Seq, given: Example) -> Names:
 
 @torch.no_grad()
 def example(model: Seq2Seq, sizes: Sizes = Sizes(), seed: int = 0) -> Example:
-    """Sources of random tokens, some shorter than others, and a state after as many random tokens as asked for."""
+    """Random sources, some shorter or smaller than others, and a state after as many random tokens as asked for."""
     draw = torch.Generator().manual_seed(seed)
-    words, written = (vocabulary(part) for part in (model.encoder, model.decoder))
-    lengths = torch.randint(1, sizes.keys + 1, (sizes.sources,), generator=draw)
-    lengths[0] = sizes.keys
-    keep = torch.arange(sizes.keys)[None] < lengths[:, None]
-    source = torch.randint(words, keep.shape, generator=draw).masked_fill(~keep, 0)
-    memory = model.encode(Padded(source, keep))
+    source = drawn(model, sizes, draw)
+    encoded = model.read(source)
+    memory = model.decoder.remember(encoded)
     state, rows = repeat(model.decoder.start(memory), sizes.beams), sizes.sources * sizes.beams
-    tokens = torch.randint(written, (sizes.written + 1, rows), generator=draw)
+    tokens = torch.randint(vocabulary(model.decoder), (sizes.written + 1, rows), generator=draw)
     for token in tokens[:-1]:
         state = model.decoder.step(token, memory, state).state
-    return Example(Padded(source, keep), tokens[-1], memory, state)
-
-
-def vocabulary(part: Any) -> int:
-    """How many tokens an encoder or a decoder knows."""
-    known: int = part.embedding.table.num_embeddings
-    return known
+    keep = places(encoded) if isinstance(source, Pictures) else source.keep
+    return Example(source, keep, tokens[-1], memory, state)

@@ -3,22 +3,24 @@
 import torch
 from torch import Tensor
 
-from regard.export.onnx.graphs import Encoding, Sizes, Stepping, example
+from regard.export.onnx.graphs import Encoding, Stepping, example
 from regard.export.onnx.sessions import Graph
+from regard.export.onnx.sources import Longest, Sizes, within
 from regard.models.seq2seq import Seq2Seq
 from regard.training.errors import RefusedError
 
-SHAPES = (Sizes(1, 1, 1, 0), Sizes(3, 1, 6, 0), Sizes(1, 4, 2, 1), Sizes(4, 2, 1, 3), Sizes(2, 5, 11, 6))
+SHAPES = (Sizes(1, 1, 1, 0, 1), Sizes(3, 1, 6, 0, 2), Sizes(1, 4, 2, 1, 5), Sizes(4, 2, 1, 3, 3), Sizes(2, 5, 11, 6, 7))
 """One of each that is special to a compiler, and some that are not."""
 CLOSE = 1e-4
 """How far a number may lie from the model's own, as a share of the largest beside it (and of 1 at least)."""
 INSTEAD = "nothing was written; `regard predict` without --engine runs it"
 
 
-def equal(model: Seq2Seq, encoder: Graph, step: Graph, longest: int) -> None:
+def equal(model: Seq2Seq, encoder: Graph, step: Graph, longest: Longest) -> None:
     """Raise where the graphs and the model differ on random sources, `longest` at most, and targets of several sizes."""
-    for sizes in (each._replace(keys=min(each.keys, longest)) for each in SHAPES):
-        shape = f"{sizes.sources} sources of {sizes.keys} tokens with {sizes.beams} beams"
+    for sizes in (within(each, longest) for each in SHAPES):
+        large = f"{sizes.keys} tokens" if isinstance(longest, int) else f"{sizes.keys} x {sizes.columns} places"
+        shape = f"{sizes.sources} sources of {large} with {sizes.beams} beams"
         try:
             found = difference(model, encoder, step, sizes)
         except ValueError as error:

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.stepping import join
 from regard.attention.types import Attended, Memory
-from regard.data.batch import Padded
 from regard.export.needed import needed
-from regard.export.onnx.graphs import OUTPUT
-from regard.models.types import Step
+from regard.export.onnx.graphs import KEPT, OUTPUT, memorised
+from regard.export.onnx.sources import Longest
+from regard.models.types import Source, Step
 from regard.training.directory import STEP
 
 ENCODER = "encoder.onnx"
@@ -28,6 +28,7 @@ class Recalled(NamedTuple):
     begin: dict[str, Tensor]
     """The state before the first token."""
     keep: Tensor
+    """Of tokens, or of the rows and columns of a map."""
 
 
 class Graph:
@@ -59,9 +60,9 @@ class Graph:
 
 
 class Sessions(nn.Module):
-    """A model in two graphs. Sources may be as long as the model was made for, `longest`."""
+    """A model in two graphs. Sources may be as long, and pictures as large, as the model was made for: `longest`."""
 
-    def __init__(self, encoder: bytes, step: bytes, longest: int):
+    def __init__(self, encoder: bytes, step: bytes, longest: Longest):
         super().__init__()
         self.encoder = Graph(encoder, ENCODER)
         self.decoder = Stepper(Graph(step, STEP))
@@ -69,17 +70,14 @@ class Sessions(nn.Module):
         self.place = nn.Parameter(torch.empty(0), requires_grad=False)
         """Says where it computes, as the parameters of any model do: on the CPU."""
 
-    def encode(self, source: Padded) -> Recalled:
+    def encode(self, source: Source) -> Recalled:
         """What the steps remember of a source."""
-        if source.data.shape[1] > self.longest:
-            raise ValueError(
-                f"this model reads sources of up to {self.longest} tokens, got {source.data.shape[1]}; cut them, or train "
-                "with a larger data.longest_source"
-            )
+        readable(source.data, self.longest)
         found = self.encoder({"source": source.data, "keep": source.keep}, self.encoder.outputs)
-        return self.decoder.remember({**found, "keep": source.keep})
+        keep = found.pop(KEPT, source.keep)
+        return self.decoder.remember({**found, "keep": keep})
 
-    def forward(self, source: Padded, target: Int[Tensor, "batch time"], **options: Any) -> Step:
+    def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
         """The log-probabilities of every position, given the tokens before it. Options are the decoder's."""
         return self.decoder(target, self.encode(source), **options)
 
@@ -101,7 +99,7 @@ class Stepper:
         named = {name.removeprefix("memory."): each for name, each in encoded.items() if name.startswith("memory.")}
         attentions = [name.removesuffix(".keys") for name in named if name.endswith(".keys")]
         keep = encoded["keep"]
-        memories = {name: Memory(named.pop(f"{name}.keys"), named.pop(f"{name}.values"), keep) for name in attentions}
+        memories = {name: memorised(named.pop(f"{name}.keys"), named.pop(f"{name}.values"), keep) for name in attentions}
         begin = {name: each for name, each in encoded.items() if name.startswith("state.")}
         return Recalled(memories, {f"memory.{name}": each for name, each in named.items()}, begin, keep)
 
@@ -139,6 +137,23 @@ class Stepper:
             state = steps[-1].state
         looked = {name: join([step.attended[name] for step in steps]) for name in steps[0].attended}
         return Step(torch.stack([step.output for step in steps], dim=1), state, looked)
+
+
+def readable(source: Tensor, longest: Longest) -> None:
+    """Raise for sources that the graphs were not made for."""
+    if isinstance(longest, int):
+        if source.shape[1] > longest:
+            raise ValueError(
+                f"this model reads sources of up to {longest} tokens, got {source.shape[1]}; cut them, or train "
+                "with a larger data.longest_source"
+            )
+        return
+    (height, width), (most, widest) = source.shape[2:], longest.pixels
+    if height > most or width > widest or height % longest.stride or width % longest.stride:
+        raise ValueError(
+            f"this model reads batches of pictures of up to {most} x {widest} pixels, in whole places of {longest.stride} x "
+            f"{longest.stride}, got {height} x {width}; make them smaller, and fill them up with zeros that are not kept"
+        )
 
 
 def shown(weights: Tensor) -> Attended:

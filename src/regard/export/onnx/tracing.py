@@ -9,24 +9,29 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.export.onnx.graphs import Encoding, Sizes, Stepping, example, outputs
+from regard.data.image.batch import Pictures
+from regard.export.onnx.graphs import KEPT, Encoding, Stepping, example, outputs
+from regard.export.onnx.sources import LEAST, Longest, below, usual
 from regard.models.seq2seq import Seq2Seq
 from regard.training.errors import RefusedError
 
 OPSET = 20
-PART = "sources", "beams", "keys", "written"
+PART = "sources", "beams", "keys", "written", "rows", "columns"
+READ = {0: "sources", 1: "keys"}, {0: "sources", 1: "keys"}
+SEEN = {0: "sources", 2: "height", 3: "width"}, {0: "sources", 1: "height", 2: "width"}
+"""What is open of a source and of its `keep`: of texts, and of pictures."""
 
 
-def encoder(model: Seq2Seq, longest: int) -> bytes:
-    """The graph that reads sources of at most so many tokens."""
+def encoder(model: Seq2Seq, longest: Longest) -> bytes:
+    """The graph that reads sources of at most so many tokens, or pictures whose maps are at most so large."""
     given = example(model, usual(longest))
     inputs = {"source": given.source.data, "keep": given.source.keep}
-    found = outputs(model, given)
-    axes = {name: {0: "sources", 1: "keys"} for name in inputs}
-    return traced(Encoding(model), inputs, axes, [*found.memory, *found.state], longest)
+    sees, found = isinstance(given.source, Pictures), outputs(model, given)
+    axes = dict(zip(inputs, SEEN if sees else READ, strict=True))
+    return traced(Encoding(model), inputs, axes, [*[KEPT] * sees, *found.memory, *found.state], longest)
 
 
-def step(model: Seq2Seq, longest: int) -> bytes:
+def step(model: Seq2Seq, longest: Longest) -> bytes:
     """The graph that writes one token for each beam of each source."""
     given = example(model, usual(longest))
     found = outputs(model, given)
@@ -34,17 +39,7 @@ def step(model: Seq2Seq, longest: int) -> bytes:
     return traced(module, given.inputs, open_axes(model, longest), [found.said, *found.next, *found.weights], longest)
 
 
-def usual(longest: int) -> Sizes:
-    """The sizes that a graph is drawn at: a source is not the longest, and of two tokens at least."""
-    return Sizes(keys=min(Sizes().keys, most(longest)))
-
-
-def most(longest: int) -> int:
-    """The most tokens of a source that are spoken of: a table of places is taken whole for more, and looks special."""
-    return max(longest - 1, 2)
-
-
-def open_axes(model: Seq2Seq, longest: int) -> dict[str, dict[int, str]]:
+def open_axes(model: Seq2Seq, longest: Longest) -> dict[str, dict[int, str]]:
     """Which axes of a step's inputs grow with what: those that differ when a source or a target is one token longer."""
     sizes = usual(longest)
     given, longer, later = (
@@ -60,7 +55,20 @@ def open_axes(model: Seq2Seq, longest: int) -> dict[str, dict[int, str]]:
                 found[name][axis] = "keys"
             elif later[name].shape[axis] != size:
                 found[name][axis] = "written"
+    if given["keep"].dim() == 3:
+        found["keep"] = {0: "sources", 1: "rows", 2: "columns"}
     return found
+
+
+def dimensions(longest: Longest) -> dict[str, Any]:
+    """What is open, by name. Pictures are as high and as wide as whole places of their map, whose keys are all places."""
+    dims: dict[str, Any] = {name: torch.export.Dim(name) for name in PART}
+    if isinstance(longest, int):
+        return dims | {"keys": torch.export.Dim("keys", max=below(longest))}
+    rows, columns = below(longest.rows), below(longest.columns)
+    dims |= {"rows": torch.export.Dim("rows", max=rows), "columns": torch.export.Dim("columns", max=columns)}
+    dims |= {"height": longest.stride * dims["rows"], "width": longest.stride * dims["columns"]}
+    return dims | {"keys": torch.export.Dim("keys", min=LEAST**2, max=rows * columns)}
 
 
 def traced(
@@ -68,14 +76,19 @@ def traced(
     inputs: Mapping[str, Tensor],
     axes: Mapping[str, Mapping[int, str]],
     found: Sequence[str],
-    longest: int,
+    longest: Longest,
 ) -> bytes:
     """The bytes of a graph, weights and all, with inputs and outputs of these names."""
-    dims = {name: torch.export.Dim(name, max=most(longest) if name == "keys" else None) for name in PART}
+    dims = dimensions(longest)
     shapes = [{axis: dims[size] for axis, size in axes[name].items()} for name in inputs]
     try:
         with torch.no_grad(), quietly(), uncached():
-            program = torch.export.export(module.eval(), tuple(inputs.values()), dynamic_shapes=_packed(module, shapes))
+            program = torch.export.export(
+                module.eval(),
+                tuple(inputs.values()),
+                dynamic_shapes=_packed(module, shapes),
+                prefer_deferred_runtime_asserts_over_guards=not isinstance(longest, int),  # keys = rows x columns
+            )
             names: dict[str, Any] = {"input_names": list(inputs), "output_names": list(found)}
             made = torch.onnx.export(program, opset_version=OPSET, dynamo=True, verbose=False, **names)
     except Exception as error:  # whatever an operator, a guard or a translation has against it

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from regard.attention.types import Attended
-from regard.data.batch import pad, shifted
+from regard.data.batch import shifted
+from regard.data.image.pictured import Pictured
 from regard.data.text import Example as Encoded
 from regard.decoding.looked import crosses
 from regard.decoding.wishes import Wish
@@ -41,16 +42,15 @@ def trace(
         )
     found, words = list[Example](), Words(trained.codec)
     for encoded, tree in answered(trained, texts, beam, targets, asked):
-        assert isinstance(encoded, Encoded), "graphs read text"
         example = write(trained, words, encoded)
         found.append(example if tree is None else replace(example, beams=beams(tree, words, example)))
     return Trace(trained.name, tuple(found), notes=(NOTE,))
 
 
-def write(trained: "Trained", words: Words, encoded: Encoded) -> Example:
+def write(trained: "Trained", words: Words, encoded: Encoded | Pictured) -> Example:
     """Write a target that is known, step by step: one example with its axes, looks and steps."""
     assert encoded.target is not None, "what is written is known"
-    step = trained.model(pad([encoded.source]), shifted(torch.tensor([encoded.target])), weights=True)
+    step = trained.model(trained.codec.alone(encoded), shifted(torch.tensor([encoded.target])), weights=True)
     source_, target = words.read(encoded), words.answered(encoded.target)
     axes = {"source": source_, "target": target, "written": written(target)}
     seen = looks(step.attended)

@@ -17,8 +17,9 @@ from regard.export.onnx import parity, tracing
 from regard.export.onnx.archive import packed
 from regard.export.onnx.quantise import quantised
 from regard.export.onnx.sessions import ENCODER, Graph
+from regard.export.onnx.sources import longest
 from regard.export.put import free, put, put_file
-from regard.loading import load
+from regard.loading import opened
 from regard.models.seq2seq import Seq2Seq
 from regard.trained import Trained
 from regard.training import manifest
@@ -33,9 +34,20 @@ MOST = 2**31 - 2**20
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory or the file, and say what it is."""
     free(out)
-    made = files(load(run, "cpu"), precision)
+    made = files(writer(run), precision)
     size = put_file(out, packed(made)) if out.suffix == ARCHIVE else put(out, made)
     return f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them"
+
+
+def writer(run: Path) -> Trained:
+    """The model of a run, where it writes text."""
+    found = opened(run, "cpu")
+    if isinstance(found, Trained):
+        return found
+    raise RefusedError(
+        f"{run} is a run of {found.name}, and onnx takes models that write: of those that see pictures, caption's; "
+        f"`regard predict {run}` without --engine asks it, and regard.see(...).model is its network, for torch.export"
+    )
 
 
 def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
@@ -55,7 +67,6 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
 
 def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
     """The encoder and the step of a model, as the bytes of their files."""
-    trained.text_codec("an export to onnx")
     model = trained.model
     if not isinstance(model, Seq2Seq):
         raise RefusedError(
@@ -70,9 +81,9 @@ def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
         )
     for library in ("onnx", "onnxscript", "onnxruntime"):
         needed(library, "onnx")
-    longest = trained.config.data.longest_source
-    made = tracing.encoder(model, longest), tracing.step(model, longest)
-    parity.equal(model, Graph(made[0], ENCODER), Graph(made[1], STEP), longest)
+    most = longest(trained.config)
+    made = tracing.encoder(model, most), tracing.step(model, most)
+    parity.equal(model, Graph(made[0], ENCODER), Graph(made[1], STEP), most)
     return made if precision == "float32" else (quantised(made[0]), quantised(made[1]))
 
 
