@@ -1,12 +1,13 @@
 import pytest
 import torch
+from torch.nn import functional as F
 
 from regard import tasks
 from regard.config import Data, Model, Train
 from regard.export.engine import opened
 from regard.models.gated import Gated
-from regard.native.affine import Rounded, Single
-from regard.native.convolution import Engine, Ready, convolved, covers
+from regard.native.affine import Rounded, Single, matrix
+from regard.native.convolution import Engine, Ready, at_one_place, covers
 from regard.native.looking import Look
 from regard.native.words import Output
 from regard.tasks.translate import Config
@@ -41,7 +42,7 @@ def test_a_convolution_at_one_place_is_a_matrix(kernel):
     torch.manual_seed(0)
     gated, data = Gated(4, kernel), torch.randn(2, kernel, 4)
     with torch.no_grad():
-        found = torch.nn.functional.glu(convolved(gated, "float32")(data.flatten(1)), dim=1)
+        found = F.glu(matrix(*at_one_place(gated))(data.flatten(1)), dim=1)
         torch.testing.assert_close(found, gated(data)[:, 0])
 
 

@@ -13,7 +13,8 @@ from regard.models.decoders.convolution import Convolution, Layer, places
 from regard.models.gated import HALF, Gated
 from regard.models.outputs.projection import Projection
 from regard.native import looking
-from regard.native.affine import Affine, affine, matrix
+from regard.native.affine import affine, matrix
+from regard.native.folded import Bias, Matrix
 from regard.native.rooms import Rooms
 from regard.native.words import Output, Words
 
@@ -34,10 +35,10 @@ def covers(decoder: Any) -> str | None:
     return None
 
 
-def convolved(gated: Gated, precision: str) -> Affine:
-    """A convolution at one place: a matrix over the last inputs side by side, the oldest first."""
+def at_one_place(gated: Gated) -> tuple[Matrix, Bias]:
+    """A convolution at one place: a matrix over the last inputs side by side, the oldest first, and a bias."""
     weight, bias = gated.convolution.weight.detach(), cast(Tensor, gated.convolution.bias).detach()
-    return matrix(weight.transpose(1, 2).flatten(1), bias, precision)
+    return weight.transpose(1, 2).flatten(1), bias
 
 
 class Engine:
@@ -60,7 +61,7 @@ class Ready:
 
     def __init__(self, layer: Layer, precision: str):
         assert layer.cross is not None
-        self.convolution, self.query = convolved(layer.gated, precision), affine(layer.query, precision)
+        self.convolution, self.query = matrix(*at_one_place(layer.gated), precision), affine(layer.query, precision)
         self.cross = looking.Look(layer.cross, precision)
         self.fit = affine(layer.fit, precision) if isinstance(layer.fit, nn.Linear) else None
 
