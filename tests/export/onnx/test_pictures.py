@@ -7,7 +7,7 @@ from regard.export.onnx import tracing
 from regard.export.onnx.graphs import KEPT
 from regard.export.onnx.parity import difference
 from regard.export.onnx.sessions import Graph
-from regard.export.onnx.sources import Sizes
+from regard.export.onnx.sources import Field, Sizes
 
 from .models import COLUMNS, ROWS, sighted
 
@@ -90,3 +90,8 @@ def test_heights_and_widths_are_whole_places():
     found = tracing.dimensions(field)
     assert found["height"].__name__ == "5*rows"
     assert found["width"].__name__ == "5*columns"
+
+
+def test_a_map_of_few_rows_is_open_too():
+    found = tracing.dimensions(Field(1, 3, 8))
+    assert [(found[name].min, found[name].max) for name in ("rows", "columns", "keys")] == [(0, 3), (0, 3), (4, 9)]

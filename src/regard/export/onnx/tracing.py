@@ -65,7 +65,7 @@ def dimensions(longest: Longest) -> dict[str, Any]:
     dims: dict[str, Any] = {name: torch.export.Dim(name) for name in PART}
     if isinstance(longest, int):
         return dims | {"keys": torch.export.Dim("keys", max=below(longest))}
-    rows, columns = below(longest.rows), below(longest.columns)
+    rows, columns = (max(below(side), LEAST + 1) for side in (longest.rows, longest.columns))  # one number is not open
     dims |= {"rows": torch.export.Dim("rows", max=rows), "columns": torch.export.Dim("columns", max=columns)}
     dims |= {"height": longest.stride * dims["rows"], "width": longest.stride * dims["columns"]}
     return dims | {"keys": torch.export.Dim("keys", min=LEAST**2, max=rows * columns)}
