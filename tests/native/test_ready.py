@@ -50,6 +50,8 @@ FEW = [
     ("recurrent, recurrent, lstm, luong", "none"),
     *product(("convolution, convolution", "recurrent, convolution"), ("bilinear", "transformer")),
     ("convolution, convolution", "none"),
+    *product(("recurrent, recurrent, lstm, luong", "recurrent, recurrent, gru, bahdanau"), ("mocha", "additive+sparsemax")),
+    ("convolution, convolution", "mocha"),
     *((kind, "transformer") for kind in OPTIONS),
 ]
 """Each engine in each of its ways; the soak has all models."""
@@ -76,7 +78,9 @@ def test_every_model_is_searched_as_the_reference_searches_it(kind, attention):
         ("transformer, transformer, post", "additive", transformer.Engine),
         ("recurrent, recurrent, lstm, luong", "bilinear", recurrent.Engine),
         ("recurrent, recurrent, gru, bahdanau", "additive", recurrent.Engine),
-        ("recurrent, recurrent, lstm, luong", "additive+sparsemax", as_it_is.Any),
+        ("recurrent, recurrent, lstm, luong", "additive+sparsemax", recurrent.Engine),
+        ("recurrent, recurrent, lstm, luong", "monotonic", recurrent.Engine),
+        ("transformer, transformer, pre", "additive+sparsemax", as_it_is.Any),
         ("recurrent, recurrent, lstm, luong", "none", as_it_is.Any),
         ("recurrent, convolution", "transformer", convolution.Engine),
         ("convolution, convolution", "additive", convolution.Engine),
@@ -150,7 +154,7 @@ def test_a_model_in_training_is_left_to_the_reference():
 
 
 def test_int8_is_refused_where_nothing_would_be_rounded():
-    built = model("additive+sparsemax")
+    built = model("none")
     with torch.no_grad():
         memory = built.encode(SOURCE)
     with pytest.raises(ConfigError, match=r"precision=int8 does not cover this model: .*use precision=float32"):

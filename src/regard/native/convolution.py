@@ -27,12 +27,7 @@ def covers(decoder: Any) -> str | None:
         return f"needs the convolutional decoder, got {type(decoder).__name__}"
     if decoder.outcome is not None or type(decoder.output) is not Projection:
         return "needs an output that is nothing but a projection"
-    for layer in decoder.layers:
-        if layer.cross is None:
-            return "needs an attention to the source"
-        if reason := looking.covers(layer.cross):
-            return reason
-    return None
+    return None if decoder.attends else "needs an attention to the source"
 
 
 def at_one_place(gated: Gated) -> tuple[Matrix, Bias]:
@@ -79,7 +74,7 @@ class Source:
 
     def onto(self, before: Rows, query: Rows) -> Rows:
         """What was before, and what each row finds added to it in its place."""
-        found = self.looking(query).mul_(spread(self.scale, query.shape[0]))
+        found = self.looking(query) * spread(self.scale, query.shape[0])
         return before.add_(found) if self.fit is None else self.fit.onto(before, found)
 
 
@@ -102,6 +97,8 @@ class Steps:
         """One token for each row."""
         if parents is not None:
             self.inputs = [each.index_select(0, parents) for each in self.inputs]
+            for source in self.sources:
+                source.looking.follow(parents)
         token = self.engine.words(tokens, self.place)
         self.place += 1
         data = self.engine.widen(token)

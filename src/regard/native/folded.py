@@ -55,6 +55,9 @@ class Folded:
         """Let go of the other sources."""
         self.asks, self.bias, self.gives = self.asks[staying], self.bias[staying], self.gives[staying]
 
+    def follow(self, parents: Int[Tensor, " rows"]) -> None:
+        """Nothing is carried from step to step."""
+
     def weigh(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "sources width columns"]:
         """How much of each head's keys each row reads; the rows of a source share them."""
         scores = torch.baddbmm(self.bias, query.view(self.bias.shape[0], -1, query.shape[1]), self.asks)

@@ -19,6 +19,7 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory
 from regard.attention.windows import Windows
 from regard.native.affine import Affine, affine, matrix
+from regard.native.asking import Asking
 from regard.native.folded import Bias, Folded, Matrix, Sides, parts
 
 SCORES = (Dot, ScaledDot, Bilinear, Additive)
@@ -49,14 +50,18 @@ class Look:
     """
 
     def __init__(self, attention: Attention, precision: str, behind: tuple[Matrix, Bias] | None = None):
-        self.attention = attention
-        self.query, self.output = side(attention.query, precision), side(attention.output, precision)
+        self.attention, self.known = attention, covers(attention) is None
+        self.query, self.output = (
+            side(each, precision) if self.known else None for each in (attention.query, attention.output)
+        )
         self.behind = None if behind is None else matrix(*behind, precision)
         self.heads = attention.heads if isinstance(attention, MultiHead) else 1
         self.sides = sides(attention, behind)
 
-    def begin(self, memory: Memory) -> "Looking | Folded":
-        """Ready to read these sources."""
+    def begin(self, memory: Memory) -> "Looking | Folded | Asking":
+        """Ready to read these sources; what `covers` does not know is asked as it is."""
+        if not self.known:
+            return Asking(self.attention, memory, self.behind)
         keys, values = (spread(each, self.heads) for each in memory[:2])
         if self.sides is not None and len(keys) * self.heads * keys.shape[2] <= len(self.sides.output[0]):
             score = self.attention.score
@@ -92,6 +97,9 @@ class Looking:
         """Let go of the other sources."""
         self.keys, self.values = self.keys[staying], self.values[staying]
         self.mask = None if self.mask is None else self.mask[staying]
+
+    def follow(self, parents: Int[Tensor, " rows"]) -> None:
+        """Nothing is carried from step to step."""
 
     def __call__(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows context"]:
         """What each row finds; the rows of a source share its keys."""

@@ -29,7 +29,7 @@ def covers(decoder: Any) -> str | None:
         return "needs an output that is nothing but a projection"
     if decoder.cross is None:
         return "needs an attention to the source"
-    return looking.covers(decoder.cross)
+    return None
 
 
 def cell(made: nn.RNNBase, precision: str) -> Callable[[Rows, Vectors], Vectors]:
@@ -92,6 +92,7 @@ class Steps:
         if parents is not None:
             self.states = [tuple(each.index_select(0, parents) for each in state) for state in self.states]
             self.fed = None if self.fed is None else self.fed.index_select(0, parents)
+            self.source.follow(parents)
         token = self.engine.words(tokens, self.place)
         self.place += 1
         return self.engine.output(self.rooms, self.bahdanau(token) if self.engine.before else self.luong(token))

@@ -16,6 +16,7 @@ from regard.models.outputs.projection import Projection
 from regard.models.residual import Residual
 from regard.native import looking
 from regard.native.affine import affine
+from regard.native.asking import Asking
 from regard.native.cache import Ancestors, Cache
 from regard.native.folded import Folded, parts
 from regard.native.rooms import Rooms
@@ -128,7 +129,7 @@ class Steps:
         self.place += 1
         return self.engine.output(self.rooms, self.engine.norm(data))
 
-    def through(self, layer: Ready, data: Rows, cache: Cache, source: looking.Looking | Folded) -> Rows:
+    def through(self, layer: Ready, data: Rows, cache: Cache, source: looking.Looking | Folded | Asking) -> Rows:
         """One layer; the data is nobody else's, and what each sublayer finds is added in its place."""
         around = layer.around_self
         found = cache(layer.threefold.within(self.rooms, around.enter(data)), self.ancestors, layer.scale)
