@@ -11,7 +11,8 @@ class Prediction(NamedTuple):
 
     `weights` are those of the head that was chosen for the model (`Trained.head`): unless one was, the last attention over
     the source, averaged over its heads. `links` are (source piece, target piece) pairs. The pieces of a picture are the
-    places of a map, row after row, and `grid` says how many rows and columns it has. `boxes` are those of things that were
+    places of a map, row after row, behind one for the whole where the model has such, and `grid` says how many rows and
+    columns the map has. `boxes` are those of things that were
     found on it, one for each target piece: left, top, right and bottom, in pixels of the picture as it is; `scores` say how
     likely each of them is.
     """

@@ -6,7 +6,7 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, ConfigError, PictureData, PictureModel, Search, Train
+from regard.config import AttentionPart, ConfigError, PatchesPart, PictureData, PictureModel, Search, Train
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
 from regard.families import captioning
@@ -257,3 +257,18 @@ def test_several_runs_answer_as_one(run):
     together = regard.ensemble([run[0], run[0]])
     path = str(run[0] / "samples" / "1.png")
     assert together.predict([path])[0][0].text == regard.load(run[0]).predict([path])[0][0].text
+
+
+def test_a_model_may_look_at_the_whole_and_tells_where_it_looked(tmp_path):
+    model = PictureModel(size=16, depth=1, stride=8, heads=2, encoder="patches", decoder="transformer")
+    model = dataclasses.replace(model, attention=AttentionPart("transformer", 2), patches=PatchesPart(table=True, whole=1))
+    experiment, _ = tasks.experiment("caption", config(dataclasses.replace(DATA, stretch=True), model))
+    train(experiment, tmp_path / "run")
+    trained, path = regard.load(tmp_path / "run"), str(tmp_path / "wide.png")
+    (tmp_path / "wide.png").write_bytes(png(torch.rand(3, 20, 50)))
+    [[answer]] = trained.predict([path], align=True)
+    assert answer.source[:2] == ["whole", "1,1"]
+    assert answer.grid == (4, 4)
+    assert answer.weights.shape == (len(answer.target), 17)
+    traced = trained.trace([path]).examples[0].axes["source"]
+    assert (traced.prefix, traced.grid) == (("whole",), (4, 4))

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from regard.config import AttentionPart, ConfigError, Dropout, Model, Search
+from regard.config import AttentionPart, ConfigError, Dropout, Model, PatchesPart, Search
 from regard.models.applies import RULES, buildable, heeded, searchable, trainable
 from regard.tasks import TextConfig
 from regard.tasks.caption import Config as Caption
@@ -209,3 +209,13 @@ def test_copying_unknown_words_needs_an_attention():
     ):
         searchable(chosen)
     searchable(replace(config(), search=Search(unknown="copy")))
+
+
+def test_what_patches_have_of_their_own_needs_patches():
+    chosen = Caption()
+    chosen = replace(chosen, model=replace(chosen.model, patches=PatchesPart(whole=1)))
+    with pytest.raises(
+        ConfigError, match=r"model\.patches\.whole=1 would change nothing: it needs the encoder called patches"
+    ):
+        heeded([chosen], Caption())
+    heeded([replace(chosen, model=replace(chosen.model, encoder="patches"))], Caption())

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import lookup
-from regard.config import AttentionPart, PictureDropout, PictureModel
+from regard.config import AttentionPart, PatchesPart, PictureDropout, PictureModel
 from regard.data.batch import shifted
 from regard.data.image.batch import collect
 from regard.models.decoders import Remembered
@@ -82,3 +82,15 @@ def test_the_places_of_a_map_know_where_they_are(kind):
 def test_a_stride_that_an_encoder_cannot_have_is_refused(settings, text):
     with pytest.raises(ValueError, match=text):
         made(**settings)
+
+
+def test_patches_may_have_sizes_of_their_own():
+    own = PatchesPart(size=12, heads=3, feedforward=10, activation="gelu_tanh", norm="post", table=True, whole=1)
+    model = made(encoder="patches", decoder="transformer", patches=own)
+    layer = model.encoder.get_submodule("0")
+    assert (layer.self.heads, layer.feedforward[0].out_features, layer.feedforward[1].approximate) == (3, 10, "tanh")
+    assert not layer.around_self.first
+    assert model.decoder.layers[0].around_self.first
+    assert model.encoder.positions.table.shape == (4, 6, 12)
+    source = collect([torch.rand(3, 16, 24)], 4)
+    assert model.read(source).data.shape == (1, 25, 16)

@@ -75,7 +75,7 @@ class Encoded(NamedTuple):
     tokens: Int[Tensor, "batch time"] | None = None
     """What the source was made from, for a decoder that copies."""
     grid: tuple[int, int] | None = None
-    """Rows and columns of a map, whose places `data` holds row after row."""
+    """Rows and columns of a map, whose places `data` holds row after row, behind those for the whole if there are such."""
     clean: bool = False
     """Whether `data` is known to be zero outside `keep`."""
 
@@ -87,7 +87,7 @@ class Memory(NamedTuple):
     values: Float[Tensor, "batch value_heads keys value"]
     keep: Bool[Tensor, "batch keys"] | None = None
     grid: tuple[int, int] | None = None
-    """Rows and columns of a map, whose places are the keys row after row."""
+    """Rows and columns of a map, whose places are the keys row after row, behind one for the whole if there is such."""
 
 
 class Attended(NamedTuple):

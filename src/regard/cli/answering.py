@@ -196,7 +196,8 @@ def _shown(answer: "Prediction") -> str:
     assert answer.weights is not None
     if answer.grid is None:
         return heat(answer.weights, answer.target, answer.source)
-    return places(answer.weights, answer.target, answer.grid)
+    rows, columns = answer.grid
+    return places(answer.weights[:, -rows * columns :], answer.target, answer.grid)  # what stands for the whole is no place
 
 
 def _boxes(answer: "Prediction") -> dict[str, Any]:

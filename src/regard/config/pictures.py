@@ -47,7 +47,10 @@ class PictureData(SightData):
     """The settings that name the columns of a table."""
 
     text: str = "2"
-    tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
+    stretch: bool = False
+    """Every picture is made height x width, whatever its proportions are."""
+    tokens: Literal["words", "characters", "bytes", "bpe", "unigram", "pretrained"] = "words"
+    """What a text is cut into; pretrained are the tokens of a model that `regard import` brought."""
     vocabulary: int = 8000
     least: int = 1
     """A word or character seen less often than this is unknown."""
@@ -93,8 +96,29 @@ class Eye:
 
 
 @dataclass(frozen=True)
+class PatchesPart:
+    """What the encoder called patches has of its own; what is None is as in the decoder."""
+
+    size: int | None = None
+    """Of its layers; where it is not that of the map, a projection follows them."""
+    heads: int | None = None
+    feedforward: int | None = None
+    activation: Literal["relu", "gelu", "swish", "gelu_tanh"] | None = None
+    norm: Literal["pre", "post", "rms"] | None = None
+    epsilon: float | None = None
+    """What its norms add to a variance; None: 1e-5."""
+    table: bool = False
+    """A vector for each place of the map in place of model.positions; all pictures need one size (data.stretch=true)."""
+    whole: int = 0
+    """How many vectors more there are, for the picture as a whole, which look at all places and are looked at: 1 for a class
+    token, 2 where there is one for distillation beside it."""
+
+
+@dataclass(frozen=True)
 class PictureModel(Eye, Network):
     """The network that reads a picture and writes: an encoder of pictures, whose map the decoder looks at."""
+
+    patches: PatchesPart = field(default_factory=PatchesPart)
 
 
 @dataclass(frozen=True)

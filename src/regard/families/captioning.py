@@ -57,7 +57,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
 
     begin, data = start(config, out), config.data
     training, validation = records(task, config)
-    codec = begin.codec if begin else PictureCodec.fit(training.records, data, config.model.stride)
+    codec = begin.codec if begin else fitted(training.records, config)
     examples, report = codec.encode_all(training.records, drawn=training.drawn)
     report = report._replace(held_out=training.held_out)
     valid, held = codec.encode_all(validation.records, "cut", validation.drawn)  # every record is judged
@@ -87,6 +87,12 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
         upwards=config.train.better not in DOWNWARDS,
         beside=samples(validation.drawn or []),
     ), report
+
+
+def fitted(records: Sequence[Record], config: PictureConfig) -> PictureCodec:
+    """A codec whose tokens are learnt from these records, for the map of the config's model."""
+    whole = config.model.patches.whole if config.model.encoder == "patches" else 0
+    return PictureCodec.fit(records, config.data, config.model.stride, whole)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
-from regard.config import ConfigError
+from regard.config import ConfigError, PatchesPart
 
 
 class Rule(NamedTuple):
@@ -122,6 +122,7 @@ RULES = {
     "model.visual": Rule(_cnn, "a residual or dense encoder"),
     "model.map_positions": Rule(_cnn, "a residual or dense encoder (patches have model.positions)"),
     "model.map_norm": Rule(_cnn, "a residual or dense encoder"),
+    **{f"model.patches.{each.name}": Rule(_any("patches"), "the encoder called patches") for each in fields(PatchesPart)},
     "model.encoder": Rule(_whole, WHOLE),
     "model.stride": Rule(_whole, WHOLE),
     "model.depth": Rule(_whole, WHOLE),

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.types import Encoded
-from regard.config import PictureDropout, PictureModel, SightModel
+from regard.config import PatchesPart, PictureDropout, PictureModel, SightModel
 from regard.models.decoders.transformer import Transformer
 from regard.models.encoders.grid import GridPositions, grid, placed
 from regard.models.encoders.pictures import PictureEncoder, picture_encoder
@@ -59,8 +59,10 @@ def build(
 
     `standard` are the mean and the deviation of each channel.
     """
-    encoder = picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **options(model, dropout))
-    places = -(-box[0] // model.stride) * -(-box[1] // model.stride)
+    rows, columns = (-(-side // model.stride) for side in box)
+    told = options(model, dropout) | (own(model.patches, (rows, columns)) if model.encoder == "patches" else {})
+    encoder = picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **told)
+    places = rows * columns + model.patches.whole
     decoder = build_decoder(model, dropout, encoder.size, vocabulary, longest=(places, longest))
     outcome = getattr(decoder, "outcome", None)
     if isinstance(outcome, Outcome) and outcome.copying is not None:
@@ -72,6 +74,18 @@ def build(
         initialise(decoder)
     positions = None if model.encoder == "patches" else grid(model.map_positions, encoder.size)
     return Picture2Seq(encoder, decoder, *standard, positions)
+
+
+def own(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
+    """What patches are told that the decoder is not, on a map of so many rows and columns."""
+    said: dict[str, Any] = {"heads": patches.heads, "inner": patches.feedforward, "norm": patches.norm}
+    said |= {
+        "activation": patches.activation,
+        "width": patches.size,
+        "epsilon": patches.epsilon,
+        "table": places if patches.table else None,
+    }
+    return {name: value for name, value in said.items() if value is not None} | {"whole": patches.whole}
 
 
 def options(model: PictureModel | SightModel, dropout: PictureDropout) -> dict[str, Any]:

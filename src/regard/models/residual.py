@@ -24,12 +24,12 @@ class Residual(nn.Module):
     added: Float[Tensor, " size"] | None = None
     """The last bias of the sublayer, which an update may lend (training/halved.py): here it costs no pass of its own."""
 
-    def __init__(self, size: int, norm: str = "pre", dropout: float = 0.0):
+    def __init__(self, size: int, norm: str = "pre", dropout: float = 0.0, epsilon: float | None = None):
         super().__init__()
         if norm not in ("pre", "post", "rms"):
             raise ValueError(f"norm needs to be 'pre', 'post' or 'rms', got {norm!r}")
         self.first = norm != "post"
-        self.norm = norm_of(size, norm)
+        self.norm = norm_of(size, norm, epsilon)
         self.drop = nn.Dropout(dropout)
 
     def enter(self, data: Data, keep: Kept | None = None) -> Data:
@@ -69,6 +69,8 @@ def bend(activation: str) -> nn.Module:
     return ACTIVATIONS[activation]()
 
 
-def norm_of(size: int, norm: str) -> nn.Module:
-    """The norm that stands at a place called `norm`."""
-    return nn.RMSNorm(size, eps=1e-6) if norm == "rms" else nn.LayerNorm(size)
+def norm_of(size: int, norm: str, epsilon: float | None = None) -> nn.Module:
+    """The norm that stands at a place called `norm`; without an `epsilon`, 1e-6 for rms and else 1e-5."""
+    if norm == "rms":
+        return nn.RMSNorm(size, eps=1e-6 if epsilon is None else epsilon)
+    return nn.LayerNorm(size, eps=1e-5 if epsilon is None else epsilon)

@@ -31,6 +31,8 @@ class Sublayers:
     norm: str = "pre"
     drop_residual: float = 0.0
     drop_attention: float = 0.0
+    epsilon: float | None = None
+    """What norms add to a variance; None: the usual."""
 
     def look(self, scope: str = "everywhere") -> MultiHead:
         """Self-attention."""
@@ -39,11 +41,11 @@ class Sublayers:
 
     def around(self) -> Residual:
         """The way around a sublayer."""
-        return Residual(self.size, self.norm, self.drop_residual)
+        return Residual(self.size, self.norm, self.drop_residual, self.epsilon)
 
     def last(self) -> nn.Module:
         """What follows the last layer: one more norm, where norms come first."""
-        return nn.Identity() if self.norm == "post" else norm_of(self.size, self.norm)
+        return nn.Identity() if self.norm == "post" else norm_of(self.size, self.norm, self.epsilon)
 
     def think(self) -> FeedForward:
         """A feed-forward network whose f is max(0, x) unless another `activation` is named; `gated`, W₁ and f are a Gate."""

@@ -54,7 +54,9 @@ def hits(trained: "Trained", examples: Sequence[Pictured]) -> Iterator[tuple[int
         kept = shrink(batch.source.keep, codec.stride).flatten(1)
         for row, index in enumerate(indices):
             example = examples[index]
-            read = trained.head.read({name: weights[row].cpu()[..., kept[row]] for name, weights in looks.items()})
+            read = trained.head.read(
+                {name: weights[row].cpu()[..., -kept.shape[1] :][..., kept[row]] for name, weights in looks.items()}
+            )
             text = codec.target.decode(example.target[:-1])
             yield hit(example.picture, read, spans(codec.target, example.target, text, table), codec.stride)
 

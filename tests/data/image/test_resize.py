@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.image.resize import fit, fitted
+from regard.data.image.resize import fit, fitted, stretch
 
 SIDES = st.integers(1, 400)
 
@@ -45,3 +45,9 @@ def test_all_frames_of_a_clip_are_resized():
 def test_a_box_without_room_is_refused():
     with pytest.raises(ValueError, match=r"a height and a width of 1 or more, got \(3, 4\) and \(0, 9\)"):
         fitted(3, 4, (0, 9))
+
+
+def test_what_is_stretched_fills_the_box():
+    picture = torch.tensor([[[0.0, 0.0, 1.0, 1.0]]])
+    assert stretch(picture, (2, 2)).shape == (1, 2, 2)
+    torch.testing.assert_close(stretch(picture, (3, 4)), picture.expand(1, 3, 4))

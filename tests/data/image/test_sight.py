@@ -74,3 +74,16 @@ def test_what_was_saved_wrongly_is_named(change, said):
     saved = {name: list(value) if isinstance(value, tuple) else value for name, value in SIGHT.saved().items()}
     with pytest.raises(ValueError, match=said):
         checked({**saved, "extra": "text"} | change, {"extra": str})
+
+
+def test_pictures_may_be_stretched_to_one_size_and_a_map_have_places_for_the_whole():
+    sight = Sight(height=16, width=32, stride=16, stretch=True, whole=1)
+    for picture in (torch.zeros(3, 64, 64), torch.zeros(3, 5, 4)):
+        assert sight.seen(Pictured(picture)).shape == (3, 16, 32)
+        assert sight.pieces(Pictured(picture)) == ["whole", "1,1", "1,2"]
+
+
+def test_what_was_saved_before_pictures_were_stretched_is_read():
+    saved = {"height": 16, "width": 16, "channels": 1, "stride": 8, "mean": [0.5], "deviation": [0.5]}
+    found = checked(saved, {})
+    assert (found["stretch"], found["whole"]) == (False, 0)

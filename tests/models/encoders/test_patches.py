@@ -82,3 +82,26 @@ def test_dropout_falls_in_training_only():
 def test_what_cannot_be_built_is_refused(options, text):
     with pytest.raises(ValueError, match=text):
         small(**options)
+
+
+def test_vectors_for_the_whole_come_first_and_are_kept():
+    torch.manual_seed(0)
+    encoder = small(whole=2, width=12, epsilon=1e-12)
+    encoded = encoder(PICTURES)
+    assert encoded.data.shape == (2, 2 + 20, 16)
+    assert encoded.grid == (4, 5)
+    assert encoded.keep[1].nonzero().flatten().tolist() == [0, 1, 2, 7]
+    assert encoder.norm.eps == encoder.get_submodule("0").around_self.norm.eps == 1e-12
+    assert encoder.fit.in_features == 12
+    assert_close(encoded.final[0][:, 0], encoded.data[:, 0])
+    with torch.no_grad():
+        encoder.query[1] = torch.randn(12)
+    assert (encoder(PICTURES).data[:, 2] - encoded.data[:, 2]).abs().max() > 1e-4  # the places see both
+
+
+def test_a_table_is_for_maps_of_one_size():
+    encoder = small(table=(4, 5), layers=0, norm="post")
+    found = encoder(PICTURES).data[0, 7] - encoder.cut(PICTURES.data, PICTURES.keep)[0][0, :, 1, 2]
+    assert_close(found, encoder.positions.table[1, 2])
+    with pytest.raises(ValueError, match="GridTable has vectors for a map of 4 x 5, and met one of 2 x 2; read every"):
+        encoder(collect([torch.rand(3, 8, 8)]))

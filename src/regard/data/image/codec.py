@@ -29,7 +29,16 @@ Drawn = Callable[[], Tensor]
 class PictureCodec(Sight):
     """How pictures are read, and a tokeniser for what is written of them. `longest_target` counts EOS."""
 
-    settings: ClassVar[tuple[str, ...]] = ("tokens", "vocabulary", "least", "lowercase", "height", "width", "channels")
+    settings: ClassVar[tuple[str, ...]] = (
+        "tokens",
+        "vocabulary",
+        "least",
+        "lowercase",
+        "height",
+        "width",
+        "channels",
+        "stretch",
+    )
     """The settings of data that make it."""
 
     target: Tokeniser
@@ -38,7 +47,7 @@ class PictureCodec(Sight):
     over_long: OverLong = "drop"
 
     @classmethod
-    def fit(cls, records: Sequence[Record], data: PictureData, stride: int) -> "PictureCodec":
+    def fit(cls, records: Sequence[Record], data: PictureData, stride: int, whole: int = 0) -> "PictureCodec":
         """Train the tokeniser on the texts of the records."""
         if data.longest_target < 2:
             raise ValueError("longest_target needs at least 2: a token and the end")
@@ -46,7 +55,7 @@ class PictureCodec(Sight):
         if not texts or len(texts) < len(records):
             raise DataError(f"tokens are learnt from pictures with texts, got {len(records)} and {len(texts)}")
         target = tokenise.train(data.tokens, texts, data.vocabulary, data.least)
-        return cls(target, data.lowercase, data.longest_target, data.over_long, **usual(data, stride))
+        return cls(target, data.lowercase, data.longest_target, data.over_long, **usual(data, stride, whole))
 
     def fitted(self, data: PictureData) -> "PictureCodec":
         """The same tokens, with the limits of this config."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.data.image.pictured import Picture, Pictured
 from regard.data.image.reading import CAP, SHOWN, read, size
-from regard.data.image.resize import Box, fit, fitted
+from regard.data.image.resize import Box, fit, fitted, stretch
 from regard.data.lines import DataError
 
 GREY = (0.299, 0.587, 0.114)
@@ -27,8 +27,8 @@ class Gallery:
     """The pictures of examples, as bytes. Whether one is kept or made again changes no bit of it.
 
     A file that several examples share, such as one that several questions are about, is one picture, and so is what draws
-    the same. A picture larger than `box` is made smaller; `room` is the most bytes that are kept of what was decoded or
-    drawn.
+    the same. A picture larger than `box` is made smaller, or with `stretched` every one as large as that; `room` is the
+    most bytes that are kept of what was decoded or drawn.
     """
 
     def __init__(
@@ -37,12 +37,14 @@ class Gallery:
         box: Box | None = None,
         channels: int = 3,
         *,
+        stretched: bool = False,
         cap: int = CAP,
         room: int = 1 << 30,
     ):
         if channels not in (1, 3):
             raise ValueError(f"a gallery has pictures of 1 channel or 3, got {channels}")
         self.examples, self.box, self.channels, self.cap = examples, box, channels, cap
+        self.stretched = stretched and box is not None
         self._room = room
         self._kept: dict[int, Tensor] = {}
         self._lock = Lock()
@@ -86,8 +88,8 @@ class Gallery:
             picture = _checked(found if isinstance(found, Tensor) else found(), number)
         picture = _coloured(picture, self.channels)
         height, width = picture.shape[-2:]
-        if self.box is not None and fitted(height, width, self.box) != (height, width):
-            picture = fit(_floats(picture), self.box)
+        if self.box is not None and self._fitted(height, width) != (height, width):
+            picture = (stretch if self.stretched else fit)(_floats(picture), self.box)
         return picture if picture.dtype == torch.uint8 else (picture.clamp(0, 1) * 255).round().byte()
 
     def _measured(self, number: int) -> tuple[int, int, int] | DataError:
@@ -102,11 +104,17 @@ class Gallery:
         found = self.examples[number].picture
         if isinstance(found, (str, Path)):
             height, width = size(found, self._where(number), cap=self.cap)
-            return 0, *(fitted(height, width, self.box) if self.box else (height, width))
+            return 0, *self._fitted(height, width)
         picture = _checked(found, number) if isinstance(found, Tensor) else self.raw(number)
         height, width = picture.shape[-2:]
         frames = picture.shape[0] if picture.dim() == 4 else 0
-        return frames, *(fitted(height, width, self.box) if self.box else (height, width))
+        return frames, *self._fitted(height, width)
+
+    def _fitted(self, height: int, width: int) -> tuple[int, int]:
+        """How large a picture of this size is read."""
+        if self.box is None:
+            return height, width
+        return self.box if self.stretched else fitted(height, width, self.box)
 
     def _where(self, number: int) -> str | None:
         return getattr(self.examples[number].record, "where", None)

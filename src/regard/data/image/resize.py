@@ -19,12 +19,23 @@ def fitted(height: int, width: int, box: Box, *, upscale: bool = False) -> tuple
     return min(box[0], max(1, round(height * ratio))), min(box[1], max(1, round(width * ratio)))
 
 
+def stretch(
+    picture: Float[Tensor, "*frames channels height width"], box: Box
+) -> Float[Tensor, "*frames channels tall wide"]:
+    """The picture as high and wide as the box, whatever its proportions are; each pixel as in `fit`."""
+    return _sized(picture, box)
+
+
 def fit(
     picture: Float[Tensor, "*frames channels height width"], box: Box, *, upscale: bool = False
 ) -> Float[Tensor, "*frames channels fitted_height fitted_width"]:
     """The picture at that size: each pixel an average over those that it stands for (bilinear, antialiased)."""
+    height, width = picture.shape[-2:]
+    return _sized(picture, fitted(height, width, box, upscale=upscale))
+
+
+def _sized(picture: Tensor, size: Box) -> Tensor:
     *_, channels, height, width = picture.shape
-    size = fitted(height, width, box, upscale=upscale)
     if size == (height, width):
         return picture
     flat = picture.reshape(-1, channels, height, width)

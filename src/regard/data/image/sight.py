@@ -24,7 +24,10 @@ LEAST = 1e-3
 AHEAD = 6
 """How many batches are made beforehand, each in a thread: to turn thirty pictures takes longer than to learn from them."""
 KINDS: dict[str, type] = {"height": int, "width": int, "channels": int, "stride": int, "mean": list, "deviation": list}
+KINDS |= {"stretch": bool, "whole": int}
 """What is saved of it, and as what."""
+LATER = {"stretch": False, "whole": 0}
+"""What older files do not say."""
 
 Its = TypeVar("Its", bound="Sight")
 
@@ -33,7 +36,8 @@ Its = TypeVar("Its", bound="Sight")
 class Sight:
     """How large pictures are read, in which channels, and what a model takes off them.
 
-    A picture that is larger than `height` x `width` is made smaller. `stride` is the side of the square that one place of
+    A picture that is larger than `height` x `width` is made smaller, or with `stretch` every one is made as large, whatever
+    its proportions are. `stride` is the side of the square that one place of
     the model's map stands for.
     """
 
@@ -46,6 +50,9 @@ class Sight:
     mean: tuple[float, ...] = (0.5, 0.5, 0.5)
     """Of each channel, and its deviation: what a model takes off, and divides by."""
     deviation: tuple[float, ...] = (0.5, 0.5, 0.5)
+    stretch: bool = False
+    whole: int = 0
+    """How many vectors for the whole picture come before the places of the map."""
 
     def standardised(self: Its, gallery: Gallery) -> Its:
         """The same, with the mean and the deviation of the channels of these pictures, or of many of them."""
@@ -62,7 +69,7 @@ class Sight:
 
     def gallery(self, examples: Sequence[Pictured]) -> Gallery:
         """The pictures of examples, as a model reads them."""
-        return Gallery(examples, (self.height, self.width), self.channels)
+        return Gallery(examples, (self.height, self.width), self.channels, stretched=self.stretch)
 
     def alone(self, example: Pictured) -> Pictures:
         """One picture, as a model reads it."""
@@ -92,7 +99,7 @@ class Sight:
     def pieces(self, example: Pictured) -> list[str]:
         """What each place of the map is called: row and column, from 1."""
         rows, columns = self.grid(example)
-        return [f"{row + 1},{column + 1}" for row in range(rows) for column in range(columns)]
+        return ["whole"] * self.whole + [f"{row + 1},{column + 1}" for row in range(rows) for column in range(columns)]
 
     def knows(self, record: Record) -> bool:
         """Whether there is a picture; a file that is missing, or is none, is an error that names it."""
@@ -112,16 +119,23 @@ class Sight:
         return {name: getattr(self, name) for name in KINDS}
 
 
-def usual(data: SightData, stride: int) -> dict[str, Any]:
+def usual(data: SightData, stride: int, whole: int = 0) -> dict[str, Any]:
     """How pictures are read as a config says, before any has been measured."""
     middle = (0.5,) * data.channels
     sides = {"height": data.height, "width": data.width, "channels": data.channels}
-    return {**sides, "stride": stride, "mean": middle, "deviation": middle}
+    return {
+        **sides,
+        "stride": stride,
+        "mean": middle,
+        "deviation": middle,
+        "stretch": getattr(data, "stretch", False),
+        "whole": whole,
+    }
 
 
 def checked(settings: Any, kinds: dict[str, type]) -> dict[str, Any]:
     """What was saved of a codec, as its fields, once everything is seen to be there and to be right."""
-    kinds = KINDS | kinds
+    kinds, settings = KINDS | kinds, LATER | settings
     if wrong := [name for name, kind in kinds.items() if type(settings.get(name)) is not kind]:
         raise ValueError(f"{wrong[0]} is missing or of the wrong kind")
     if min(settings[name] for name in ("height", "width", "stride")) < 1 or settings["channels"] not in (1, 3):

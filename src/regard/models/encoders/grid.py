@@ -94,6 +94,28 @@ class GridLearned(GridPositions):
         return self.rows.weight[None, :rows], self.columns.weight[None, :columns]
 
 
+class GridTable(nn.Module):
+    """A trained vector for each place of a map that always has as many rows and columns.
+
+        PE(r, c) = table[r, c]
+
+    Dosovitskiy et al. 2021, section 3.1, https://arxiv.org/abs/2010.11929
+    """
+
+    def __init__(self, size: int, rows: int, columns: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(rows, columns, size) * 0.02)
+
+    def forward(self, image: Image, keep: Kept) -> Image:
+        rows, columns, _ = self.table.shape
+        if keep.shape[1:] != (rows, columns):
+            raise ValueError(
+                f"GridTable has vectors for a map of {rows} x {columns}, and met one of {keep.shape[1]} x {keep.shape[2]}; "
+                "read every picture at one size (data.stretch=true), or choose other positions"
+            )
+        return image + self.table.permute(2, 0, 1).to(image.dtype)
+
+
 def grid(kind: str, size: int) -> GridPositions | None:
     """The positions called "sinusoidal", "normalised" (sinusoidal, in shares of the picture), "learned" or "none"."""
     if kind not in ("sinusoidal", "normalised", "learned", "none"):

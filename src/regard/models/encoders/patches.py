@@ -11,7 +11,7 @@ from regard.attention.kept import Image, hide
 from regard.attention.kept_norm import GroupNorm
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
-from regard.models.encoders.grid import grid
+from regard.models.encoders.grid import GridTable, grid
 from regard.models.encoders.maps import Found, Kept, Left, convolution, enter, leave, shrink
 from regard.models.encoders.transformer import Layer
 from regard.models.sublayers import Sublayers
@@ -26,7 +26,10 @@ class Patches(nn.Module):
     convolution of `patch` x `patch` pixels, or with `convolutions` several of 3 x 3, each of which halves the map: Xiao et
     al. 2021, https://arxiv.org/abs/2106.14881, who find that it learns sooner and minds its settings less.
     `positions` are those of regard.models.encoders.grid. With `query`, the paper's class token, one more vector looks at the
-    patches in every layer; it is no place of the map, and what it found is the final state in place of their mean.
+    patches in every layer; it is no place of the map, and what it found is the final state in place of their mean. With
+    `whole` there are so many such vectors, and they come first in the data, before the places: a decoder may look at them.
+    `table` are the rows and columns of a map that is always as large, each place of which has a vector then. Layers of
+    another `width` than `size` are followed by a projection.
     """
 
     def __init__(
@@ -44,6 +47,10 @@ class Patches(nn.Module):
         positions: str = "sinusoidal",
         convolutions: bool = False,
         query: bool = False,
+        whole: int = 0,
+        table: tuple[int, int] | None = None,
+        width: int | None = None,
+        epsilon: float | None = None,
         dropout: float = 0.0,
         drop_attention: float = 0.0,
     ):
@@ -51,16 +58,21 @@ class Patches(nn.Module):
         if patch < 1:
             raise ValueError(f"patches need a side of 1 pixel or more, got {patch}")
         self.channels, self.size, self.stride = channels, size, patch
-        self.cut = Stem(channels, size, patch) if convolutions else Cut(channels, size, patch)
-        self.positions = grid(positions, size)
-        self.query = nn.Parameter(torch.randn(size) * 0.02) if query else None
+        width = width or size
+        self.cut = Stem(channels, width, patch) if convolutions else Cut(channels, width, patch)
+        self.positions = grid(positions, width) if table is None else GridTable(width, *table)
+        shape = (whole, width) if whole else (width,)
+        self.query = nn.Parameter(torch.randn(shape) * 0.02) if query or whole else None
+        self.whole = whole
         self.drop = nn.Dropout(dropout)
         looks = {"looks": self_attention, "norm": norm, "drop_residual": dropout, "drop_attention": drop_attention}
-        made = Sublayers(size, heads, inner, activation, **looks)  # type: ignore[arg-type]
+        looks |= {"epsilon": epsilon}
+        made = Sublayers(width, heads, inner, activation, **looks)  # type: ignore[arg-type]
         self.names = [str(number) for number in range(layers)]
         for name in self.names:
             self.add_module(name, started(Layer(made)))
         self.norm = made.last()
+        self.fit = nn.Identity() if width == size else nn.Linear(width, size)
 
     def forward(self, pictures: Pictures) -> Encoded:
         image, keep = enter(pictures, self.channels)
@@ -68,14 +80,16 @@ class Patches(nn.Module):
         image = image if self.positions is None else self.positions(image, keep)
         data, kept = hide(image, keep).flatten(2).mT, keep.flatten(1)
         if self.query is not None:
-            data = torch.cat((self.query.expand(len(data), 1, -1).to(data.dtype), data), dim=1)
-            kept = F.pad(kept, (1, 0), value=True)
+            first = self.query.view(-1, data.shape[2]).expand(len(data), -1, -1)
+            data = torch.cat((first.to(data.dtype), data), dim=1)
+            kept = F.pad(kept, (first.shape[1], 0), value=True)
         data = self.drop(data)
         for name in self.names:
             data = cast(Layer, self.get_submodule(name))(data, kept)
-        data = self.norm(data)
-        final, places = (None, data) if self.query is None else (data[:, 0], data[:, 1:])
-        return leave(places.mT.unflatten(2, keep.shape[1:]), keep, final)
+        data = self.fit(self.norm(data))
+        final, places = None if self.query is None else data[:, 0], data[:, kept.shape[1] - keep[0].numel() :]
+        found = leave(places.mT.unflatten(2, keep.shape[1:]), keep, final)
+        return found._replace(data=torch.cat((data[:, : self.whole], found.data), dim=1), keep=kept) if self.whole else found
 
 
 class Cut(nn.Module):

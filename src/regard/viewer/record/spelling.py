@@ -56,7 +56,7 @@ class Words:
     def read(self, example: Example | Pictured) -> Text | Image:
         """The tokens of a source, and what they cover of it; or a picture, and the places of its map."""
         if self.source is None or isinstance(example, Pictured):
-            return shown(self.codec.seen(example), self.codec.stride)
+            return shown(self.codec.seen(example), self.codec.stride, self.codec.whole)
         text = self.codec.prepare(example.record.source)
         covered = [real(piece.start, piece.end) for piece in self.codec.source_pieces(example.record)]
         return self.source.axis(example.source, text, covered)
