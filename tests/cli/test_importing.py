@@ -5,6 +5,9 @@ from safetensors.torch import save_file
 
 from regard import load
 from regard.cli.importing import bring
+from regard.data.image.writing import png
+from regard.huggingface.pictures import gpt2, vit
+from regard.huggingface.pictures.settings import read as pictured
 from regard.huggingface.settings import read
 from regard.huggingface.tensors import shapes
 
@@ -40,3 +43,23 @@ def test_a_folder_that_cannot_be_taken_is_one_paragraph(tmp_path):
     done = regard("import", tmp_path)
     assert done.returncode == 2
     assert "import needs a directory for what it makes: --out DIR" in done.stderr
+
+
+def test_a_model_of_pictures_becomes_a_run_that_tells_them(tmp_path):
+    encoder = {"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 8}
+    decoder = {"model_type": "gpt2", "vocab_size": 20, "n_positions": 6, "n_embd": 12, "n_layer": 1, "n_head": 2}
+    decoder |= {"eos_token_id": 2, "bos_token_id": 2}
+    table = {"encoder": encoder | {"intermediate_size": 8, "patch_size": 4}, "decoder": decoder}
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": "vision-encoder-decoder"} | table))
+    told = pictured(folder)
+    every = vit.shapes(told) | gpt2.shapes(told)
+    save_file({name: torch.randn(shape) for name, shape in every.items()}, folder / "model.safetensors")
+    done = regard("import", folder, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert "a run of the task caption" in done.stdout
+    (tmp_path / "photo.png").write_bytes(png(torch.rand(3, 20, 30)))
+    done = regard("predict", tmp_path / "run", tmp_path / "photo.png", "--align")
+    assert done.returncode == 0, done.stderr
+    assert all(word.isdecimal() for word in done.stdout.splitlines()[0].split())

@@ -40,7 +40,6 @@ def test_fields_are_read_by_name_and_those_of_generation_win(tmp_path):
     [
         ({"model_type": "llama"}, "is a model of the type 'llama', and there are marian, bart, mbart, pegasus, m2m_100, t5"),
         ({"model_type": "whisper"}, "of the type whisper, which listens to speech: there is no such model here. Types that"),
-        ({"model_type": "vision-encoder-decoder"}, "which joins an encoder of pictures to a language model: there is no"),
         ({"model_type": "umt5"}, "which has a bias of distances in every layer of its own: there is no such model here"),
         ({"model_type": None}, "config.json needs a model_type, the name of a family, got None"),
         ({"model_type": ["bart"]}, r"needs a model_type, the name of a family, got \['bart'\]"),

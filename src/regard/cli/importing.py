@@ -13,12 +13,15 @@ from regard.config import ConfigError
 def bring(
     folder: Annotated[Path, typer.Argument(help="What save_pretrained of transformers wrote.", metavar="HF_DIR")],
     out: Annotated[Path | None, typer.Option(help="The new run directory.")] = None,
-    task: Annotated[str, typer.Option(help="What the model does: a name from `regard list tasks`.")] = "translate",
+    task: Annotated[
+        str | None, typer.Option(help="What the model does, from `regard list tasks`: translate, or caption for pictures.")
+    ] = None,
     first: Annotated[
         str | None, typer.Option(help="The token that every answer begins with, such as the name of its language.")
     ] = None,
 ) -> None:
-    """Make a run directory of a model of Hugging Face's transformers: Marian, BART, mBART, M2M100, NLLB, Pegasus, T5, mT5.
+    """Make a run directory of a model of Hugging Face's transformers: Marian, BART, mBART, M2M100, NLLB, Pegasus, T5, mT5,
+    and VisionEncoderDecoder: a ViT or DeiT with a GPT-2 or TrOCR.
 
     What it writes opens like any run: regard predict, evaluate, align, view and export take it, and train.start trains it
     further. Texts are cut by its tokenizer.json; without one they are made of token ids ("17 4 250"). Weights come from
@@ -28,14 +31,19 @@ def bring(
     Example:
         regard import opus-mt-en-de/ --out run/
         regard import nllb-200-distilled-600M/ --first deu_Latn --out run/
+        regard import vit-gpt2-image-captioning/ --out run/
     """
     if out is None:
         raise ConfigError("import needs a directory for what it makes: --out DIR")
     from regard.export.put import free, put
-    from regard.huggingface.settings import read
+    from regard.huggingface.families import PICTURES, usual_task
+    from regard.huggingface.settings import opened, read
 
     free(out)
-    read(folder)  # refused, if so, before anything heavy is loaded
+    kind = opened(folder)[1]
+    if kind != PICTURES:
+        read(folder)  # refused, if so, before anything heavy is loaded
+    task = task or usual_task(kind)
     from regard.huggingface.numbers import TOKENIZER
     from regard.huggingface.take import files
 

@@ -67,14 +67,20 @@ FAMILIES = {
     "t5": T5,
     "mt5": T5._replace(architecture="MT5ForConditionalGeneration"),
 }
+PICTURES = "vision-encoder-decoder"
+"""What joins an encoder of pictures to a language model (`pictures/`)."""
 LACKING = {
     "whisper": "listens to speech",
     "speech_to_text": "listens to speech",
-    "vision-encoder-decoder": "joins an encoder of pictures to a language model",
     "time_series_transformer": "goes on with series of numbers",
     "umt5": "has a bias of distances in every layer of its own",
 }
 """Encoder-decoders that there is no model for here, and what each does."""
+
+
+def usual_task(kind: str) -> str:
+    """What a model of this type does, unless somebody says otherwise."""
+    return "caption" if kind == PICTURES else "translate"
 
 
 def family(norm: str, norm_embedding: bool) -> str:

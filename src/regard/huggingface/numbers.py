@@ -6,7 +6,7 @@ from typing import Any
 
 from regard.data.text import TextCodec
 from regard.data.tokenise.pretrained import SPECIAL, Pretrained, read
-from regard.data.vocabulary import BOS, PAD, UNK
+from regard.data.vocabulary import BOS, EOS, PAD, UNK
 from regard.huggingface.settings import Settings
 from regard.training.errors import RefusedError
 
@@ -23,8 +23,9 @@ def ids(vocabulary: int, pad: int, start: int, end: int, unknown: int | None) ->
 
 
 def copies(tokens: Pretrained) -> list[int]:
-    """Our numbers that are copies of others: the beginning, and what is unknown where there is no such token."""
-    return [BOS, UNK] if tokens.ids[UNK] == tokens.ids[PAD] else [BOS]
+    """Our numbers that are copies of others: the beginning; what is unknown and the padding where they have no id."""
+    unknown, padding = tokens.ids[UNK] == tokens.ids[PAD], tokens.ids[PAD] == tokens.ids[EOS]
+    return [BOS, *[UNK] * unknown, *[PAD] * padding]
 
 
 def number_of(tokens: Pretrained, name: str) -> int:
@@ -39,6 +40,14 @@ def number_of(tokens: Pretrained, name: str) -> int:
 
 def codec_of(settings: Settings, folder: Path) -> TextCodec:
     """The codec of a folder: its tokenizer.json, or, where it has none, texts that are made of ids."""
+    tokens, longest = tokens_of(settings, folder), settings.max_position_embeddings
+    if tokens.model is not None:
+        _ends(tokens, folder / TOKENIZER, settings.eos_token_id)
+    return TextCodec(tokens, tokens, longest_source=longest, longest_target=longest, over_long="cut")
+
+
+def tokens_of(settings: Any, folder: Path) -> Pretrained:
+    """The tokens of a folder, whose special ones `settings` name."""
     path = folder / TOKENIZER
     try:
         model = read(path) if path.is_file() else None
@@ -48,11 +57,7 @@ def codec_of(settings: Settings, folder: Path) -> TextCodec:
     pad, start, end = settings.pad_token_id, settings.decoder_start_token_id, settings.eos_token_id
     if unknown in (pad, end) or (unknown is not None and unknown >= settings.vocab_size):
         unknown = None
-    tokens = Pretrained(ids(settings.vocab_size, pad, start, end, unknown), model)
-    if model is not None:
-        _ends(tokens, path, end)
-    longest = settings.max_position_embeddings
-    return TextCodec(tokens, tokens, longest_source=longest, longest_target=longest, over_long="cut")
+    return Pretrained(ids(settings.vocab_size, pad, start, end, unknown), model)
 
 
 def unknown_id(model: Any) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.huggingface.families import FAMILIES, LACKING, RELATIVE, Family
+from regard.huggingface.families import FAMILIES, LACKING, PICTURES, RELATIVE, Family
 from regard.training.errors import RefusedError
 
 SIZES = {
@@ -87,21 +87,32 @@ class Settings:
         return self.family.words.get(name, name)
 
 
-def read(folder: Path) -> Settings:
-    """The settings of a model that transformers saved, or the reason for which it cannot be taken."""
+def opened(folder: Path) -> tuple[dict[str, Any], str]:
+    """config.json, and the type of model that it names; refused where there is none such here."""
     if not (folder / "config.json").is_file():
         raise RefusedError(f"{folder} has no config.json: give the directory that save_pretrained of transformers wrote")
-    table = _table(folder / "config.json")
+    table = table_of(folder / "config.json")
     kind = table.get("model_type")
     if not isinstance(kind, str):
         raise RefusedError(f"{folder / 'config.json'} needs a model_type, the name of a family, got {kind!r}")
+    every = ", ".join((*FAMILIES, PICTURES))
     if kind in LACKING:
         raise RefusedError(
             f"{folder} is a model of the type {kind}, which {LACKING[kind]}: there is no such model here. Types that "
-            f"can be taken are {', '.join(FAMILIES)}"
+            f"can be taken are {every}"
         )
-    if kind not in FAMILIES:
-        raise RefusedError(f"{folder} is a model of the type {kind!r}, and there are {', '.join(FAMILIES)}")
+    if kind not in FAMILIES and kind != PICTURES:
+        raise RefusedError(f"{folder} is a model of the type {kind!r}, and there are {every}")
+    return table, kind
+
+
+def read(folder: Path) -> Settings:
+    """The settings of a model that transformers saved, or the reason for which it cannot be taken."""
+    table, kind = opened(folder)
+    if kind == PICTURES:
+        raise RefusedError(
+            f"{folder} is a model of the type {kind}, which reads pictures: regard.huggingface.pictures takes it"
+        )
     family = FAMILIES[kind]
     known = (USED - family.words.keys()) | {*family.words.values()} | IGNORED | family.extra
     if strange := sorted(table.keys() - known):
@@ -110,18 +121,23 @@ def read(folder: Path) -> Settings:
             "could change what the model computes, so it is not guessed at"
         )
     if (folder / "generation_config.json").is_file():  # where newer versions keep what concerns the search
-        table = {**table, **{name: each for name, each in _table(folder / "generation_config.json").items() if name in USED}}
+        table = {
+            **table,
+            **{name: each for name, each in table_of(folder / "generation_config.json").items() if name in USED},
+        }
     table = {**family.usual, **{name: each for name, each in table.items() if each is not None}}
     if family.positions == "bias":
         table = {"num_decoder_layers": table.get("num_layers"), **table}
     found = Settings(kind, table)
     _sizes(found, folder)
-    _said(found, folder)
+    said(found, folder)
+    _apart(found, folder)
     _same(found, folder)
     return found
 
 
-def _table(path: Path) -> dict[str, Any]:
+def table_of(path: Path) -> dict[str, Any]:
+    """What a JSON file holds, which has to be a table."""
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -144,8 +160,8 @@ def _sizes(found: Settings, folder: Path) -> None:
             raise RefusedError(f"{folder / 'config.json'} needs {name} from 0 to {found.vocab_size - 1}, got {value!r}")
 
 
-def _said(found: Settings, folder: Path) -> None:
-    """Refuse what the search cannot be told, and a yes or no that is neither."""
+def said(found: Any, folder: Path) -> None:
+    """Refuse what the search cannot be told, and a yes or no that is neither; `found` has them in its `table`."""
     where = f"{folder / 'config.json'} (or generation_config.json)"
     for name, least in (("num_beams", 1), ("max_length", 1), ("no_repeat_ngram_size", 0), ("length_penalty", 0)):
         value, kinds = found.table.get(name, least), (int, float) if name == "length_penalty" else int
@@ -154,6 +170,11 @@ def _said(found: Settings, folder: Path) -> None:
     for name in ("scale_embedding", "tie_word_embeddings", "scale_decoder_outputs"):
         if not isinstance(value := found.table.get(name, False), bool):
             raise RefusedError(f"{where} needs {name} to be true or false, got {value!r}")
+
+
+def _apart(found: Settings, folder: Path) -> None:
+    """Refuse one token for two things."""
+    where = f"{folder / 'config.json'} (or generation_config.json)"
     if found.pad_token_id == found.eos_token_id:
         raise RefusedError(
             f"{where} has one token, {found.eos_token_id}, for padding and for the end, which are two here: save it with a "

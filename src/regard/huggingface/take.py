@@ -1,6 +1,5 @@
 """Take a model of Hugging Face's: its weights, its settings and its tokens become a run directory."""
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,45 +8,39 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard import config as configuration
 from regard import tasks
-from regard.config import AttentionPart, Data, Dropout, Model, Search
+from regard.config import AttentionPart, Data, Dropout, Model
 from regard.data.text import TextCodec
-from regard.data.tokenise.pretrained import SPECIAL, Pretrained
-from regard.data.vocabulary import PAD
+from regard.data.tokenise.pretrained import Pretrained
 from regard.huggingface import names, t5, waves
-from regard.huggingface.numbers import NEVER, codec_of, copies, number_of
-from regard.huggingface.settings import Settings, read
+from regard.huggingface.families import PICTURES, usual_task
+from regard.huggingface.numbers import NEVER, codec_of, copies
+from regard.huggingface.packing import packed, searched
+from regard.huggingface.pictures.take import files as pictured
+from regard.huggingface.settings import Settings, opened, read
 from regard.huggingface.tensors import Tensors
 from regard.tasks import TextConfig
-from regard.training import manifest
-from regard.training.directory import CONFIG, MODEL
 from regard.training.errors import RefusedError
-from regard.training.weights import agree, named
 
 
-def files(folder: Path, task: str = "translate", first: str | None = None) -> dict[str, bytes]:
-    """The run directory of a model that `save_pretrained` wrote, file by file; its answers begin with the token `first`."""
-    from safetensors.torch import save
+def files(folder: Path, task: str | None = None, first: str | None = None) -> dict[str, bytes]:
+    """The run directory of a model that `save_pretrained` wrote, file by file; its answers begin with the token `first`.
 
-    settings = read(folder)
+    The task is translate, or caption for a model of pictures, unless another is named.
+    """
+    if opened(folder)[1] == PICTURES:
+        return pictured(folder, task or usual_task(PICTURES), first)
+    settings, task = read(folder), task or usual_task("")
     with Tensors(folder) as theirs:
         codec = codec_of(settings, folder)
         theirs.fit(settings)
         tie = settings.family.positions != "bias" or t5.tied(theirs)
         usual = tasks.find(task).Config()
         if not isinstance(usual, TextConfig):
-            raise RefusedError(f"a model of transformers is taken in for a task that reads text, got {task!r}")
+            raise RefusedError(f"a model of transformers that reads text is taken in for a task that does, got {task!r}")
         config = described(settings, codec, usual, tie, first)
-        with torch.device("meta"):
-            expected = tasks.build(config, codec)
         found = weights(settings, codec.target, theirs)  # type: ignore[arg-type]  # codec_of makes it
-    agree(named(expected), found, str(folder))
-    every = {CONFIG: f'task = "{task}"\n{configuration.write(config)}'.encode(), MODEL: save(found)}
-    with tempfile.TemporaryDirectory() as room:
-        every |= {each.name: each.read_bytes() for each in codec.save(Path(room))}
-    digests = {name: manifest.digest(data) for name, data in every.items()}
-    return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}})}
+    return packed(task, config, codec, found, str(folder))
 
 
 def described(
@@ -70,26 +63,6 @@ def _plain(settings: Settings) -> dict[str, Any]:
     special: dict[str, Any] = {"attention": AttentionPart("transformer", heads=settings.encoder_attention_heads)}
     special |= {"norm": kind.norm, "norm_embedding": kind.norm_embedding, "scale_embedding": bool(settings.scale_embedding)}
     return special | {"positions": "sinusoidal" if kind.positions == "waves" else "learned"}
-
-
-def searched(settings: Settings, codec: TextCodec, longest: int, first: str | None = None) -> Search:
-    """How it looks for an answer when nothing is said: what generate of transformers does with the same settings."""
-    tokens: Any = codec.target
-    forced = settings.forced_bos_token_id
-    if forced is not None and (type(forced) is not int or tokens.numbers.get(forced, PAD) in SPECIAL):
-        raise RefusedError(
-            f"forced_bos_token_id needs to be from 0 to {settings.vocab_size - 1}, and not padding, end or unknown, got "
-            f"{forced!r}"
-        )
-    number = None if forced is None else tokens.numbers[forced]
-    return Search(
-        beam=settings.num_beams or 1,
-        length=max(1, min(settings.max_length or longest, longest) - 1),
-        times=0.0,
-        length_penalty=1.0 if settings.length_penalty is None else settings.length_penalty,
-        block_ngrams=settings.no_repeat_ngram_size or 0,
-        first=number if first is None else number_of(tokens, first),
-    )
 
 
 def weights(settings: Settings, tokens: Pretrained, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:

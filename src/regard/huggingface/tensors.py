@@ -1,6 +1,6 @@
 """The weights in a folder: a safetensors file, looked at before it is read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -62,17 +62,22 @@ class Tensors(Mapping[str, Tensor]):
         relative = settings.family.positions == "bias"
         shared, copies = (t5.SHARED, t5.COPIES) if relative else (names.SHARED, names.COPIES)
         tables = dict.fromkeys(sorted(there & {*copies, *({t5.OUTPUT} if relative else ())}), expected[shared])
-        for name, shape in (expected | tables).items():
+        self.match(expected | tables, UNUSED)
+        for name in sorted(there & copies):
+            if not torch.equal(self[name], self[shared]):
+                raise RefusedError(f"{where}{name} is not the same as {shared}, and models with one table can be taken")
+
+    def match(self, expected: Mapping[str, tuple[int, ...]], unused: Collection[str]) -> None:
+        """Raise unless the file has tensors of these names and shapes, and else at most those that nothing reads."""
+        where, there = f"{self.folder / FILE} does not fit config.json: ", set(self)
+        for name, shape in expected.items():
             if name not in there:
                 raise RefusedError(f"{where}it has no {name}, which needs the shape {shape}")
             found = tuple(self.file.get_slice(name).get_shape())
             if found != shape:
                 raise RefusedError(f"{where}{name} needs the shape {shape}, got {found}")
-        if strange := sorted(there - expected.keys() - tables.keys() - UNUSED):
+        if strange := sorted(there - expected.keys() - {*unused}):
             raise RefusedError(f"{where}it has {strange[0]}, which such a model has no place for")
-        for name in sorted(there & copies):
-            if not torch.equal(self[name], self[shared]):
-                raise RefusedError(f"{where}{name} is not the same as {shared}, and models with one table can be taken")
 
 
 def shapes(settings: Settings) -> dict[str, tuple[int, ...]]:

@@ -70,3 +70,8 @@ def test_a_damaged_file_is_refused(words, tmp_path):
 def test_it_is_not_trained():
     with pytest.raises(ValueError, match="pretrained tokens come with a model from elsewhere"):
         tokenise.train("pretrained", ["a"], 10)
+
+
+def test_padding_and_end_may_have_one_id_which_is_the_end():
+    tokens = Pretrained((2, 2, 2, 2, 0, 1, 3))
+    assert tokens.numbers == {2: EOS, 0: 4, 1: 5, 3: 6}

@@ -20,8 +20,9 @@ class Pretrained:
     """Another library's token numbers (ids) behind ours: `ids` has the id of each of our numbers, the special four first.
 
     BOS is always a copy: what a foreign decoder begins with is its padding or its end, which have numbers of their own. UNK
-    is a copy of the padding where there is no such token. `model` is a Tokenizer of the tokenizers library, whose template
-    puts what the model expects around a source; its end is ours to put. Without one a text is made of ids: "17 4 250".
+    is a copy of the padding where there is no such token, and the padding one of the end where the two have one id. `model`
+    is a Tokenizer of the tokenizers library, whose template puts what the model expects around a source; its end is ours to
+    put. Without one a text is made of ids: "17 4 250".
     """
 
     ids: tuple[int, ...]
@@ -37,9 +38,8 @@ class Pretrained:
     def numbers(self) -> dict[int, int]:
         """Our number of each id."""
         found: dict[int, int] = {}
-        for number, each in enumerate(self.ids):
-            if number != BOS:
-                found.setdefault(each, number)
+        for number in (EOS, PAD, *range(UNK, len(self.ids))):
+            found.setdefault(self.ids[number], number)
         return found
 
     @cached_property
