@@ -81,7 +81,7 @@ def test_a_run_is_measured_on_a_table_by_the_columns_that_are_named(run):
     [
         (["predict", "RUN", "gone.png"], "there is no file gone.png"),
         (["export", "RUN", "--to", "ctranslate2", "--out", "OUT"], "an export to ctranslate2 is for models that read text"),
-        (["export", "RUN", "--to", "huggingface", "--out", "OUT"], "an export to huggingface is for models that read text"),
+        (["export", "RUN", "--to", "huggingface", "--out", "OUT"], "it has model.encoder=residual, and patches is needed"),
         (["predict", "RUN", "--listen"], "to answer while the source still arrives is for models that read text"),
         (["predict", "RUN", "RUN/samples/1.png", "--unknown", "copy"], "is for models that read text"),
         (["align", "RUN", "--data.test=RUN/samples/captions.tsv"], "regard align is for models that read text"),

@@ -2,9 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.data.tokenise.bytes import Bytes
-from regard.data.tokenise.pretrained import Pretrained
-from regard.export.huggingface.weights import fitting, owners, room, special, weights
+from regard.export.huggingface.weights import fitting, room, weights
 from regard.training.errors import RefusedError
 
 from ..transformers_ import T5, untrained
@@ -46,12 +44,3 @@ def test_a_table_begins_behind_the_rows_that_a_family_keeps_free():
     found = weights(trained, "bart")["model.decoder.embed_positions.weight"]
     assert found[:2].abs().sum() == 0
     assert torch.equal(found[2:], trained.model.decoder.embedding.positions.table.weight)
-
-
-def test_ids_are_our_numbers_unless_the_tokens_came_from_elsewhere():
-    rows = torch.tensor([[0.0], [2.0], [2.0], [3.0], [4.0]])
-    assert owners(Bytes(), rows) == list(range(260))
-    assert special(Bytes()) == {"pad": 0, "start": 1, "end": 2}
-    tokens = Pretrained((1, 2, 2, 3, 0))
-    assert owners(tokens, rows) == [4, 0, 2, 3]
-    assert special(tokens) == {"pad": 1, "start": 2, "end": 2}

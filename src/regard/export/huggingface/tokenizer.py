@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from regard.data.image.codec import PictureCodec
 from regard.data.text import TextCodec
 from regard.data.tokenise.bpe import PRINTABLE, Bpe
 from regard.data.tokenise.bytes import Bytes
@@ -16,20 +17,23 @@ CLASS = "PreTrainedTokenizerFast"
 ROLES = ("pad_token", "bos_token", "eos_token", "unk_token")
 
 
-def tokenizer(codec: TextCodec) -> dict[str, bytes] | str:
+def tokenizer(codec: TextCodec | PictureCodec) -> dict[str, bytes] | str:
     """tokenizer.json and tokenizer_config.json, or the reason why there are none: `regard` encodes then."""
-    tokens = codec.source
+    if isinstance(codec, PictureCodec):
+        tokens, longest = codec.target, codec.longest_target
+    else:
+        tokens, longest = codec.source, codec.longest_source
     if codec.lowercase:
         return "texts are put in lower case first, which the tokenizers library does letter by letter"
     if isinstance(tokens, Pretrained):
         if tokens.model is None:
             return "its texts are made of ids"
         roles = [tokens.model.id_to_token(tokens.ids[number]) for number in range(len(NAMES))]
-        return _files(tokens.model.to_str(), roles, codec.longest_source)
+        return _files(tokens.model.to_str(), roles, longest)
     made = _model(tokens)
     if made is None:
         return f"tokens that are {tokens.kind} have none"
-    return _files(_sealed(made).to_str(), list(NAMES), codec.longest_source)
+    return _files(_sealed(made).to_str(), list(NAMES), longest)
 
 
 def _model(tokens: Any) -> Any:

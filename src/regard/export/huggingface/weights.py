@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from regard.attention.positions.sinusoidal import Sinusoidal
-from regard.data.tokenise import Tokeniser
 from regard.data.tokenise.pretrained import Pretrained
-from regard.data.vocabulary import BOS, EOS, PAD
+from regard.data.vocabulary import PAD
 from regard.export.huggingface import t5
+from regard.export.huggingface.special import owners
 from regard.export.plain import halves, misfit, whole
 from regard.huggingface import names, waves
 from regard.huggingface.families import FAMILIES, Family, family
@@ -29,13 +29,15 @@ def fitting(trained: Trained) -> str:
     relative = model.norm == "rms"
     fault = whole(trained.model) or (t5.misfit(trained) if relative else misfit(trained.model) or _misfit(trained))
     if fault:
-        raise RefusedError(
-            f"no architecture of transformers computes what this model computes: it {fault}. `regard export --to onnx` "
-            "takes one network of any kind"
-        )
+        raise refused(f"{fault}. `regard export --to onnx` takes one network of any kind")
     if relative:
         return t5.KIND
     return "m2m_100" if _many_languages(trained) else family(model.norm, model.norm_embedding)
+
+
+def refused(fault: str) -> RefusedError:
+    """What to raise for a model that has a fault."""
+    return RefusedError(f"no architecture of transformers computes what this model computes: it {fault}")
 
 
 def _many_languages(trained: Trained) -> bool:
@@ -106,22 +108,3 @@ def room(trained: Trained) -> int:
     positions: Any = halves(trained.model)[1].embedding.positions
     data, search = trained.config.data, trained.config.search
     return int(getattr(positions, "limit", max(ROOM, data.longest_source, data.longest_target, search.length + 1)))
-
-
-def owners(tokens: Tokeniser, embeddings: Tensor) -> list[int]:
-    """The number whose row each id gets: ours are their ids, unless the tokens came from elsewhere and go back there."""
-    if not isinstance(tokens, Pretrained):
-        return list(range(tokens.size))
-    start = tokens.numbers[tokens.ids[BOS]]
-    if not torch.equal(embeddings[BOS], embeddings[start]):
-        raise RefusedError(
-            "this model came from transformers and was trained since, with a beginning of its own: there it shares an id "
-            "with another token, and the two differ now. `regard export --to ctranslate2` or onnx takes it"
-        )
-    return [tokens.numbers[each] for each in range(max(tokens.ids) + 1)]
-
-
-def special(tokens: Tokeniser) -> dict[str, int]:
-    """The ids of padding, beginning and end."""
-    ids = tokens.ids if isinstance(tokens, Pretrained) else range(tokens.size)
-    return {"pad": ids[PAD], "start": ids[BOS], "end": ids[EOS]}

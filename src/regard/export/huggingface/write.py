@@ -5,10 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from regard.data.image.codec import PictureCodec
 from regard.data.tokenise.pretrained import Pretrained
-from regard.export.huggingface import t5
+from regard.export.huggingface import pictures, t5
+from regard.export.huggingface.special import special
 from regard.export.huggingface.tokenizer import tokenizer
-from regard.export.huggingface.weights import fitting, room, special, weights
+from regard.export.huggingface.weights import fitting, refused, room, weights
 from regard.export.put import free, put
 from regard.huggingface import names
 from regard.huggingface import t5 as theirs
@@ -35,7 +37,8 @@ def files(trained: Trained) -> dict[str, bytes]:
     """The directory that from_pretrained opens, file by file."""
     from safetensors.torch import save
 
-    trained.text_codec("an export to huggingface")
+    if isinstance(trained.codec, PictureCodec):
+        return _pictured(trained)
     kind = fitting(trained)
     tensors = weights(trained, kind)
     vocabulary = len(tensors[theirs.SHARED if kind == t5.KIND else names.SHARED])
@@ -43,6 +46,22 @@ def files(trained: Trained) -> dict[str, bytes]:
         "config.json": _json(config(trained, kind, vocabulary)),
         "generation_config.json": _json(generation(trained)),
         "model.safetensors": save(tensors, metadata={"format": "pt"}),
+    }
+    found = tokenizer(trained.codec)
+    return made | ({} if isinstance(found, str) else found)
+
+
+def _pictured(trained: Trained) -> dict[str, bytes]:
+    """The same for a model that reads pictures."""
+    from safetensors.torch import save
+
+    if fault := pictures.misfit(trained):
+        raise refused(fault)
+    made = {
+        "config.json": _json(pictures.config(trained)),
+        "generation_config.json": _json(generation(trained)),
+        "preprocessor_config.json": _json(pictures.processor(trained.codec)),
+        "model.safetensors": save(pictures.weights(trained), metadata={"format": "pt"}),
     }
     found = tokenizer(trained.codec)
     return made | ({} if isinstance(found, str) else found)
@@ -78,7 +97,8 @@ def generation(trained: Trained) -> dict[str, Any]:
     pretrained = isinstance(tokens, Pretrained)
     table: dict[str, Any] = {"pad_token_id": ids["pad"], "eos_token_id": ids["end"], "bos_token_id": ids["start"]}
     table |= {"decoder_start_token_id": ids["start"], "max_length": search.length + 1, "num_beams": search.beam}
-    table |= {"suppress_tokens": [ids["pad"]] if pretrained else [ids["pad"], ids["start"]]}
+    if ids["pad"] != ids["end"]:
+        table |= {"suppress_tokens": [ids["pad"]] if pretrained else [ids["pad"], ids["start"]]}
     if search.beam > 1:
         table |= {"length_penalty": search.length_penalty, "early_stopping": False}
     if search.block_ngrams:
