@@ -16,6 +16,7 @@ from regard.data.image.writing import png
 from regard.data.record import Record
 from regard.export.huggingface.pictures import misfit
 from regard.export.huggingface.write import files, write
+from regard.export.onnx.write import graphs
 from regard.export.put import put
 from regard.families.captioning import fitted
 from regard.huggingface.take import files as take
@@ -131,3 +132,10 @@ def test_an_output_that_adds_something_is_refused():
     with torch.no_grad():
         trained.model.decoder.output.bias[5] = 0.1
     assert misfit(trained) == "adds a bias to its output, which neither a GPT-2 nor a TrOCR has"
+
+
+def test_onnx_refuses_what_is_bound_to_one_size():
+    with pytest.raises(
+        RefusedError, match=r"onnx leaves the sizes of pictures open, and this model has one vector for each"
+    ):
+        graphs(captioner())

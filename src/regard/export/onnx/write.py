@@ -73,6 +73,12 @@ def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
             "onnx takes one network of PyTorch, and this is an ensemble or an export: take one of its members, or the run "
             "that it was made from"
         )
+    own = getattr(trained.config.model, "patches", None)
+    if own is not None and (own.whole or own.table):
+        raise RefusedError(
+            "onnx leaves the sizes of pictures open, and this model has one vector for each place or some for the whole "
+            "(model.patches.table, model.patches.whole): `regard export --to huggingface` takes a ViT"
+        )
     weights = sum(each.numel() * each.element_size() for each in model.parameters())
     if weights > MOST:
         raise RefusedError(
