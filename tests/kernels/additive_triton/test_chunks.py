@@ -4,7 +4,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.additive_triton.arguments import Sides, Tiles
-from regard.kernels.additive_triton.chunks import Chunk, cell, chunks, need, room, spread
+from regard.kernels.additive_triton.chunks import Chunk, cell, chunks, keeps, need, room, spread
 
 TILES = {"rows": 16, "columns": 16, "gather_rows": 16, "gather_columns": 16}
 
@@ -65,3 +65,12 @@ def test_there_is_room_for_the_bytes_of_the_inputs_and_always_for_some_mebibytes
 def test_ranges_are_as_equal_as_can_be():
     assert list(spread(32, 19)) == [range(16), range(16, 32)]
     assert list(spread(5, 9)) == [range(5)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [({}, False), ({"kept": 0.1}, False), ({"kept": 4.0}, True), ({"kept": 4.0, "room": 1 << 12}, False)],
+)
+def test_scores_are_kept_where_they_are_small_and_one_chunk_holds_them(changed, expected):
+    given = sides(2, 40, 40)
+    assert keeps(given, torch.randn(1, 1, 40, 8), Tiles(**TILES, **changed)) == expected

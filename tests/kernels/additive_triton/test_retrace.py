@@ -41,3 +41,23 @@ def test_what_flows_may_be_held_in_the_precision_of_the_values(monkeypatch, dtyp
             assert torch.equal(wide, narrow)
         else:
             torch.testing.assert_close(narrow, wide, rtol=2e-3, atol=5e-3)
+
+
+@pytest.mark.parametrize("room", [None, 13 << 10], ids=["in one go", "in chunks of heads"])
+def test_scores_that_were_kept_lead_to_the_same_gradients_without_being_found_anew(monkeypatch, room):
+    leaves = [torch.randn(3, 1, time, 8, requires_grad=True) for time in (19, 23, 23)]
+    leaves.append(torch.randn(1, 8, requires_grad=True))
+    told = Scoped(torch.arange(23) < torch.tensor([[23], [9], [0]]), ahead=2), Dropped(0.2, torch.tensor([5]))
+    anew, compare = [], retrace.compare
+    monkeypatch.setattr(retrace, "compare", lambda *given: anew.append(1) or compare(*given))
+    found = []
+    for kept in (0.0, 4.0):
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=kept))
+        context, _ = operator.attention(*leaves, *told)
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, room=room))
+        found += [torch.autograd.grad(context.square().sum(), leaves, retain_graph=True) for _ in range(2)]
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, room=None))
+    assert len(anew) == 2 * (1 if room is None else 3)
+    for each in zip(*found, strict=True):
+        for other in each[1:]:  # of fewer heads the hidden units are spread among more programs, and add up in another order
+            torch.testing.assert_close(other, each[0], rtol=0 if room is None else 1e-4, atol=0 if room is None else 1e-6)

@@ -45,6 +45,9 @@ class Tiles:
     gather_columns: int = 32
     gather_pairs: int = 4
     gather_warps: int = 4
+    kept: float = 0.0
+    """How many times the bytes of the inputs the scores may take from the way there to the way back, which finds them anew
+    where they would take more, where one chunk does not hold them, and under torch.compile."""
     step_columns: int = 16
     step_units: int = 256
     step_warps: int = 4

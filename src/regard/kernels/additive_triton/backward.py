@@ -41,14 +41,14 @@ def flowing(
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
 def slope(
-    scores, da, total, given, dropped, keep, bits, kinds, offsets, seed, base, begin, count, tall, wide, parts, size,
+    scores, slopes, da, total, given, dropped, keep, bits, kinds, offsets, seed, base, begin, count, tall, wide, parts, size,
     heads, T, S, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
-    """Turn the scores of ROWS queries into ds = a (da - Σ a da), in place, and give their weights after dropout, which may
-    take the place of da.
+    """Turn the scores of ROWS queries into ds = a (da - Σ a da), which may take their place, and give their weights after
+    dropout, which may take the place of da.
 
     `given` is what flows into the weights themselves, where somebody asked for them. Σ a is 1, and 0 of the blind, but for
     rounding, which would add what all da have in common: so Σ a da is divided by it.
@@ -59,6 +59,7 @@ def slope(
     places = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     rows = tl.where(places < count, begin + places, T)
     scores += local * tall * wide
+    slopes += local * tall * wide
     da += local * count * S
     dropped += local * count * S
     if OFFSETS:
@@ -94,7 +95,7 @@ def slope(
             DROPOUT, GIVEN,
         )  # fmt: skip
         ds = tl.where(found, flow - a * middle[:, None], 0.0)
-        tl.store(scores + cells, ds, mask=(columns < wide)[None, :])
+        tl.store(slopes + cells, ds, mask=(columns < wide)[None, :])
         inside = (places < count)[:, None] & (columns < S)[None, :]
         tl.store(dropped + flows, share.to(dropped.dtype.element_ty), mask=inside)
 

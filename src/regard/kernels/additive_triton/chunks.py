@@ -56,6 +56,16 @@ def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, each: i
     return [Chunk(range(head, head + 1), rows) for head in range(heads) for rows in spread(queries, some)]
 
 
+def keeps(sides: Sides, value: Tensor, tiles: Tiles) -> bool:
+    """Whether the scores, all of one chunk there, and of whole heads back, may be kept from the one to the other."""
+    inputs = sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value))
+    (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
+    most = batch * groups * padded(queries, tiles.tall) * padded(keys, tiles.wide) * 4
+    if most > tiles.kept * inputs or len(chunks(sides, value, tiles, back=False)) > 1:
+        return False
+    return len(chunks(sides, value, tiles, back=True)[0].rows) == queries
+
+
 def spread(count: int, most: int) -> Iterator[range]:
     """Ranges of at most so many, as few as can be and as equal as can be."""
     parts = -(-count // most)

@@ -21,9 +21,9 @@ class Compared(NamedTuple):
 
     def arguments(self) -> dict[str, Any]:
         """As the kernels that read them name them."""
-        parts, count, tall, wide = self.scores.shape
+        parts, _, tall, wide = self.scores.shape
         place = {"base": self.chunk.heads.start, "begin": self.chunk.rows.start, "count": len(self.chunk.rows)}
-        return {"scores": self.scores, **place, "tall": tall, "wide": wide, "size": count * tall * wide, "parts": parts}
+        return {"scores": self.scores, **place, "tall": tall, "wide": wide, "size": self.scores.stride(0), "parts": parts}
 
 
 def compare(sides: Sides, chunk: Chunk, scope: dict[str, Any], tiles: Tiles) -> Compared:

@@ -20,18 +20,19 @@ from regard.kernels.additive_triton.arguments import (
     power,
     processors,
 )
-from regard.kernels.additive_triton.chunks import chunks
+from regard.kernels.additive_triton.chunks import chunks, keeps
 from regard.kernels.additive_triton.compared import Compared, compare
 from regard.kernels.gpu import chip
 from regard.kernels.gpu.started import start
 
 
 class Attended(NamedTuple):
-    """Context, log Σ e^s of every query, and the weights where they are wanted."""
+    """Context, log Σ e^s of every query, the weights where they are wanted, and the scores where they are kept."""
 
     context: Float[Tensor, "batch heads queries value"]
     total: Float[Tensor, "batch heads queries"]
     weights: Float[Tensor, "batch heads queries keys"] | None
+    scores: Float[Tensor, "parts batch_heads padded_queries padded_keys"] | None = None
 
 
 def attend(
@@ -42,8 +43,9 @@ def attend(
     dtype: torch.dtype,
     weights: torch.dtype | None,
     tiles: Tiles,
+    keep: bool = False,
 ) -> Attended:
-    """Scores, softmax and the sum of values, a chunk of heads or of queries at a time."""
+    """Scores, softmax and the sum of values, a chunk of heads or of queries at a time; `keep` asks for the scores too."""
     value = value.contiguous()
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     context = value.new_empty(batch, groups, queries, value.shape[3], dtype=dtype)
@@ -56,6 +58,8 @@ def attend(
             read(compared, sides, value, {**scope, **drop}, found, tiles)
             if shown is not None:
                 weigh(compared, sides, scope, total, shown, tiles)
+            if keep and keeps(sides, value, tiles):
+                found = found._replace(scores=compared.scores)
             del compared  # before there is room for the next
     return found
 

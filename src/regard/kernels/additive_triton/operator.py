@@ -65,6 +65,31 @@ def forward(
     weights: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Context, log Σ e^s, weights if wanted; of one query its weights in any case, and those after dropout."""
+    return _forward(
+        query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, context, weights, kept=False
+    )
+
+
+def _forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    v: Tensor,
+    keep: Tensor | None,
+    bits: Tensor | None,
+    kinds: Tensor | None,
+    offsets: Tensor | None,
+    offset: int,
+    behind: int,
+    ahead: int,
+    rate: float,
+    seed: Tensor | None,
+    context: str,
+    weights: str,
+    *,
+    kept: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The same; with `kept` the scores of many queries come last, where `Tiles.kept` has room for them."""
     scoped, dropped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead), Dropped(rate, seed)
     batch, heads, queries, _ = query.shape
     if not (query.numel() and key.numel() and value.numel()):
@@ -75,9 +100,10 @@ def forward(
         found = launch.one_query(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
         return found.context, query.new_empty(0), found.weights, found.dropped if rate else query.new_empty(0)
     sides = Sides.of(query, key, v)
-    many = launch.attend(sides, value, scoped, dropped, DTYPES[context], DTYPES[weights] if weights else None, TILES)
+    shows = DTYPES[weights] if weights else None
+    many = launch.attend(sides, value, scoped, dropped, DTYPES[context], shows, TILES, kept)
     shown = query.new_empty(0) if many.weights is None else many.weights
-    return many.context, many.total, shown, query.new_empty(0)
+    return many.context, many.total, shown, query.new_empty(0) if many.scores is None else many.scores
 
 
 def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], torch.dtype]:
@@ -135,7 +161,7 @@ def backward(
     else:
         scoped, dropped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead), Dropped(rate, seed)
         flowing = retrace.Flowing(total, d_context, None if d_weights is None else d_weights.contiguous())
-        found = retrace.many(sides, value, flowing, scoped, dropped, TILES)
+        found = retrace.many(sides, value, flowing, scoped, dropped, TILES, after if after.numel() else None)
     assert found.value is not None, "the values took part"
     return found.query, found.key, found.value, found.v
 
@@ -183,7 +209,7 @@ class Eager(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, *inputs):  # type: ignore[no-untyped-def]
-        found = forward(*inputs)
+        found = _forward(*inputs, kept=True)
         _save(ctx, inputs, found)
         return found
 

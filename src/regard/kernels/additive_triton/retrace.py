@@ -29,8 +29,9 @@ def many(
     scoped: Scoped,
     dropped: Dropped,
     tiles: Tiles,
+    kept: Float[Tensor, "parts batch_heads padded_queries padded_keys"] | None = None,
 ) -> Gradients:
-    """The gradients of many queries, a chunk of heads or of queries at a time."""
+    """The gradients of many queries, a chunk of heads or of queries at a time; from scores that were `kept`, or anew."""
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     each, scope, drop = chunks(sides, value, tiles, back=True), scoped.arguments(), dropped.arguments()
     several = len(each[0].rows) < queries
@@ -43,14 +44,15 @@ def many(
         for chunk in each:
             these, rows = (slice(part.start, part.stop) for part in chunk)
             flow = flows[these, rows]
-            compared = compare(sides, chunk, scope, tiles)
+            compared = compare(sides, chunk, scope, tiles) if kept is None else Compared(kept[:, these], chunk)
+            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0])
             arriving = product(flow, spread[these].mT, value.dtype if tiles.narrow else torch.float32)
-            shares = slope(compared, arriving, sides, {**scope, **drop}, flowing, value.dtype, tiles)
+            shares = slope(compared, slopes, arriving, sides, {**scope, **drop}, flowing, value.dtype, tiles)
             del arriving
             weigh(d_value[these], shares.mT, flow.to(value.dtype), several)
             del shares
-            found.gather(sides, compared.scores[0], chunk, tiles, scoped.hides)
-            del compared  # before there is room for the next
+            found.gather(sides, slopes, chunk, tiles, scoped.hides)
+            del compared, slopes  # before there is room for the next
     return found.gradients(sides, grouped(torch.unflatten(d_value, 0, (batch, groups)), value))
 
 
@@ -71,6 +73,7 @@ def weigh(place: Tensor, shares: Tensor, flow: Tensor, several: bool) -> None:
 
 def slope(
     compared: Compared,
+    slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
     flows: Float[Tensor, "some_heads some_queries keys"],
     sides: Sides,
     told: dict[str, Any],
@@ -78,7 +81,7 @@ def slope(
     dtype: torch.dtype,
     tiles: Tiles,
 ) -> Float[Tensor, "some_heads some_queries keys"]:
-    """ds = a da - a Σ a da of a chunk, in the place of its scores; its weights after dropout come back.
+    """Write ds = a da - a Σ a da of a chunk, maybe in the place of its scores; its weights after dropout come back.
 
     They are in the place of `flows` where these are as wide.
     """
@@ -87,6 +90,7 @@ def slope(
     given = {
         **compared.arguments(),
         **told,
+        "slopes": slopes,
         "da": flows,
         "total": flowing.total,
         "given": flowing.weights,
