@@ -244,7 +244,7 @@ def interpreted() -> None:
         return
     from regard.attention import chances, kept_norm
     from regard.kernels.additive_triton import operator
-    from regard.kernels.additive_triton.arguments import Tiles
+    from regard.kernels.additive_triton.arguments import Reading, Tiles
     from regard.models import feedforward, looped, residual_gpu
     from regard.training import projected
 
@@ -253,4 +253,5 @@ def interpreted() -> None:
     flash.tiles = simplex.tiles = lambda query, values: [16, 16, 4, 1]
     decode.tiles = lambda request: [16, 16, 4, 1]
     sizes = {"rows": 16, "columns": 16, "pairs": 2, "gather_rows": 16, "gather_columns": 4, "gather_units": 16}
-    operator.TILES = Tiles(**sizes, gather_pairs=1, read_columns=16, slope_columns=16)
+    small = {"read": Reading(16, 16, 128, 4), "read_single": Reading(16, 16, 64, 4)}
+    operator.TILES = Tiles(**sizes, **small, gather_pairs=1, slope_columns=16)

@@ -25,7 +25,7 @@ if torch.cuda.is_available():
     pytest.skip("these run in the interpreter; benchmarks/additive.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.additive_triton import operator
-from regard.kernels.additive_triton.arguments import Tiles
+from regard.kernels.additive_triton.arguments import Reading, Tiles
 
 SMALL = {
     "rows": 16,
@@ -35,7 +35,8 @@ SMALL = {
     "gather_columns": 4,
     "gather_units": 16,
     "gather_pairs": 1,
-    "read_columns": 16,
+    "read": Reading(16, 16, 128, 4),
+    "read_single": Reading(16, 16, 64, 4),
     "slope_columns": 16,
 }
 KEEP = torch.tensor([[True] * 9, [True, False, True, True, True, False, False, False, False]])

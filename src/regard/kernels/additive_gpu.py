@@ -1,7 +1,8 @@
 """Additive attention in Triton: attend(score=Additive or Concat, normalise=any, scope=any) on a GPU.
 
 With Softmax, scores, shares and the sum of values never hold queries x keys x hidden units, and queries x keys for a few
-heads at a time, or whole where the weights are asked for; the way back recomputes them from one number for each query.
+heads at a time, or whole where the weights are asked for; the way back recomputes them from one number for each query,
+unless the scores are few enough to be kept.
 Padding, causal and local scopes are worked out in the kernel; any other is packed into bits, which are read where a tile is
 hidden in part; where nothing may be seen it is passed over. One query, as in a decoder step, has its keys split among the
 processors. With other normalisers the scores alone come from the kernel. Location-sensitive attention is covered too: what

@@ -9,7 +9,7 @@ def _small(monkeypatch):
     if torch.cuda.is_available():
         pytest.skip("these run in the interpreter; benchmarks/additive.py checks on a GPU")
     from regard.kernels.additive_triton import operator
-    from regard.kernels.additive_triton.arguments import Tiles
+    from regard.kernels.additive_triton.arguments import Reading, Tiles
 
     small = {
         "rows": 16,
@@ -19,7 +19,8 @@ def _small(monkeypatch):
         "gather_columns": 4,
         "gather_units": 16,
         "gather_pairs": 1,
-        "read_columns": 16,
+        "read": Reading(16, 16, 128, 4),
+        "read_single": Reading(16, 16, 64, 4),
         "slope_columns": 16,
     }
     monkeypatch.setattr(operator, "TILES", Tiles(**small))

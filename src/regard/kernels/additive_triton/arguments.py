@@ -16,6 +16,20 @@ EVERYWHERE = 1 << 30
 """A window that no sequence reaches the end of."""
 
 
+class Reading(NamedTuple):
+    """How a program reads values by their weights: its queries, keys, dimensions of the value, and warps."""
+
+    rows: int
+    columns: int
+    values: int
+    warps: int
+
+
+HALF = Reading(64, 64, 256, 8)
+SINGLE = Reading(16, 128, 64, 4)
+"""Single precision is multiplied from registers; the same where a GPU has little shared memory."""
+
+
 @dataclass(frozen=True)
 class Tiles:
     """How large the tiles of each kernel are, and by how many warps each is computed."""
@@ -32,25 +46,26 @@ class Tiles:
     """That a thread of `compare` or `gather` has at most; None: as many as the compiler likes."""
     splits: int = 8
     """Among how many programs the hidden units of a tile are spread at most, where there are few tiles."""
-    read_rows: int = 16
-    read_columns: int = 128
-    values: int = 128
-    """Dimensions of the value that one program sums; half as many in single precision, and on an old GPU."""
+    read: Reading = HALF
+    read_single: Reading = SINGLE
     slope_rows: int = 4
     slope_columns: int = 512
-    read_warps: int = 4
-    """Of reading, of weights and of slopes."""
+    row_warps: int = 4
+    """Of weights and of slopes."""
     gather_rows: int = 32
     gather_units: int = 64
     gather_columns: int = 32
     gather_pairs: int = 4
     gather_warps: int = 4
-    kept: float = 0.0
+    kept: float = 3.0
     """How many times the bytes of the inputs the scores may take from the way there to the way back, which finds them anew
     where they would take more, where one chunk does not hold them, and under torch.compile."""
     step_columns: int = 16
     step_units: int = 256
     step_warps: int = 4
+    step_programs: int = 4
+    """A processor, among which the keys of one query are spread."""
+    step_early: bool = False
     precision: str = "ieee"
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None
@@ -64,7 +79,7 @@ class Tiles:
     @property
     def tall(self) -> int:
         """Queries are padded to a multiple of it."""
-        return max(self.rows, self.read_rows, self.slope_rows, self.gather_rows, self.gather_columns)
+        return max(self.rows, self.slope_rows, self.gather_rows, self.gather_columns)
 
     @property
     def wide(self) -> int:

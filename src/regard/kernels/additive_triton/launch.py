@@ -47,21 +47,27 @@ def attend(
 ) -> Attended:
     """Scores, softmax and the sum of values, a chunk of heads or of queries at a time; `keep` asks for the scores too."""
     value = value.contiguous()
-    (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
-    context = value.new_empty(batch, groups, queries, value.shape[3], dtype=dtype)
-    total = value.new_empty(batch, groups, queries, dtype=torch.float32)
-    shown = None if weights is None else value.new_empty(batch, groups, queries, keys, dtype=weights)
-    found, scope, drop = Attended(context, total, shown), scoped.arguments(), dropped.arguments()
+    scope, drop, found = scoped.arguments(), dropped.arguments(), None
     with on(value):
         for chunk in chunks(sides, value, tiles, back=False):
             compared = compare(sides, chunk, scope, tiles)
+            found = found or empty(sides, value, dtype, weights)  # not before: exponentials lie where the context will
             read(compared, sides, value, {**scope, **drop}, found, tiles)
-            if shown is not None:
-                weigh(compared, sides, scope, total, shown, tiles)
+            if found.weights is not None:
+                weigh(compared, sides, scope, found.total, found.weights, tiles)
             if keep and keeps(sides, value, tiles):
                 found = found._replace(scores=compared.scores)
             del compared  # before there is room for the next
+    assert found is not None, "there is always a chunk"
     return found
+
+
+def empty(sides: Sides, value: Tensor, dtype: torch.dtype, weights: torch.dtype | None) -> Attended:
+    """Room for what is found."""
+    whole = *sides.query.shape[:3], sides.key.shape[2]
+    context = value.new_empty(*whole[:3], value.shape[3], dtype=dtype)
+    total = value.new_empty(whole[:3], dtype=torch.float32)
+    return Attended(context, total, None if weights is None else value.new_empty(whole, dtype=weights))
 
 
 def read(
@@ -75,7 +81,8 @@ def read(
     """Write context and log Σ e^s of a chunk; `told` is what the kernels are about scope and dropout."""
     size = value.shape[3]
     small = value.element_size() > 2 or chip.room(value.device) <= 64 << 10  # a tile of values would not fit
-    width = max(16, min(tiles.values // 2 if small else tiles.values, power(size)))
+    rows, columns, most, warps = tiles.read_single if small else tiles.read
+    width = max(16, min(most, power(size)))
     given = {
         **compared.arguments(),
         **told,
@@ -87,13 +94,13 @@ def read(
         "T": sides.query.shape[2],
         "S": sides.key.shape[2],
         "V": size,
-        "ROWS": tiles.read_rows,
-        "COLUMNS": tiles.read_columns,
+        "ROWS": rows,
+        "COLUMNS": columns,
         "VALUES": width,
         "PRECISION": tiles.precision,
     }
-    grid = parts(len(compared.chunk.rows), tiles.read_rows), parts(size, width), len(compared.chunk.heads)
-    start(forward.read, grid, given, num_warps=tiles.read_warps)
+    grid = parts(len(compared.chunk.rows), rows), parts(size, width), len(compared.chunk.heads)
+    start(forward.read, grid, given, num_warps=warps)
 
 
 def weigh(
@@ -121,7 +128,7 @@ def weigh(
         "SCORES": total is None,
     }
     down, across = parts(len(compared.chunk.rows), tiles.rows), parts(weights.shape[3], tiles.columns)
-    start(forward.weigh, (across, down, len(compared.chunk.heads)), given, num_warps=tiles.read_warps)
+    start(forward.weigh, (across, down, len(compared.chunk.heads)), given, num_warps=tiles.row_warps)
 
 
 def score(sides: Sides, tiles: Tiles) -> Float[Tensor, "batch heads queries keys"]:
@@ -154,7 +161,7 @@ def one_query(
 ) -> Stepped:
     """One query: the keys are split so that every processor has some."""
     (batch, groups, _, hidden), keys, size = query.shape, key.shape[2], value.shape[3]
-    some = share(batch * groups, keys, tiles.step_columns, query.device)
+    some = share(batch * groups, keys, tiles.step_columns, query.device, tiles.step_programs)
     splits = parts(keys, some)
     context = value.new_empty(batch, groups, 1, size, dtype=dtype)
     scores, weights, after = (value.new_empty(batch, groups, 1, keys, dtype=torch.float32) for _ in range(3))
@@ -184,6 +191,7 @@ def one_query(
         "VALUES": power(size),
         "SPLITS": power(splits),
         "ASSEMBLY": assembly(),
+        "EARLY": tiles.step_early,
     }
     with on(value):
         start(step.split, (splits, batch * groups, 1), {**given, "COLUMNS": tiles.step_columns}, num_warps=tiles.step_warps)
@@ -191,7 +199,7 @@ def one_query(
     return Stepped(context, weights, after if dropped.rate else weights)
 
 
-def share(groups: int, keys: int, tile: int, device: torch.device) -> int:
-    """How many keys a program takes: whole tiles, and few enough that four programs a processor have work."""
-    splits = parts(4 * processors(device), groups)
+def share(groups: int, keys: int, tile: int, device: torch.device, programs: int = 4) -> int:
+    """How many keys a program takes: whole tiles, and few enough that so many programs a processor have work."""
+    splits = parts(programs * processors(device), groups)
     return padded(parts(keys, splits), tile)

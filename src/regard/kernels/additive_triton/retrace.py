@@ -102,7 +102,7 @@ def slope(
         "ROWS": tiles.slope_rows,
         "COLUMNS": min(tiles.slope_columns, power(wide)),
     }
-    start(backward.slope, (tall // tiles.slope_rows, count, 1), given, num_warps=tiles.read_warps)
+    start(backward.slope, (tall // tiles.slope_rows, count, 1), given, num_warps=tiles.row_warps)
     return shares
 
 
