@@ -74,7 +74,12 @@ def test_of_several_tiles_the_fastest_stands_for_a_side(reached):
     found = told(reached, "flash", rows)
     assert found["statistics, quick"] == "25 to 50 %"
     assert found["statistics, all"] == "not measured"
-    assert found["window of +-128 at 8192, fwd"] == "1.50 x FlexAttention's time; 10.00 x the dense one"
+    launched = "launched by Python 1.50 x FlexAttention's time, 10.00 x as fast as the dense one"
+    assert found["window of +-128 at 8192, fwd"] == launched
+    replays = {"flash fwd, replayed 8x8": 1, "flash fwd, replayed 64x4": 2, "flex fwd, replayed": 2}
+    rows += [{"case": "window", "name": name, "ms": str(ms)} for name, ms in replays.items()]
+    on_device = "0.50 x FlexAttention's time, 30.00 x as fast as the dense one"
+    assert told(reached, "flash", rows)["window of +-128 at 8192, fwd"] == f"{on_device}; {launched}"
 
 
 def test_decoders_and_trainings_stand_beside_their_peers(reached):
