@@ -70,6 +70,21 @@ def test_chosen_queries_have_the_weights_that_the_three_stages_give_them(build):
     torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("keys", [range(21), range(2, 20), range(16, 17), range(5, 5)], ids=str)
+@pytest.mark.parametrize("build", CASES.values(), ids=CASES)
+def test_a_tile_has_the_weights_that_the_whole_matrix_has_there(build, keys):
+    asked = build()
+    found = rows.chosen(asked, list(range(3, 9)), keys=keys)
+    expected = true_weights(asked)[:, :, 3:9, keys.start : keys.stop]
+    torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("keys", [range(0, 20, 2), range(-1, 4), range(5, 22), range(9, 3)], ids=str)
+def test_keys_that_are_no_part_of_the_source_are_refused(keys):
+    with pytest.raises(ValueError, match=re.escape(f"keys needs to be a range of the 21 there are, one by one, got {keys}")):
+        rows.chosen(request(), [0], keys=keys)
+
+
 def test_a_query_that_sees_nothing_has_no_weights_and_the_tanh_of_large_numbers_is_one():
     asked = request(Additive(5, 5), Causal(), heads=1, key_heads=1, offset=-2)
     found = rows.chosen(asked._replace(query=1e4 * asked.query), [0, 5])

@@ -1,7 +1,7 @@
 """Exact weights on the GPU, of all queries or of chosen ones: attend(what flash covers, weights=True), without gradients.
 
 The context is flash's. Its log-sum-exp is all that the weights need, so that each is found again and written once, and
-where only some queries or heads are chosen, nothing is formed but theirs:
+where only some queries, heads or keys are chosen, nothing is formed but theirs:
 
     a_k = exp(score(q, k) - log Σ_j exp score(q, j))
 
@@ -61,9 +61,10 @@ def covers_chosen(request: Request) -> str | None:
 
 @torch.no_grad()
 def chosen(
-    request: Request, rows: list[int], heads: list[int] | None = None
-) -> Float[Tensor, "batch chosen_heads rows keys"]:
-    """The weights of some queries, and of some heads where they are named, in single precision."""
+    request: Request, rows: list[int], heads: list[int] | None = None, keys: range | None = None
+) -> Float[Tensor, "batch chosen_heads rows chosen_keys"]:
+    """The weights of some queries, in single precision: of all heads or of those that are named, and of all keys or, for a
+    tile of the matrix, of those in a range."""
     reason = covers_chosen(request)
     if reason is not None:
         raise ValueError(f"the weights of chosen queries cannot be found again: it {reason}; attend(weights=True) forms all")
@@ -71,9 +72,14 @@ def chosen(
         beyond = [each for each in asked if not 0 <= each < count]
         if beyond:
             raise ValueError(f"there are {count} {name}, counted from 0, and no number {beyond[0]}; choose among these")
+    length = request.keys.shape[2]
+    if keys is not None and (keys.step != 1 or not 0 <= keys.start <= keys.stop <= length):
+        raise ValueError(
+            f"keys needs to be a range of the {length} there are, one by one, got {keys}; range(0, {length}) is all"
+        )
     device = request.query.device
     some = None if heads is None else torch.tensor(heads, device=device, dtype=torch.int64)
-    return _weigh(request, Chosen(torch.tensor(rows, device=device, dtype=torch.int64), some))
+    return _weigh(request, Chosen(torch.tensor(rows, device=device, dtype=torch.int64), some, keys=keys))
 
 
 def _weigh(request: Request, which: Chosen) -> Tensor:

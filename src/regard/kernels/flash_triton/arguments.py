@@ -64,11 +64,13 @@ class Found(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Whose weights are wanted: some queries, some heads or (None) all, and the log-sum-exp of all queries if known."""
+    """Whose weights are wanted: some queries, some heads or (None) all, the log-sum-exp of all queries if known, and which
+    keys, or (None) all."""
 
     queries: Tensor
     heads: Tensor | None = None
     lse: Tensor | None = None
+    keys: range | None = None
 
 
 def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:

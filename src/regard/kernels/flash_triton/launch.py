@@ -177,7 +177,8 @@ def weigh(query: Tensor, keys: Tensor, v: Tensor | None, plan: Plan, chosen: Cho
 
     (batch, heads, queries, size), length, count = query.shape, keys.shape[2], len(chosen.queries)
     taken = heads if chosen.heads is None else len(chosen.heads)
-    found = query.new_empty(batch, taken, count, length, dtype=torch.float32)
+    among = range(length) if chosen.keys is None else chosen.keys
+    found = query.new_empty(batch, taken, count, len(among), dtype=torch.float32)
     if found.numel() == 0:
         return found
     bias, _, *scope = scoped(plan)
@@ -187,6 +188,7 @@ def weigh(query: Tensor, keys: Tensor, v: Tensor | None, plan: Plan, chosen: Cho
             rows(query), rows(keys), None if v is None else (v, *strides(v, 1)), chosen.lse, found,
             chosen.queries, chosen.heads, bias, *scope,
             plan.offset, plan.window, plan.scale, heads, taken, heads // keys.shape[1], queries, length, count, size,
+            among.start, among.stop,
             ADDITIVE=v is not None, CAUSAL=plan.causal, WINDOWED=plan.window >= 0, **sized(query, tiles),
         )  # fmt: skip
 

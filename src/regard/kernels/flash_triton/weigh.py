@@ -1,4 +1,4 @@
-"""The weights of chosen queries and heads, and of no others: scores are found again, and nothing else of T x S is formed."""
+"""The weights of chosen queries, heads and keys alone: scores are found again, and nothing else of T x S is formed."""
 
 from typing import no_type_check
 
@@ -42,16 +42,16 @@ def compared(
     return scores
 
 
-@triton.jit(do_not_specialize=["offset", "window", "queries", "keys", "count"])
+@triton.jit(do_not_specialize=["offset", "window", "queries", "keys", "count", "begin", "end"])
 @no_type_check
 def weigh(
     query, found, v, lse, weights, chosen, chosen_heads,
     bias, keep, mask, offsets,
-    offset, window, scale, heads, taken, group, queries, keys, count, size,
+    offset, window, scale, heads, taken, group, queries, keys, count, size, begin, end,
     ADDITIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Two passes over the keys: the log-sum-exp, unless it is known, and then the weights, each written once."""
+    """The log-sum-exp over all keys, unless it is known, then the weights of those from `begin` to `end`, written once."""
     number = tl.program_id(1)
     b, h = number // taken, number % taken
     if chosen_heads is not None:
@@ -78,12 +78,12 @@ def weigh(
         ended = tl.where(total == 0, float("inf"), highest + tl.log2(tl.where(total == 0, 1.0, total)))
     else:
         ended = tl.load(lse + (b * heads + h).to(tl.int64) * queries + q, mask=inside, other=float("inf"))
-    row = (number.to(tl.int64) * count + place) * keys
-    for k0 in range(0, keys, N):
+    row = (number.to(tl.int64) * count + place) * (end - begin) - begin
+    for k0 in range(begin, end, N):
         k = k0 + tl.arange(0, N)
         scores = compared(
             query, found, v, bias, keep, mask, b, h, group, q, k, inside, first, queries, keys,
             window, size, scale, asked, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        where = inside[:, None] & (k < keys)[None, :]
+        where = inside[:, None] & (k < end)[None, :]
         tl.store(weights + row[:, None] + k[None, :], tl.exp2(scores - ended[:, None]), mask=where)
