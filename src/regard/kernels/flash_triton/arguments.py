@@ -110,8 +110,8 @@ def sized(query: Tensor, tiles: list[int]) -> dict[str, Any]:
 
 def start(program: Any, grid: tuple[int, int], first: tuple[Any, ...], **compiled: Any) -> None:
     """A program with its first arguments in order, and by name what it is compiled for."""
-    warps, stages = compiled.pop("num_warps"), compiled.pop("num_stages")
-    started.start(program, (*grid, 1), compiled, first, num_warps=warps, num_stages=stages)
+    options = {name: compiled.pop(name) for name in ("num_warps", "num_stages", "maxnreg") if name in compiled}
+    started.start(program, (*grid, 1), compiled, first, **options)
 
 
 def rows(data: Tensor) -> tuple[Any, ...]:

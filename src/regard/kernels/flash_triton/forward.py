@@ -5,8 +5,10 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
+from regard.kernels.flash_triton import apart
 from regard.kernels.flash_triton.tile import (
     LN2,
+    LOG2E,
     allowed,
     asking,
     bell,
@@ -73,11 +75,12 @@ def measure(
 @triton.jit
 @no_type_check
 def tile(
-    state, read, asked, found, values, bias, centre, keep, mask, seed,
+    state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
     b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
     FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
-    N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
+    APART: tl.constexpr, LATE: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+    V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One tile of keys, of which FREE ones are all there and all seen.
 
@@ -89,19 +92,33 @@ def tile(
         there = kept_keys(keep, b, k, keys)
         seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
     key = rows(found, b, h // group, k, there, size, D)
-    scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
+    if LATE and FREE:  # the largest product has the largest score: only that one is scaled before the weights are
+        products = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32)
+        most = tl.max(products, 1)
+        tallest = most * (scale * LOG2E)
+        scores = products * (scale * LOG2E)
+    else:
+        scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
+        tallest = tl.max(scores, 1)
+        products, most = scores, tallest
     highest, total = state[0], state[1]
-    tallest = tl.max(scores, 1)
     above = tl.maximum(highest, tallest)
     base = above
     if not FREE:
         base = tl.where(above == float("-inf"), 0.0, above)
     falls = tl.exp2(highest - base)
-    p = tl.exp2(scores - base[:, None])
+    below = scores - base[:, None]
+    p = tl.exp2(below)
     mass = tl.sum(p, 1)
-    state = measure(
-        state, scores, p, mass, tallest, falls, base, seen, k0, low, slot, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, N
-    )
+    if APART:
+        parts = apart.measure(
+            parts, products, most, below, p, mass, tallest > highest, highest, total, falls, base, seen, k0, low,
+            PEAK, ENTROPIC, MOMENTS, M, N,
+        )  # fmt: skip
+    else:
+        state = measure(
+            state, scores, p, mass, tallest, falls, base, seen, k0, low, slot, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, N
+        )
     if BELL == 1:
         p *= bell(k, centre, width)
     if seed is not None:
@@ -110,7 +127,7 @@ def tile(
     read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
     return (
         above, falls * total + mass, state[2], state[3], state[4], state[5], state[6], state[7], state[8],
-    ), read  # fmt: skip
+    ), parts, read  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
@@ -121,7 +138,8 @@ def forward(
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
-    SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
+    SLOTS: tl.constexpr, APART: tl.constexpr, LATE: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others."""
     q0, number = tl.program_id(0) * M, tl.program_id(1)
@@ -146,6 +164,7 @@ def forward(
         tl.where(slot[None, :] < TOP, float("-inf"), float("inf")) + tl.zeros([M, SLOTS], tl.float32),
         tl.zeros([M, SLOTS], tl.int32),
     )
+    parts = apart.begin(M)
     read = tl.zeros([M, V], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     start = low
@@ -154,19 +173,21 @@ def forward(
         if CAUSAL:
             start = tl.minimum(start, tl.maximum(q0 + first + 1, 0) // N * N)
         for k0 in range(low, start, N):
-            state, read = tile(
-                state, read, asked, found, values, bias, centre, keep, mask, seed,
+            state, parts, read = tile(
+                state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
                 b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
-                True, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, N, D, V, PRECISION,
+                True, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, APART, LATE, M, N, D, V, PRECISION,
             )  # fmt: skip
     for k0 in range(start, high, N):
-        state, read = tile(
-            state, read, asked, found, values, bias, centre, keep, mask, seed,
+        state, parts, read = tile(
+            state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
             b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
-            False, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, N, D, V, PRECISION,
+            False, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, APART, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
     highest, total, peak, energy, mean, scatter, count, held, held_keys = state
+    if APART:
+        peak, energy, mean = apart.join(parts)
     blind = total == 0
     divisor = tl.where(blind, 1.0, total)
     write(context, b, h, q, inside, value_size, read / divisor[:, None], V)

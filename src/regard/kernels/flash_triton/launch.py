@@ -20,7 +20,7 @@ from regard.kernels.flash_triton.arguments import (
     strides,
     told,
 )
-from regard.kernels.flash_triton.sets import block
+from regard.kernels.flash_triton.sets import WIDEST, block
 
 STATISTICS = 5
 """How many numbers of a query a pass can write: entropy, largest weight, mean and spread of its position, keys in sight."""
@@ -40,12 +40,34 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
 
     def by(tiles: list[int]) -> None:
         grid = _tiles(queries, tiles[0]), batch * heads
-        start(programs.forward, grid, first, **flags(plan), **measured, **sized(query, tiles))
+        quick = {"APART": _apart(asked, tiles), "LATE": plan.scale > 0, **_registers(query, values, asked, tiles)}
+        start(programs.forward, grid, first, **quick, **flags(plan), **measured, **sized(query, tiles))
 
-    fit("forward", by, plan.tiles, query, values)
+    fit("forward", by, _staged(query, values, asked, plan.tiles), query, values)
     if asked.received or asked.uniform:
         _columns(query, keys, plan, asked, found)
     return found
+
+
+def _apart(asked: Asked, tiles: list[int]) -> bool:
+    """Whether statistics are summed by threads (apart.py): entropy, peak and mean position, if nothing else is asked for."""
+    more = asked.moments == 2 or asked.uniform or asked.top
+    return bool((asked.peak or asked.entropy or asked.moments) and not more and tiles[1] <= WIDEST)
+
+
+def _narrow(query: Tensor, values: Tensor) -> bool:
+    return query.element_size() == 2 and max(block(query.shape[3]), block(values.shape[3])) <= 64
+
+
+def _registers(query: Tensor, values: Tensor, asked: Asked, tiles: list[int]) -> dict[str, int]:
+    """With 128 for a thread as many programs of narrow heads run side by side as where nothing is asked for."""
+    return {"maxnreg": 128} if _apart(asked, tiles) and _narrow(query, values) else {}
+
+
+def _staged(query: Tensor, values: Tensor, asked: Asked, tiles: list[int]) -> list[int]:
+    """A program that sums statistics of narrow heads has more to do than to wait for a third stage."""
+    fewer = _apart(asked, tiles) and _narrow(query, values)
+    return [*tiles[:3], min(tiles[3], 2)] if fewer else tiles
 
 
 def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:

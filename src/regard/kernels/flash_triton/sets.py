@@ -9,6 +9,9 @@ from functools import cache
 SETS = [[128, 64, 4, 3], [64, 64, 4, 2], [64, 32, 4, 2], [32, 32, 4, 1], [16, 16, 4, 1]]
 """Queries, keys, warps and stages of one program."""
 
+WIDEST = 64
+"""Keys of a tile at most that are summed by threads (apart.py): 16 bits for each of them are exact in single precision."""
+
 
 def down_from(tiles: list[int]) -> list[list[int]]:
     """These, and all that are smaller."""
