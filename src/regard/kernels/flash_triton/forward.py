@@ -232,7 +232,7 @@ def columns(
     first = position(offset, offsets, b)
     there = kept_keys(keep, b, k, keys)
     key = rows(found, b, h // group, k, there, size, D)
-    taken = tl.zeros([N], tl.float32)
+    taken = tl.zeros([M, N], tl.float32)  # a sum over the queries of a tile is an exchange between threads: one, at the end
     even = tl.zeros([N], tl.float32)
     low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     for q0 in range(low, high, M):
@@ -244,12 +244,12 @@ def columns(
             asked = rows(query, b, h, q, inside, size, D)
             scores = scored(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
             ended = tl.load(lse + row, mask=inside, other=float("inf"))
-            taken += tl.sum(tl.exp2(scores - ended[:, None]), 0)
+            taken += tl.exp2(scores - ended[:, None])
         if uniform is not None:
             count = tl.load(counts + row, mask=inside, other=1.0)
             even += tl.sum(tl.where(seen, 1 / tl.maximum(count, 1.0)[:, None], 0.0), 0)
     column = number.to(tl.int64) * keys + k
     if received is not None:
-        tl.store(received + column, taken, mask=k < keys)
+        tl.store(received + column, tl.sum(taken, 0), mask=k < keys)
     if uniform is not None:
         tl.store(uniform + column, even, mask=k < keys)
