@@ -22,7 +22,7 @@ def test_one_query_and_two_keys_can_be_worked_by_hand():
     found = launch.forward(torch.ones(1, 1, 1, 1), TWO, torch.tensor([[[[4.0], [8.0]]]]), PLAN, Asked(True, True, 2, top=2))
     assert found.context.item() == pytest.approx(7)
     assert found.lse.item() == pytest.approx(2)  # log2 of 1 + 3
-    entropy, largest, mean, spread, _ = found.measured.flatten().tolist()
+    entropy, largest, mean, spread = found.measured.flatten().tolist()
     assert entropy == pytest.approx(math.log(4) - 0.75 * math.log(3))
     assert (largest, mean) == pytest.approx((0.75, 0.75))
     assert spread == pytest.approx(math.sqrt(3) / 4)

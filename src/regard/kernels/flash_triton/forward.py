@@ -15,14 +15,13 @@ from regard.kernels.flash_triton.tile import (
     kept_keys,
     keys_for,
     position,
-    queries_for,
     rows,
     scored,
     surviving,
     write,
 )
 
-ENTROPY, LARGEST, MEAN, SPREAD, COUNT = (tl.constexpr(number) for number in range(5))
+ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
 """Where each statistic of a query stands in what `forward` writes."""
 
 
@@ -30,11 +29,11 @@ ENTROPY, LARGEST, MEAN, SPREAD, COUNT = (tl.constexpr(number) for number in rang
 @no_type_check
 def measure(
     state, scores, p, mass, tallest, falls, base, seen, k0, low, slot,
-    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr,
     N: tl.constexpr,
 ):  # fmt: skip
     """Where a tile was looked at, added to where the tiles before it were; `seen` is None where all of it may be seen."""
-    highest, total, peak, energy, mean, scatter, count, held, held_keys = state
+    highest, total, peak, energy, mean, scatter, held, held_keys = state
     place = tl.arange(0, N)
     if PEAK:  # the first of equals; to carry keys through the maximum itself takes twice as long
         at = N - tl.max(tl.where(scores == tallest[:, None], N - place[None, :], 0), 1)
@@ -55,11 +54,6 @@ def measure(
         weight = mass / (falls * total + some)
         scatter = falls * scatter + tl.sum(p * away * away, 1) + step * step * weight * falls * total
         mean += step * weight
-    if COUNTED:
-        if seen is None:
-            count += N
-        else:
-            count += tl.sum(seen.to(tl.float32), 1)
     if TOP > 0:
         rest = scores
         for _ in tl.static_range(TOP):
@@ -69,7 +63,7 @@ def measure(
             held = tl.where(put, most[:, None], held)
             held_keys = tl.where(put, (k0 + at)[:, None], held_keys)
             rest = tl.where(place[None, :] == at[:, None], float("-inf"), rest)
-    return highest, total, peak, energy, mean, scatter, count, held, held_keys
+    return highest, total, peak, energy, mean, scatter, held, held_keys
 
 
 @triton.jit
@@ -78,7 +72,7 @@ def tile(
     state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
     b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
     FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
-    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr,
     APART: tl.constexpr, LATE: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
     V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -116,9 +110,7 @@ def tile(
             PEAK, ENTROPIC, MOMENTS, M, N,
         )  # fmt: skip
     else:
-        state = measure(
-            state, scores, p, mass, tallest, falls, base, seen, k0, low, slot, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, N
-        )
+        state = measure(state, scores, p, mass, tallest, falls, base, seen, k0, low, slot, PEAK, ENTROPIC, MOMENTS, TOP, N)
     if BELL == 1:
         p *= bell(k, centre, width)
     if seed is not None:
@@ -126,7 +118,7 @@ def tile(
     value = rows(values, b, h // group, k, there, value_size, V)
     read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
     return (
-        above, falls * total + mass, state[2], state[3], state[4], state[5], state[6], state[7], state[8],
+        above, falls * total + mass, state[2], state[3], state[4], state[5], state[6], state[7],
     ), parts, read  # fmt: skip
 
 
@@ -137,7 +129,7 @@ def forward(
     bias, centres, keep, mask, offsets, seed,
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
-    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, COUNTED: tl.constexpr, TOP: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr,
     SLOTS: tl.constexpr, APART: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -160,7 +152,6 @@ def forward(
         tl.zeros([M], tl.float32),  # Σ p (s - highest)
         tl.zeros([M], tl.float32),  # the mean position, from `low` on: far positions have fewer digits to spare
         tl.zeros([M], tl.float32),  # Σ p (k - mean)²
-        tl.zeros([M], tl.float32),  # how many keys are seen
         tl.where(slot[None, :] < TOP, float("-inf"), float("inf")) + tl.zeros([M, SLOTS], tl.float32),
         tl.zeros([M, SLOTS], tl.int32),
     )
@@ -176,16 +167,16 @@ def forward(
             state, parts, read = tile(
                 state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
                 b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
-                True, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, APART, LATE, M, N, D, V, PRECISION,
+                True, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, TOP, APART, LATE, M, N, D, V, PRECISION,
             )  # fmt: skip
     for k0 in range(start, high, N):
         state, parts, read = tile(
             state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
             b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
-            False, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, COUNTED, TOP, APART, LATE, M, N, D, V, PRECISION,
+            False, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, TOP, APART, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
-    highest, total, peak, energy, mean, scatter, count, held, held_keys = state
+    highest, total, peak, energy, mean, scatter, held, held_keys = state
     if APART:
         peak, energy, mean = apart.join(parts)
     blind = total == 0
@@ -207,49 +198,8 @@ def forward(
         tl.store(measured + MEAN * field + row, tl.where(blind, 0.0, mean + low), mask=inside)
     if MOMENTS == 2:
         tl.store(measured + SPREAD * field + row, tl.sqrt(scatter / divisor), mask=inside)
-    if COUNTED:
-        tl.store(measured + COUNT * field + row, count, mask=inside)
     if TOP > 0:
         place = row[:, None] * TOP + slot[None, :]
         real = inside[:, None] & (slot[None, :] < TOP)
         tl.store(best + place, tl.exp2(tl.where(real, held, float("-inf")) - ended[:, None]), mask=real)
         tl.store(best_keys + place, held_keys.to(tl.int64), mask=real)
-
-
-@triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
-@no_type_check
-def columns(
-    query, found, lse, counts, received, uniform,
-    bias, keep, mask, offsets,
-    offset, window, scale, heads, group, queries, keys, size,
-    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
-    """What each key receives from all queries, and would receive if each spread itself evenly: no atomics, one order."""
-    k0, number = tl.program_id(0) * N, tl.program_id(1)
-    b, h = number // heads, number % heads
-    k = k0 + tl.arange(0, N)
-    first = position(offset, offsets, b)
-    there = kept_keys(keep, b, k, keys)
-    key = rows(found, b, h // group, k, there, size, D)
-    taken = tl.zeros([M, N], tl.float32)  # a sum over the queries of a tile is an exchange between threads: one, at the end
-    even = tl.zeros([N], tl.float32)
-    low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
-    for q0 in range(low, high, M):
-        q = q0 + tl.arange(0, M)
-        inside = q < queries
-        row = number.to(tl.int64) * queries + q
-        seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-        if received is not None:
-            asked = rows(query, b, h, q, inside, size, D)
-            scores = scored(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
-            ended = tl.load(lse + row, mask=inside, other=float("inf"))
-            taken += tl.exp2(scores - ended[:, None])
-        if uniform is not None:
-            count = tl.load(counts + row, mask=inside, other=1.0)
-            even += tl.sum(tl.where(seen, 1 / tl.maximum(count, 1.0)[:, None], 0.0), 0)
-    column = number.to(tl.int64) * keys + k
-    if received is not None:
-        tl.store(received + column, tl.sum(taken, 0), mask=k < keys)
-    if uniform is not None:
-        tl.store(uniform + column, even, mask=k < keys)

@@ -1,5 +1,6 @@
 """From tensors to programs: room for what they write, their tiles, and as many of them as there is work."""
 
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,8 +23,12 @@ from regard.kernels.flash_triton.arguments import (
 )
 from regard.kernels.flash_triton.sets import WIDEST, block
 
-STATISTICS = 5
-"""How many numbers of a query a pass can write: entropy, largest weight, mean and spread of its position, keys in sight."""
+STATISTICS = 4
+"""How many numbers of a query a pass can write: entropy, largest weight, mean and spread of its position."""
+
+
+EACH = 64
+"""Queries and keys of a tile of which only is asked who may see whom."""
 
 
 def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked, room: Found | None = None) -> Found:
@@ -35,7 +40,7 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
     sides = rows(query), rows(keys), rows(values)
     written = found.lse, found.measured, found.argmax, found.best, found.best_keys
     first = *sides, rows(found.context), *written, *scoped(plan), plan.seed, *told(query, keys, values, plan)
-    measured = {"PEAK": asked.peak, "ENTROPIC": asked.entropy, "MOMENTS": asked.moments, "COUNTED": asked.uniform}
+    measured = {"PEAK": asked.peak, "ENTROPIC": asked.entropy, "MOMENTS": asked.moments}
     measured |= {"TOP": asked.top, "SLOTS": _power(max(asked.top, 1)), "V": block(values.shape[3])}
 
     def by(tiles: list[int]) -> None:
@@ -44,14 +49,16 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
         start(programs.forward, grid, first, **quick, **flags(plan), **measured, **sized(query, tiles))
 
     fit("forward", by, _staged(query, values, asked, plan.tiles), query, values)
-    if asked.received or asked.uniform:
-        _columns(query, keys, plan, asked, found)
+    if asked.received:
+        _received(query, keys, plan, found)
+    if asked.uniform:
+        _even(query, keys, plan, found.uniform)
     return found
 
 
 def _apart(asked: Asked, tiles: list[int]) -> bool:
     """Whether statistics are summed by threads (apart.py): entropy, peak and mean position, if nothing else is asked for."""
-    more = asked.moments == 2 or asked.uniform or asked.top
+    more = asked.moments == 2 or asked.top
     return bool((asked.peak or asked.entropy or asked.moments) and not more and tiles[1] <= WIDEST)
 
 
@@ -73,12 +80,12 @@ def _staged(query: Tensor, values: Tensor, asked: Asked, tiles: list[int]) -> li
 def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
     """Room for everything that is asked for."""
     batch, heads, queries, _ = query.shape
-    counted = asked.peak or asked.entropy or asked.moments or asked.uniform
+    measured = asked.peak or asked.entropy or asked.moments
     by_key = batch, heads, keys.shape[2]
     nothing = (0,)
     return Found(
         *_read(query, values),
-        measured=query.new_empty(STATISTICS if counted else 0, batch, heads, queries, dtype=torch.float32),
+        measured=query.new_empty(STATISTICS if measured else 0, batch, heads, queries, dtype=torch.float32),
         argmax=query.new_empty(batch, heads, queries if asked.peak else 0, dtype=torch.int64),
         best=query.new_empty(batch, heads, queries, asked.top, dtype=torch.float32),
         best_keys=query.new_empty(batch, heads, queries, asked.top, dtype=torch.int64),
@@ -109,22 +116,41 @@ def _nothing(device: torch.device, dtype: torch.dtype) -> Tensor:
     return torch.empty(0, device=device, dtype=dtype)
 
 
-def _columns(query: Tensor, keys: Tensor, plan: Plan, asked: Asked, found: Found) -> None:
-    from regard.kernels.flash_triton import forward as programs
+def _received(query: Tensor, keys: Tensor, plan: Plan, found: Found) -> None:
+    from regard.kernels.flash_triton import columns as programs
 
-    (batch, heads, queries, size), length = query.shape, keys.shape[2]
+    batch, heads, _, _ = query.shape
+    first = rows(query), rows(keys), found.lse, found.received, *_seen(query, keys, plan)
+    shape = {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0}
+
+    def by(tiles: list[int]) -> None:
+        start(programs.received, (_tiles(keys.shape[2], tiles[1]), batch * heads), first, **shape, **sized(query, tiles))
+
+    fit("received", by, plan.tiles, query, query)
+
+
+def _seen(query: Tensor, keys: Tensor, plan: Plan) -> tuple[Any, ...]:
+    """What programs are told that find scores again."""
+    (_, heads, queries, size), length = query.shape, keys.shape[2]
     bias, _, *scope = scoped(plan)
+    return bias, *scope, plan.offset, plan.window, float(plan.scale), heads, heads // keys.shape[1], queries, length, size
 
-    def start(tiles: list[int]) -> None:
-        programs.columns[(_tiles(length, tiles[1]), batch * heads)](
-            rows(query), rows(keys), found.lse, found.measured[4] if asked.uniform else None,
-            found.received if asked.received else None, found.uniform if asked.uniform else None,
-            bias, *scope,
-            plan.offset, plan.window, plan.scale, heads, heads // keys.shape[1], queries, length, size,
-            CAUSAL=plan.causal, WINDOWED=plan.window >= 0, **sized(query, tiles),
-        )  # fmt: skip
 
-    fit("columns", start, plan.tiles, query, query)
+def _even(query: Tensor, keys: Tensor, plan: Plan, uniform: Tensor) -> None:
+    """Who may see what is the same for all heads, unless a mask says otherwise: then it is found out once."""
+    from regard.kernels.flash_triton import columns as programs
+
+    (batch, _, queries, _), length = query.shape, keys.shape[2]
+    heads = 1 if plan.mask is None else plan.mask.shape[1]
+    counts = uniform.new_empty(batch, heads, queries)
+    even = uniform if heads == uniform.shape[1] else uniform.new_empty(batch, heads, length)
+    scope = *scoped(plan)[2:], plan.offset, plan.window, heads, queries, length
+    shape = {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "M": EACH, "N": EACH}
+    with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # where Triton launches
+        start(programs.counted, (_tiles(queries, EACH), batch * heads), (counts, *scope), **shape)
+        start(programs.evened, (_tiles(length, EACH), batch * heads), (counts, even, *scope), **shape)
+    if even is not uniform:
+        uniform.copy_(even.expand_as(uniform))
 
 
 class Gradients(NamedTuple):
