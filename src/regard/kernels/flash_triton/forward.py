@@ -27,43 +27,18 @@ ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
 
 @triton.jit
 @no_type_check
-def measure(
-    state, scores, p, mass, tallest, falls, base, seen, k0, low, slot,
-    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr,
-    N: tl.constexpr,
-):  # fmt: skip
-    """Where a tile was looked at, added to where the tiles before it were; `seen` is None where all of it may be seen."""
-    highest, total, peak, energy, mean, scatter, held, held_keys = state
+def best_of(scores, held, held_keys, k0, slot, TOP: tl.constexpr, N: tl.constexpr):
+    """The TOP best of a tile and of what was held before."""
     place = tl.arange(0, N)
-    if PEAK:  # the first of equals; to carry keys through the maximum itself takes twice as long
-        at = N - tl.max(tl.where(scores == tallest[:, None], N - place[None, :], 0), 1)
-        peak = tl.where(tallest > highest, k0 + at, peak)
-    if ENTROPIC:
-        moved = energy + total * tl.where(total > 0, highest - base, 0.0)
-        below = scores - base[:, None]
-        if seen is not None:
-            below = tl.maximum(below, -1e30)  # minus infinity times a weight of 0 would be NaN
-        energy = falls * moved + tl.sum(p * below, 1)
-    if MOMENTS == 1:  # Σ p (k - low)
-        mean = falls * mean + tl.sum(p * place.to(tl.float32)[None, :], 1) + (k0 - low) * mass
-    if MOMENTS == 2:  # two parts of a mean and of a variance are joined without ever squaring a far position
-        some = tl.where(mass > 0, mass, 1.0)
-        here = tl.sum(p * place.to(tl.float32)[None, :], 1) / some
-        away = place.to(tl.float32)[None, :] - here[:, None]
-        step = here + (k0 - low) - mean
-        weight = mass / (falls * total + some)
-        scatter = falls * scatter + tl.sum(p * away * away, 1) + step * step * weight * falls * total
-        mean += step * weight
-    if TOP > 0:
-        rest = scores
-        for _ in tl.static_range(TOP):
-            most, at = tl.max(rest, 1), tl.argmax(rest, 1, tie_break_left=True)
-            least, worst = tl.min(held, 1), tl.argmin(held, 1, tie_break_left=True)
-            put = (most > least)[:, None] & (slot[None, :] == worst[:, None])
-            held = tl.where(put, most[:, None], held)
-            held_keys = tl.where(put, (k0 + at)[:, None], held_keys)
-            rest = tl.where(place[None, :] == at[:, None], float("-inf"), rest)
-    return highest, total, peak, energy, mean, scatter, held, held_keys
+    rest = scores
+    for _ in tl.static_range(TOP):
+        most, at = tl.max(rest, 1), tl.argmax(rest, 1, tie_break_left=True)
+        least, worst = tl.min(held, 1), tl.argmin(held, 1, tie_break_left=True)
+        put = (most > least)[:, None] & (slot[None, :] == worst[:, None])
+        held = tl.where(put, most[:, None], held)
+        held_keys = tl.where(put, (k0 + at)[:, None], held_keys)
+        rest = tl.where(place[None, :] == at[:, None], float("-inf"), rest)
+    return held, held_keys
 
 
 @triton.jit
@@ -73,8 +48,7 @@ def tile(
     b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
     FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr,
-    APART: tl.constexpr, LATE: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
-    V: tl.constexpr, PRECISION: tl.constexpr,
+    LATE: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One tile of keys, of which FREE ones are all there and all seen.
 
@@ -95,7 +69,7 @@ def tile(
         scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
         tallest = tl.max(scores, 1)
         products, most = scores, tallest
-    highest, total = state[0], state[1]
+    highest, total, held, held_keys = state
     above = tl.maximum(highest, tallest)
     base = above
     if not FREE:
@@ -104,22 +78,19 @@ def tile(
     below = scores - base[:, None]
     p = tl.exp2(below)
     mass = tl.sum(p, 1)
-    if APART:
+    if PEAK or ENTROPIC or MOMENTS > 0:
         parts = apart.measure(
             parts, products, most, below, p, mass, tallest > highest, highest, total, falls, base, seen, k0, low,
             PEAK, ENTROPIC, MOMENTS, M, N,
         )  # fmt: skip
-    else:
-        state = measure(state, scores, p, mass, tallest, falls, base, seen, k0, low, slot, PEAK, ENTROPIC, MOMENTS, TOP, N)
+    held, held_keys = best_of(scores, held, held_keys, k0, slot, TOP, N)
     if BELL == 1:
         p *= bell(k, centre, width)
     if seed is not None:
         p *= surviving(seed, number, q, k, queries, keys, dropout)
     value = rows(values, b, h // group, k, there, value_size, V)
     read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-    return (
-        above, falls * total + mass, state[2], state[3], state[4], state[5], state[6], state[7],
-    ), parts, read  # fmt: skip
+    return (above, falls * total + mass, held, held_keys), parts, read
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
@@ -130,7 +101,7 @@ def forward(
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr,
-    SLOTS: tl.constexpr, APART: tl.constexpr, LATE: tl.constexpr,
+    SLOTS: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others."""
@@ -148,10 +119,6 @@ def forward(
     state = (
         tl.full([M], float("-inf"), tl.float32),  # the highest score
         tl.zeros([M], tl.float32),  # Σ p
-        tl.zeros([M], tl.int32),  # the key of the highest score
-        tl.zeros([M], tl.float32),  # Σ p (s - highest)
-        tl.zeros([M], tl.float32),  # the mean position, from `low` on: far positions have fewer digits to spare
-        tl.zeros([M], tl.float32),  # Σ p (k - mean)²
         tl.where(slot[None, :] < TOP, float("-inf"), float("inf")) + tl.zeros([M, SLOTS], tl.float32),
         tl.zeros([M, SLOTS], tl.int32),
     )
@@ -167,18 +134,16 @@ def forward(
             state, parts, read = tile(
                 state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
                 b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
-                True, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, TOP, APART, LATE, M, N, D, V, PRECISION,
+                True, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, TOP, LATE, M, N, D, V, PRECISION,
             )  # fmt: skip
     for k0 in range(start, high, N):
         state, parts, read = tile(
             state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
             b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
-            False, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, TOP, APART, LATE, M, N, D, V, PRECISION,
+            False, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, TOP, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
-    highest, total, peak, energy, mean, scatter, held, held_keys = state
-    if APART:
-        peak, energy, mean = apart.join(parts)
+    highest, total, held, held_keys = state
     blind = total == 0
     divisor = tl.where(blind, 1.0, total)
     write(context, b, h, q, inside, value_size, read / divisor[:, None], V)
@@ -186,18 +151,17 @@ def forward(
     ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query is 0
     tl.store(lse + row, ended, mask=inside)
     field = tl.num_programs(1).to(tl.int64) * queries
+    peak, energy, mean, variance = apart.join(parts, divisor, MOMENTS)
     if ENTROPIC:
         nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
         tl.store(measured + ENTROPY * field + row, nats, mask=inside)
     if PEAK:
         tl.store(measured + LARGEST * field + row, tl.where(blind, 0.0, 1 / divisor), mask=inside)
         tl.store(argmax + row, peak.to(tl.int64), mask=inside)
-    if MOMENTS == 1:
-        mean /= divisor
     if MOMENTS > 0:
         tl.store(measured + MEAN * field + row, tl.where(blind, 0.0, mean + low), mask=inside)
     if MOMENTS == 2:
-        tl.store(measured + SPREAD * field + row, tl.sqrt(scatter / divisor), mask=inside)
+        tl.store(measured + SPREAD * field + row, tl.sqrt(variance), mask=inside)
     if TOP > 0:
         place = row[:, None] * TOP + slot[None, :]
         real = inside[:, None] & (slot[None, :] < TOP)

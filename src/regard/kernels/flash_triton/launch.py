@@ -40,15 +40,21 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
     sides = rows(query), rows(keys), rows(values)
     written = found.lse, found.measured, found.argmax, found.best, found.best_keys
     first = *sides, rows(found.context), *written, *scoped(plan), plan.seed, *told(query, keys, values, plan)
-    measured = {"PEAK": asked.peak, "ENTROPIC": asked.entropy, "MOMENTS": asked.moments}
-    measured |= {"TOP": asked.top, "SLOTS": _power(max(asked.top, 1)), "V": block(values.shape[3])}
+    measured = {"PEAK": asked.peak, "ENTROPIC": asked.entropy, "MOMENTS": asked.moments, "TOP": asked.top}
+    shape = {
+        **measured,
+        "SLOTS": _power(max(asked.top, 1)),
+        "LATE": plan.scale > 0,
+        "V": block(values.shape[3]),
+        **flags(plan),
+    }
+    tiles, registers = _held(query, values, plan, asked)
 
     def by(tiles: list[int]) -> None:
         grid = _tiles(queries, tiles[0]), batch * heads
-        quick = {"APART": _apart(asked, tiles), "LATE": plan.scale > 0, **_registers(query, values, asked, tiles)}
-        start(programs.forward, grid, first, **quick, **flags(plan), **measured, **sized(query, tiles))
+        start(programs.forward, grid, first, **shape, **registers, **sized(query, tiles))
 
-    fit("forward", by, _staged(query, values, asked, plan.tiles), query, values)
+    fit("forward", by, tiles, query, values)
     if asked.received:
         _received(query, keys, plan, found)
     if asked.uniform:
@@ -56,25 +62,18 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
     return found
 
 
-def _apart(asked: Asked, tiles: list[int]) -> bool:
-    """Whether statistics are summed by threads (apart.py): entropy, peak and mean position, if nothing else is asked for."""
-    more = asked.moments == 2 or asked.top
-    return bool((asked.peak or asked.entropy or asked.moments) and not more and tiles[1] <= WIDEST)
+def _held(query: Tensor, values: Tensor, plan: Plan, asked: Asked) -> tuple[list[int], dict[str, int]]:
+    """Tiles and registers of a pass with statistics (apart.py).
 
-
-def _narrow(query: Tensor, values: Tensor) -> bool:
-    return query.element_size() == 2 and max(block(query.shape[3]), block(values.shape[3])) <= 64
-
-
-def _registers(query: Tensor, values: Tensor, asked: Asked, tiles: list[int]) -> dict[str, int]:
-    """With 128 for a thread as many programs of narrow heads run side by side as where nothing is asked for."""
-    return {"maxnreg": 128} if _apart(asked, tiles) and _narrow(query, values) else {}
-
-
-def _staged(query: Tensor, values: Tensor, asked: Asked, tiles: list[int]) -> list[int]:
-    """A program that sums statistics of narrow heads has more to do than to wait for a third stage."""
-    fewer = _apart(asked, tiles) and _narrow(query, values)
-    return [*tiles[:3], min(tiles[3], 2)] if fewer else tiles
+    With 128 registers for a thread as many programs of narrow heads run side by side as where nothing is asked for, and they
+    have more to do than to wait for a third stage.
+    """
+    tall, wide, warps, stages = plan.tiles
+    if not (asked.peak or asked.entropy or asked.moments):
+        return plan.tiles, {}
+    if asked.top or query.element_size() > 2 or max(block(query.shape[3]), block(values.shape[3])) > 64:
+        return [tall, min(wide, WIDEST), warps, stages], {}
+    return [tall, min(wide, WIDEST), warps, min(stages, 2)], {"maxnreg": 128}
 
 
 def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
