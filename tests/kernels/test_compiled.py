@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("triton", reason="Triton is for Linux")
 ROOM = Path(__file__).parents[2] / "benchmarks" / "room.py"
 PROGRAMS = {
-    "flash": {"forward", "received", "counted", "evened", "of_queries", "of_memory", "of_bias"},
+    "flash": {"forward", "following", "received", "counted", "evened", "of_queries", "of_memory", "of_bias"},
     "rows": {"forward", "weigh"},
     "brief": {"forward", "backward"},
     "local": {"forward", "of_queries", "of_memory"},

@@ -1,9 +1,9 @@
 """Attention in one pass that says where it looked: attend(score=a product, T5 or Alibi, normalise=Softmax(), scope=any).
 
-An online softmax in Triton: no T x S is ever in memory. Entropy, largest weight, its key, the best few, mean and spread of
-the position come out of the same pass; what each key receives is a second one from the log-sum-exp. T5 and Alibi add a
-number for each distance inside the program, and T5's has a gradient. Padding, Causal and Local are computed where they are
-needed, and tiles that they hide are skipped; any other scope is read from a mask of T x S bytes.
+An online softmax in Triton: no T x S is ever in memory. Entropy, largest weight, its key, mean and spread of the position
+come out of the same pass; each next best key, and what each key receives, is one more from the log-sum-exp. T5 and Alibi
+add a number for each distance inside the program, and T5's has a gradient. Padding, Causal and Local are computed where they
+are needed, and tiles that they hide are skipped; any other scope is read from a mask of T x S bytes.
 
 Dao et al. 2022, https://arxiv.org/abs/2205.14135; the online softmax is Milakov and Gimelshein 2018,
 https://arxiv.org/abs/1805.02867
@@ -221,12 +221,11 @@ def statistics(request: Request, found: Found) -> dict[str, Tensor]:
     """What was asked for, by name."""
     measured = dict(zip(("entropy", "max", "mean_position", "spread"), found.measured, strict=False))
     measured |= {"argmax": found.argmax, "received": found.received, "uniform": found.uniform}
-    best = torch.sort(found.best, dim=-1, descending=True, stable=True)
     named: dict[str, Tensor] = {}
     for name in request.statistics:
         if name.startswith("top_"):
-            named[name] = best.values[..., : int(name[4:])]
-            named[f"{name}_keys"] = found.best_keys.gather(-1, best.indices)[..., : int(name[4:])]
+            named[name] = found.best[..., : int(name[4:])]
+            named[f"{name}_keys"] = found.best_keys[..., : int(name[4:])]
         else:
             named[name] = measured[name]
     return named

@@ -27,28 +27,12 @@ ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
 
 @triton.jit
 @no_type_check
-def best_of(scores, held, held_keys, k0, slot, TOP: tl.constexpr, N: tl.constexpr):
-    """The TOP best of a tile and of what was held before."""
-    place = tl.arange(0, N)
-    rest = scores
-    for _ in tl.static_range(TOP):
-        most, at = tl.max(rest, 1), tl.argmax(rest, 1, tie_break_left=True)
-        least, worst = tl.min(held, 1), tl.argmin(held, 1, tie_break_left=True)
-        put = (most > least)[:, None] & (slot[None, :] == worst[:, None])
-        held = tl.where(put, most[:, None], held)
-        held_keys = tl.where(put, (k0 + at)[:, None], held_keys)
-        rest = tl.where(place[None, :] == at[:, None], float("-inf"), rest)
-    return held, held_keys
-
-
-@triton.jit
-@no_type_check
 def tile(
     state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
-    b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
+    b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
     FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
-    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr,
-    LATE: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, LATE: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One tile of keys, of which FREE ones are all there and all seen.
 
@@ -69,7 +53,7 @@ def tile(
         scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
         tallest = tl.max(scores, 1)
         products, most = scores, tallest
-    highest, total, held, held_keys = state
+    highest, total = state
     above = tl.maximum(highest, tallest)
     base = above
     if not FREE:
@@ -83,14 +67,13 @@ def tile(
             parts, products, most, below, p, mass, tallest > highest, highest, total, falls, base, seen, k0, low,
             PEAK, ENTROPIC, MOMENTS, M, N,
         )  # fmt: skip
-    held, held_keys = best_of(scores, held, held_keys, k0, slot, TOP, N)
     if BELL == 1:
         p *= bell(k, centre, width)
     if seed is not None:
         p *= surviving(seed, number, q, k, queries, keys, dropout)
     value = rows(values, b, h // group, k, there, value_size, V)
     read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-    return (above, falls * total + mass, held, held_keys), parts, read
+    return (above, falls * total + mass), parts, read
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
@@ -100,11 +83,13 @@ def forward(
     bias, centres, keep, mask, offsets, seed,
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
-    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr,
-    SLOTS: tl.constexpr, LATE: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others."""
+    """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others.
+
+    Of the TOP best keys this finds the first; the others are looked for one by one (best.py).
+    """
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
     q = asking(q0 + tl.arange(0, M), centres, b, queries)
@@ -115,13 +100,7 @@ def forward(
         centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + q, mask=inside, other=0.0)
     asked = rows(query, b, h, q, inside, size, D)
 
-    slot = tl.arange(0, SLOTS)
-    state = (
-        tl.full([M], float("-inf"), tl.float32),  # the highest score
-        tl.zeros([M], tl.float32),  # Σ p
-        tl.where(slot[None, :] < TOP, float("-inf"), float("inf")) + tl.zeros([M, SLOTS], tl.float32),
-        tl.zeros([M, SLOTS], tl.int32),
-    )
+    state = tl.full([M], float("-inf"), tl.float32), tl.zeros([M], tl.float32)  # the highest score, and Σ p
     parts = apart.begin(M)
     read = tl.zeros([M, V], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
@@ -133,17 +112,17 @@ def forward(
         for k0 in range(low, start, N):
             state, parts, read = tile(
                 state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
-                b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
-                True, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, TOP, LATE, M, N, D, V, PRECISION,
+                b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
+                True, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
             )  # fmt: skip
     for k0 in range(start, high, N):
         state, parts, read = tile(
             state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
-            b, h, number, q, k0, low, first, slot, window, width, scale, dropout, group, queries, keys, size, value_size,
-            False, CAUSAL, WINDOWED, BELL, PEAK, ENTROPIC, MOMENTS, TOP, LATE, M, N, D, V, PRECISION,
+            b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
+            False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
-    highest, total, held, held_keys = state
+    highest, total = state
     blind = total == 0
     divisor = tl.where(blind, 1.0, total)
     write(context, b, h, q, inside, value_size, read / divisor[:, None], V)
@@ -163,7 +142,5 @@ def forward(
     if MOMENTS == 2:
         tl.store(measured + SPREAD * field + row, tl.sqrt(variance), mask=inside)
     if TOP > 0:
-        place = row[:, None] * TOP + slot[None, :]
-        real = inside[:, None] & (slot[None, :] < TOP)
-        tl.store(best + place, tl.exp2(tl.where(real, held, float("-inf")) - ended[:, None]), mask=real)
-        tl.store(best_keys + place, held_keys.to(tl.int64), mask=real)
+        tl.store(best + row * TOP, tl.exp2(highest - ended), mask=inside)
+        tl.store(best_keys + row * TOP, peak.to(tl.int64), mask=inside)

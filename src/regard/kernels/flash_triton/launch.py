@@ -26,13 +26,12 @@ from regard.kernels.flash_triton.sets import WIDEST, block
 STATISTICS = 4
 """How many numbers of a query a pass can write: entropy, largest weight, mean and spread of its position."""
 
-
 EACH = 64
 """Queries and keys of a tile of which only is asked who may see whom."""
 
 
 def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked, room: Found | None = None) -> Found:
-    """One pass over the keys, and a second from their side where it matters what they receive."""
+    """One pass over the keys, others for all best keys but the first, and one from the keys' side for what they receive."""
     from regard.kernels.flash_triton import forward as programs
 
     batch, heads, queries, _ = query.shape
@@ -41,20 +40,17 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
     written = found.lse, found.measured, found.argmax, found.best, found.best_keys
     first = *sides, rows(found.context), *written, *scoped(plan), plan.seed, *told(query, keys, values, plan)
     measured = {"PEAK": asked.peak, "ENTROPIC": asked.entropy, "MOMENTS": asked.moments, "TOP": asked.top}
-    shape = {
-        **measured,
-        "SLOTS": _power(max(asked.top, 1)),
-        "LATE": plan.scale > 0,
-        "V": block(values.shape[3]),
-        **flags(plan),
-    }
+    shape = {**measured, "LATE": plan.scale > 0, "V": block(values.shape[3]), **flags(plan)}
     tiles, registers = _held(query, values, plan, asked)
 
     def by(tiles: list[int]) -> None:
-        grid = _tiles(queries, tiles[0]), batch * heads
-        start(programs.forward, grid, first, **shape, **registers, **sized(query, tiles))
+        start(
+            programs.forward, (_tiles(queries, tiles[0]), batch * heads), first, **shape, **registers, **sized(query, tiles)
+        )
 
     fit("forward", by, tiles, query, values)
+    for taken in range(1, asked.top):
+        _following(query, keys, plan, taken, found)
     if asked.received:
         _received(query, keys, plan, found)
     if asked.uniform:
@@ -69,9 +65,9 @@ def _held(query: Tensor, values: Tensor, plan: Plan, asked: Asked) -> tuple[list
     have more to do than to wait for a third stage.
     """
     tall, wide, warps, stages = plan.tiles
-    if not (asked.peak or asked.entropy or asked.moments):
+    if not (asked.peak or asked.entropy or asked.moments or asked.top):
         return plan.tiles, {}
-    if asked.top or query.element_size() > 2 or max(block(query.shape[3]), block(values.shape[3])) > 64:
+    if query.element_size() > 2 or max(block(query.shape[3]), block(values.shape[3])) > 64:
         return [tall, min(wide, WIDEST), warps, stages], {}
     return [tall, min(wide, WIDEST), warps, min(stages, 2)], {"maxnreg": 128}
 
@@ -113,6 +109,23 @@ def _read(query: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 @cache
 def _nothing(device: torch.device, dtype: torch.dtype) -> Tensor:
     return torch.empty(0, device=device, dtype=dtype)
+
+
+def _following(query: Tensor, keys: Tensor, plan: Plan, taken: int, found: Found) -> None:
+    """The best key behind the first ones that are taken."""
+    from regard.kernels.flash_triton import best as programs
+
+    batch, heads, queries, _ = query.shape
+    sides = rows(query), rows(keys), found.lse, found.best, found.best_keys
+    first = *sides, *_seen(query, keys, plan), taken, found.best.shape[3]
+    shape = {"SLOTS": max(2, 1 << (taken - 1).bit_length()), "LATE": plan.scale > 0}
+    shape |= {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0}
+
+    def by(tiles: list[int]) -> None:
+        start(programs.following, (_tiles(queries, tiles[0]), batch * heads), first, **shape, **sized(query, tiles))
+
+    tall, wide, *rest = plan.tiles
+    fit("following", by, [tall, min(wide, WIDEST), *rest], query, query)
 
 
 def _received(query: Tensor, keys: Tensor, plan: Plan, found: Found) -> None:
@@ -241,10 +254,6 @@ def weigh(query: Tensor, keys: Tensor, v: Tensor | None, plan: Plan, chosen: Cho
 
     fit("weigh", start, plan.tiles, query, query)
     return found
-
-
-def _power(count: int) -> int:
-    return 1 << (count - 1).bit_length()
 
 
 def _tiles(length: int, tile: int) -> int:

@@ -30,7 +30,7 @@ def need(program: str, tiles: list[int], size: int, value: int, width: int) -> i
         return 3 * min(tall, wide, 32) * (size + value) * width
     if program in ("of_queries", "of_memory"):  # the one sums with one matrix of tall x wide, the other with two
         return ((tall + wide) * (size + value) + (1 + (program == "of_memory")) * tall * wide) * width
-    if program in ("received", "weigh"):
+    if program in ("received", "following", "weigh"):
         return (tall + wide) * size * width
     return (tall * size + wide * max(size, value) + tall * wide) * width
 
