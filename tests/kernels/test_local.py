@@ -79,6 +79,21 @@ def test_in_which_order_queries_come_changes_nothing():
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
+def test_windows_that_stand_anywhere_are_read_by_their_own_queries_alone():
+    """Stretches of many queries, windows outside the source, lengths that fill no tile, and rows that differ."""
+    centre = torch.stack([torch.full((50,), 20.0), 90 * torch.rand(50) - 30, torch.arange(50.0).flip(0)])
+    leaves = [torch.randn(3, 1, length, 4, requires_grad=True) for length in (50, 37, 37)]
+    centre.requires_grad_()
+    found = []
+    for run in (local.run, compose):
+        asked = Request(*leaves, Dot(), Dimmed(Softmax(), centre, 3), Within(centre, 3), 0.0, 0, False, ())
+        context = run(asked).context
+        weight = torch.arange(context.numel(), dtype=context.dtype).view(context.shape).cos()
+        found.append([context, *torch.autograd.grad(context, [*leaves, centre], weight)])
+    for ours, plain in zip(*found, strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-5)
+
+
 def test_weights_and_statistics_come_beside_the_same_context():
     module, query = LocalP(5, width=3), torch.randn(1, 3, 5)
     memory = module.remember(torch.randn(1, 9, 5))

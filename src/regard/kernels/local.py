@@ -16,7 +16,7 @@ from regard.attention.score import positional
 from regard.attention.types import Attended, Request
 from regard.attention.within import Dimmed, Within
 from regard.kernels import flash
-from regard.kernels.flash_triton.arguments import Asked
+from regard.kernels.flash_triton.arguments import Asked, ordered
 from regard.kernels.flash_triton.operator import attend
 
 
@@ -47,7 +47,7 @@ def run(request: Request) -> Attended:
     centres = within.centre.float().contiguous()
     plan = flash.plan(request._replace(scope=scope), query, scale)._replace(
         centres=centres,
-        order=centres.detach().argsort(dim=1),
+        order=ordered(centres, request.keys.shape[2]),
         width=float(within.width),
         bell=(2 if normalise.renormalise else 1) if isinstance(normalise, Dimmed) else 0,
     )

@@ -119,7 +119,7 @@ def of_memory(
     found_value = tl.zeros([N, V], tl.float32)
     low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     if centres is not None:
-        low, high = windows_for(k0, centres, b, queries, width, M, N)
+        low, high = windows_for(k0, centres, b, queries, keys, width, M, N)
     for member in range(group):
         h = shared_head * group + member
         head = b * heads + h

@@ -8,8 +8,11 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
+from regard.kernels.flash_triton import arguments
+
 LOG2E = tl.constexpr(1.4426950408889634)
 LN2 = tl.constexpr(0.6931471805599453)
+STRETCH = tl.constexpr(arguments.STRETCH)
 
 
 @triton.jit
@@ -51,10 +54,15 @@ def position(offset, offsets, b):
 @triton.jit
 @no_type_check
 def asking(place, centres, b, queries):
-    """The queries at these places: those of that number or, where they place their windows, those whose window is."""
+    """The queries at these places: those of that number or, where they place their windows, those whose window is.
+
+    What is of another row, where a centre is no number, counts as behind the end.
+    """
     q = place
     if centres is not None:
-        q = tl.load(centres[2] + b.to(tl.int64) * queries + place, mask=place < queries, other=queries).to(tl.int32)
+        row = b.to(tl.int64) * queries
+        q = (tl.load(centres[2] + row + place, mask=place < queries, other=row + queries) - row).to(tl.int32)
+        q = tl.where((q >= 0) & (q < queries), q, queries)
     return q
 
 
@@ -154,15 +162,27 @@ def keys_for(
 
 @triton.jit
 @no_type_check
-def windows_for(k0, centres, b, queries, width, M: tl.constexpr, N: tl.constexpr):
-    """From which place to which, in their order, windows reach the keys of a tile; a key more, whatever was rounded."""
+def stretch(centre, keys):
+    """In which stretch of the keys a window stands; see `arguments.ordered`, which must come to the same."""
+    return (tl.minimum(tl.maximum(centre, 0.0), keys * 1.0) * (1.0 / STRETCH)).to(tl.int32)
+
+
+@triton.jit
+@no_type_check
+def windows_for(k0, centres, b, queries, keys, width, M: tl.constexpr, N: tl.constexpr):
+    """From which place to which, in their order, windows reach the keys of a tile; a key more, whatever was rounded.
+
+    Queries of one stretch are in any order, so that all of it is taken or none.
+    """
+    lowest, highest = stretch(k0 - width - 1, keys), stretch(k0 + N + width, keys)
     before = tl.zeros([1024], tl.int32)
     until = tl.zeros([1024], tl.int32)
     for start in range(0, queries, 1024):
         place = start + tl.arange(0, 1024)
-        centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + place, mask=place < queries, other=float("inf"))
-        before += (centre < k0 - width - 1).to(tl.int32)
-        until += (centre <= k0 + N + width).to(tl.int32)
+        real = place < queries
+        at = stretch(tl.load(centres[0] + b.to(tl.int64) * centres[1] + place, mask=real, other=0.0), keys)
+        before += (real & (at < lowest)).to(tl.int32)
+        until += (real & (at <= highest)).to(tl.int32)
     return tl.sum(before, 0) // M * M, tl.sum(until, 0)
 
 
