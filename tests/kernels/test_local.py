@@ -170,7 +170,7 @@ class _Started:
     """A program that does nothing."""
 
     def __init__(self, arg_names):
-        self.arg_names = arg_names
+        self.arg_names, self.fn = arg_names, type(self)
 
     def __getitem__(self, grid):
         return lambda *given, **options: None

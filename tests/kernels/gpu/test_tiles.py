@@ -60,4 +60,21 @@ def test_another_error_is_no_matter_of_room():
 
     with pytest.raises(ValueError, match="of its own"):
         tiles.largest(start, [64, 32], lambda size: 0, CPU, "one")
-    assert tiles.PASSED == {}
+    assert tiles.PASSED == {("one", CPU): 0}
+
+
+def test_what_fits_is_worked_out_once():
+    def need(size):
+        asked.append(size)
+        return size
+
+    asked, small = [], Chip(100)
+    for _ in range(3):
+        assert tiles.largest(small.start, [128, 64, 32], need, CPU, "one") == -64
+    assert asked == [128, 64]
+
+
+def test_where_the_device_is_current_nothing_is_changed(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    assert tiles.on(CPU) is tiles.on(torch.device("cuda", 1)) is tiles.HERE
+    assert isinstance(tiles.on(torch.device("cuda", 0)), torch.cuda.device)

@@ -135,8 +135,11 @@ def start(program: Any, grid: tuple[int, int], first: tuple[Any, ...], **compile
 
 def rows(data: Tensor) -> tuple[Any, ...]:
     """A tensor of (batch, heads, rows, size) as programs take it: rows whose numbers stand side by side."""
-    data = data if data.stride(3) == 1 else data.contiguous()
-    return data, data.stride(0), data.stride(1), data.stride(2)
+    batch, head, row, one = data.stride()
+    if one != 1:
+        data = data.contiguous()
+        batch, head, row, _ = data.stride()
+    return data, batch, head, row
 
 
 def strides(data: Tensor, axes: int) -> list[int]:

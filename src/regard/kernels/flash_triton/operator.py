@@ -1,6 +1,5 @@
 """Attention in one pass as an operator of PyTorch's, which torch.compile keeps as it is and autograd can go back through."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,6 +10,9 @@ from regard.kernels.flash_triton.arguments import Asked, Found, Plan
 
 Eight = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+TENSORS = Plan._fields.index("offset")
+"""How many fields of a plan are tensors, or None, before its numbers; its order is the last."""
 
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
@@ -80,12 +82,8 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 
 def _backward(ctx: Any, gradient: Tensor, *unused: Any) -> tuple[Tensor | None, ...]:
-    return _gradients(ctx, gradient, one_pass_backward)
-
-
-def _gradients(ctx: Any, gradient: Tensor, run: Callable[..., Five]) -> tuple[Tensor | None, ...]:
     *saved, order = ctx.saved_tensors
-    d_query, d_keys, d_values, d_bias, d_centres = run(gradient, *saved, *ctx.numbers, order, *ctx.wants)
+    d_query, d_keys, d_values, d_bias, d_centres = one_pass_backward(gradient, *saved, *ctx.numbers, order, *ctx.wants)
     moved = [each if wanted else None for each, wanted in zip((d_bias, d_centres), ctx.wants, strict=True)]
     return d_query, d_keys, d_values, *moved, *[None] * 14
 
@@ -96,15 +94,16 @@ one_pass.register_autograd(_backward, setup_context=_save)
 class Eager(torch.autograd.Function):
     """The same without an operator of torch.library, which costs the host more than the launches.
 
-    Where nothing is asked for it gives context and log-sum-exp alone. It keeps what it needs by itself: a setup_context
-    would have the host look up the names of all arguments at every call.
+    Of a plan it is given by themselves what may have a gradient: each argument costs the host, there and back. Where
+    nothing is asked for it gives context and log-sum-exp alone. It keeps what it needs by itself: a setup_context would have
+    the host look up the names of all arguments at every call.
     """
 
     @staticmethod
-    def forward(ctx, *inputs):  # type: ignore[no-untyped-def]
-        query, keys, values, *plan, asked = inputs
-        found = launch.forward(query, keys, values, Plan(*plan), asked, launch.least(query, keys, values, asked))
-        _save(ctx, inputs, found)
+    def forward(ctx, query, keys, values, bias, centres, plan, asked):  # type: ignore[no-untyped-def]
+        found = launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))
+        ctx.save_for_backward(query, keys, values, *found[:2], *plan[:TENSORS], plan.order)
+        ctx.numbers = plan[TENSORS:-1]
         given = tuple(found) if any(asked) else found[:2]
         ctx.mark_non_differentiable(*given[1:])
         ctx.set_materialize_grads(False)
@@ -113,15 +112,20 @@ class Eager(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient, *unused):  # type: ignore[no-untyped-def]
-        return _gradients(ctx, gradient, back)
+        query, keys, values, context, lse, *tensors, order = ctx.saved_tensors
+        plan, (wants_bias, wants_centres) = Plan._make((*tensors, *ctx.numbers, order)), ctx.needs_input_grad[3:5]
+        made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
+        d_bias = made.bias.sum_to_size(tensors[0].shape) if wants_bias else None
+        d_centres = _per_row(made.centres).to(tensors[1].dtype) if wants_centres else None
+        return made.query, made.keys, made.values, d_bias, d_centres, None, None
 
 
 def eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
     """With what the way back needs where there may be one."""
-    inputs = query, keys, values, *plan, asked
-    if not torch.is_grad_enabled() or not any(each is not None and each.requires_grad for each in inputs[:5]):
+    inputs = query, keys, values, plan.bias, plan.centres
+    if not torch.is_grad_enabled() or not any(each is not None and each.requires_grad for each in inputs):
         return launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))
-    found = Eager.apply(*inputs)  # type: ignore[no-untyped-call]
+    found = Eager.apply(*inputs, plan, asked)  # type: ignore[no-untyped-call]
     return Found(*found) if any(asked) else Found(*found, *launch.unasked(query))
 
 

@@ -19,9 +19,8 @@ def start(
     program: Any, grid: tuple[int, int, int], given: Mapping[str, Any], first: Sequence[Any] = (), /, **options: Any
 ) -> None:
     """Start a program with those of the given arguments that it asks for, behind its `first` ones, which are in order."""
-    values = [*first, *(given[name] for name in program.arg_names[len(first) :])]
-    lead = values[0][0] if values[0].__class__ is tuple else values[0]
-    key = program, lead.device, *options.values(), *[each if each.__class__ in PLAIN else like(each) for each in values]
+    values = [*first, *map(given.__getitem__, program.arg_names[len(first) :])]
+    key = tuple(like(program, values, options))
     known = KNOWN.get(key)
     if known is not None:
         known[grid](*values)
@@ -33,8 +32,22 @@ def start(
         KNOWN[key] = compiled
 
 
-def like(given: Any) -> Hashable:
-    """What decides on a program of a tensor, or of a tuple with tensors in it."""
-    if given.__class__ is tuple:
-        return tuple([each if each.__class__ in PLAIN else like(each) for each in given])
-    return given.dtype, given.data_ptr() % 16 == 0
+def like(program: Any, values: Sequence[Any], options: Mapping[str, Any]) -> list[Hashable]:
+    """What decides on a compiled program: numbers as they are, and the precision of a tensor, in a tuple if not aligned.
+
+    Tensors may come in tuples with their strides. A program is told by its function: Triton would hash its source, behind a
+    lock.
+    """
+    lead = values[0][0] if values[0].__class__ is tuple else values[0]
+    found = [program.fn, lead.device, *options.values()]
+    add = found.append
+    for each in values:  # one loop, without a call for each: it runs at every launch
+        if each.__class__ in PLAIN:
+            add(each)
+        elif each.__class__ is tuple:
+            add((tuple, len(each)))
+            for part in each:
+                add(part if part.__class__ in PLAIN else part.dtype if part.data_ptr() % 16 == 0 else (part.dtype,))
+        else:
+            add(each.dtype if each.data_ptr() % 16 == 0 else (each.dtype,))
+    return found

@@ -6,8 +6,8 @@ fit raises OutOfResources before anything ran, and the next smaller tiles are ta
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
-from typing import TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
 import torch
 
@@ -18,6 +18,7 @@ Made = TypeVar("Made")
 
 PASSED: dict[Hashable, int] = {}
 """How many sets of tiles of a kind of program turned out too large."""
+HERE: AbstractContextManager[Any] = nullcontext()
 
 
 def largest(
@@ -32,15 +33,28 @@ def largest(
     `need` estimates bytes of shared memory. What was too large is remembered for a `kind` of program on a device; the
     smallest set is tried in any case, and where even that does not fit OutOfResources comes out.
     """
-    from triton.runtime.errors import OutOfResources
+    known = kind, device
+    place = PASSED.get(known)
+    if place is None:
+        place = PASSED[known] = hopeless(sets, need, room(device))
+    with on(device):
+        while place < len(sets) - 1:
+            try:
+                return start(sets[place])
+            except Exception as error:
+                if type(error).__name__ != "OutOfResources":  # Triton's; to import it here would cost every launch
+                    raise
+            place = PASSED[known] = place + 1 + hopeless(sets[place + 1 :], need, room(device))
+        return start(sets[place])
 
-    last, limit = len(sets) - 1, room(device)
-    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():  # where Triton launches
-        for place in range(PASSED.get((kind, device), 0), last):
-            if need(sets[place]) <= limit:
-                try:
-                    return start(sets[place])
-                except OutOfResources:
-                    pass
-            PASSED[kind, device] = place + 1
-        return start(sets[last])
+
+def hopeless(sets: Sequence[Set], need: Callable[[Set], int], limit: int) -> int:
+    """How many of these sets, from the first on, are too large; never the last."""
+    return next((place for place, each in enumerate(sets[:-1]) if need(each) <= limit), len(sets) - 1)
+
+
+def on(device: torch.device) -> AbstractContextManager[Any]:
+    """Where Triton launches: on the current device, which is that of the data but for those who have several."""
+    if device.type != "cuda" or device.index == torch.cuda.current_device():
+        return HERE
+    return torch.cuda.device(device)
