@@ -3,6 +3,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
+from regard.kernels.additive_triton import arguments
 from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, limit, padded, processors
 
 
@@ -44,7 +45,7 @@ def test_lengths_are_padded_so_that_every_kernel_finds_whole_tiles():
 
 def test_registers_are_limited_where_the_compiler_is_nvidias(monkeypatch):
     assert limit(Tiles(registers=96)) == {}  # the interpreter has none
-    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    monkeypatch.setattr(arguments, "INTERPRETED", False)
     assert limit(Tiles(registers=96)) == {"maxnreg": 96}
     assert limit(Tiles(registers=None)) == {}
 

@@ -22,6 +22,16 @@ def test_what_chunks_of_queries_find_adds_up():
     assert place.tolist() == [3, 3]
 
 
+def test_what_is_cut_is_written_where_it_lies():
+    data = torch.zeros(2, 2, 3, 1)
+    sums.cut(data, range(1, 3), range(1, 3)).fill_(1)
+    assert data.flatten().tolist() == [0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 0]
+    sums.cut(data, range(4), range(3)).fill_(2)
+    assert (data == 2).all()
+    sums.cut(data, range(4), range(2)).fill_(3)
+    assert data.flatten().tolist() == [3, 3, 2] * 4
+
+
 def test_heads_that_share_a_key_or_a_vector_add_up():
     query, key = torch.zeros(1, 2, 1, 3), torch.zeros(1, 1, 1, 3)
     each = sums.Sums(

@@ -1,7 +1,7 @@
 """What the additive kernels are told: both sides of the score, what may be seen, what is dropped, and how to tile."""
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -11,9 +11,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.kernels.additive_triton.packed import Packed
+from regard.kernels.gpu.tiles import on as launching
 
 EVERYWHERE = 1 << 30
 """A window that no sequence reaches the end of."""
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+"""Whether Triton's interpreter runs the kernels, which is settled when they are imported."""
 
 
 class Reading(NamedTuple):
@@ -184,7 +188,7 @@ def heads(query: Tensor, key: Tensor, v: Tensor) -> dict[str, int]:
 
 def assembly() -> bool:
     """Whether kernels may hold NVIDIA's assembly: the interpreter knows none, and AMD's GPUs another."""
-    return os.environ.get("TRITON_INTERPRET") != "1" and torch.version.hip is None
+    return not INTERPRETED and torch.version.hip is None
 
 
 def limit(tiles: Tiles) -> dict[str, int]:
@@ -194,4 +198,4 @@ def limit(tiles: Tiles) -> dict[str, int]:
 
 def on(data: Tensor) -> AbstractContextManager[Any]:
     """Triton launches on the current device, which need not be that of the data."""
-    return torch.cuda.device(data.device) if data.is_cuda else nullcontext()
+    return launching(data.device)

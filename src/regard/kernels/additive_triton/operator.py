@@ -185,17 +185,16 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 
 def _backward(ctx: Any, d_context: Tensor | None, d_total: None, d_shown: Tensor | None, d_after: None) -> tuple[Any, ...]:
-    return _gradients(ctx, d_context, d_shown, retraced)
+    return *_gradients(ctx, d_context, d_shown, retraced), *[None] * 11
 
 
 def _gradients(
     ctx: Any, d_context: Tensor | None, d_shown: Tensor | None, run: Callable[..., tuple[Tensor, ...]]
-) -> tuple[Any, ...]:
+) -> tuple[Tensor, ...]:
     *saved, keep, bits, kinds, offsets, seed = ctx.saved_tensors
     if d_context is None:
         d_context = saved[0].new_zeros(ctx.context[0], dtype=ctx.context[1])
-    found = run(d_context.contiguous(), d_shown, *saved, keep, bits, kinds, offsets, *ctx.numbers, seed)
-    return *found, *[None] * 11
+    return run(d_context.contiguous(), d_shown, *saved, keep, bits, kinds, offsets, *ctx.numbers, seed)
 
 
 attended.register_autograd(_backward, setup_context=_save)
@@ -204,11 +203,13 @@ attended.register_autograd(_backward, setup_context=_save)
 class Eager(torch.autograd.Function):
     """The same. It can be differentiated once; impl="reference" can be as often as you like.
 
-    It keeps what it needs by itself: a setup_context would have the host look up the names of all arguments at every call.
+    What has no gradient comes as one argument: each costs the host, there and back. It keeps what it needs by itself: a
+    setup_context would have the host look up the names of all arguments at every call.
     """
 
     @staticmethod
-    def forward(ctx, *inputs):  # type: ignore[no-untyped-def]
+    def forward(ctx, query, key, value, v, rest):  # type: ignore[no-untyped-def]
+        inputs = query, key, value, v, *rest
         found = _forward(*inputs, kept=True)
         _save(ctx, inputs, found)
         return found
@@ -216,14 +217,15 @@ class Eager(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, d_context, d_total, d_shown, d_after):  # type: ignore[no-untyped-def]
-        return _gradients(ctx, d_context, d_shown, backward)
+        return *_gradients(ctx, d_context, d_shown, backward), None
 
 
-def eager(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def eager(query: Tensor, key: Tensor, value: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """With what the way back needs where there may be one."""
-    if torch.is_grad_enabled() and any(each.requires_grad for each in inputs[:4]):
-        return Eager.apply(*inputs)  # type: ignore[no-untyped-call]
-    return forward(*inputs)
+    learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
+    if learns and torch.is_grad_enabled():
+        return Eager.apply(query, key, value, v, rest)  # type: ignore[no-untyped-call]
+    return forward(query, key, value, v, *rest)
 
 
 @torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())

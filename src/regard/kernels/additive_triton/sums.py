@@ -49,18 +49,18 @@ class Sums(NamedTuple):
         hides: bool,
     ) -> None:
         """Add what flows into the scores of some heads and queries; `hides` says that whole tiles may have nothing."""
-        these, rows = (slice(part.start, part.stop) for part in chunk)
         sources, keys = sides.sources(chunk.heads), range(sides.key.shape[2])
         (tall, wide), units = slopes.shape[1:], width(sides, tiles)
         queried, keyed = Some(sides.query, chunk.heads, chunk.rows, tall), Some(sides.key, sources, keys, wide)
         left, right = by_row(queried, keyed, padded(sides.query.shape[3], units), units)
         query, key = Side(queried, left, wide), Side(keyed, right, 1)
-        to_queries, to_keys = self.query.flatten(0, 1)[these, rows], self.key.flatten(0, 1)[these]
+        to_queries, to_keys = cut(self.query, chunk.heads, chunk.rows), cut(self.key, chunk.heads, keys)
         falls = gather(sides, query, key, to_queries, slopes, chunk, tiles, hides, v=True)
+        to_v = self.v if len(chunk.heads) == len(self.v) else self.v[chunk.heads.start : chunk.heads.stop]
         if self.several:
-            self.v[these] += falls.sum(1)
+            to_v += falls.sum(1)
         else:
-            torch.sum(falls, 1, out=self.v[these])
+            torch.sum(falls, 1, out=to_v)
         gather(sides, key, query, to_keys, slopes, chunk, tiles, hides, add=self.several)
 
     def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
@@ -148,6 +148,13 @@ def gather(
     if not direct:
         put(found, place[0] if several == 1 else place.sum(0), add)
     return falls
+
+
+def cut(data: Float[Tensor, "batch heads time hidden"], heads: range, rows: range) -> Float[Tensor, "some some_rows hidden"]:
+    """Some heads, counted through the batch, and some rows of each; to cut nothing costs the host nothing."""
+    flat = data.flatten(0, 1)
+    whole = len(heads) == flat.shape[0] and len(rows) == flat.shape[1]
+    return flat if whole else flat[heads.start : heads.stop, rows.start : rows.stop]
 
 
 def put(place: Tensor, data: Tensor, several: bool) -> None:
