@@ -45,7 +45,7 @@ def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason()
         "flash needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, T5, Alibi, got Distance; "
         "flex needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance; "
         "linear needs FeatureMap, got Distance; "
-        "local needs the windows of local_m or local_p, which no other scope has; "
+        "local needs the windows of local_p, which no other scope has; "
         "rows gives weights, and none are asked for; "
         "sdpa needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance; "
         "simplex needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance. "

@@ -61,6 +61,15 @@ def test_it_equals_the_gathered_windows_in_output_and_every_gradient(build, opti
         assert error <= (3 if place else 2) * usual + 5e-6 * exact.abs().max(), place
 
 
+def test_windows_at_the_place_of_their_query_are_put_in_no_order(monkeypatch):
+    monkeypatch.setattr(local, "run", None)
+    module, query = LocalM(5, width=3, impl="fused"), torch.randn(1, 20, 5)
+    with Calls() as calls:
+        found = module(query, module.remember(torch.randn(1, 40, 5)), offset=9)
+    assert found.context.shape == (1, 20, 5)
+    assert calls.names.count("sort") == 1  # of no statistics, by flash
+
+
 def test_in_which_order_queries_come_changes_nothing():
     module, query, source = LocalP(5, width=3), 3 * torch.randn(2, 40, 5), torch.randn(2, 37, 5)
     centres, order = module.centre(query, torch.tensor([37, 20]), 0), torch.randperm(40)
@@ -129,7 +138,7 @@ def test_it_says_why_it_does_not_cover_a_request():
     asked = Request(data, data, data, Dot(), Softmax(), Within(torch.zeros(1, 4), 2), 0.0, 0, False, ())
     assert local.covers(asked) is None
     reasons = {
-        "needs the windows of local_m or local_p, which no other scope has": asked._replace(scope=Everywhere()),
+        "needs the windows of local_p, which no other scope has": asked._replace(scope=Everywhere()),
         "gives no statistics, and some are asked for": asked._replace(statistics=("max",)),
         "needs a score that looks at no positions, got Rotary": asked._replace(score=Rotary()),
         "needs one head, got 2": asked._replace(query=data.expand(1, 2, 4, 6)),

@@ -35,7 +35,7 @@ def test_every_kernel_has_its_say_about_every_stage(kind, name):
 
 def test_kernels_say_what_they_cover_and_why_not():
     products = "Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl"
-    windows = {"local": "needs the windows of local_m or local_p, which no other scope has"}
+    windows = {"local": "needs the windows of local_p, which no other scope has"}
     weights = {"rows": "gives weights, and none are asked for"}
     assert covered("additive", "score") == {
         "additive": "covers it",

@@ -1,6 +1,6 @@
 """Attention through a window: each query has a centre in the source, and only the keys around it are touched."""
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -11,7 +11,7 @@ from regard import kernels
 from regard.attention.attend import last
 from regard.attention.check import aligned
 from regard.attention.module import Attention
-from regard.attention.scope import Offset
+from regard.attention.scope import Offset, Scope
 from regard.attention.scope.padding import Padding
 from regard.attention.score import positional
 from regard.attention.score.dot import Dot
@@ -57,9 +57,13 @@ class Windows(Attention):
     Gaussian weights need not add up to one, unless `renormalise` divides them by their sum. Without a centre this is
     attention to everything. The queries are folded into the batch, so that any score, normaliser and scope sees one query
     and the keys of its window; `Location`, which has a row of W for each key, has its rows gathered like keys. Nothing of
-    size T x S exists unless weights or statistics are asked for. On a GPU the context comes from the kernel `local` where
-    that covers the stages; weights and statistics are those of the gathered windows all the same.
+    size T x S exists unless weights or statistics are asked for. On a GPU the context comes from a kernel where that covers
+    the stages: `local`, or `flash` where a window stands at the place of its query; weights and statistics are those of the
+    gathered windows all the same.
     """
+
+    kernel: ClassVar[str] = "local"
+    """Which reads the context on a GPU."""
 
     def __init__(
         self,
@@ -164,18 +168,22 @@ class Windows(Attention):
             memory.values,
             Dot() if isinstance(self.score, Location) else self.score,
             normalise,
-            Within(centre, self.width, offset) & scope,
+            self.window(centre, offset) & scope,
             self.dropout if self.training else 0.0,
             offset,
             False,
             (),
         )
-        kernel = kernels.LOADED["local"]
+        kernel = kernels.LOADED[self.kernel]
         found = attempt(kernel, request) if against(kernel, request) is None else None
         if found is None and self.impl == "fused":
-            reason = against(kernel, request)
-            raise ValueError(f"no kernel covers this request: local {reason}. impl='auto' gathers the windows instead")
+            reason = f"{self.kernel} {against(kernel, request)}"
+            raise ValueError(f"no kernel covers this request: {reason}. impl='auto' gathers the windows instead")
         return None if found is None else found.context
+
+    def window(self, centre: Float[Tensor, "batch queries"], offset: Offset) -> Scope:
+        """The windows as the scope that the kernel is asked about."""
+        return Within(centre, self.width, offset)
 
     def allowed(self, window: Window, memory: Memory, offset: Offset) -> Bool[Tensor, "rows 1 1 width"]:
         """What window, scope and padding leave, by the scope's own rule at the positions that were gathered."""

@@ -1,6 +1,6 @@
 """Windows that their queries place, in one pass: attend(score=a product, normalise=Softmax or Dimmed, scope=Within).
 
-This is what local_m and local_p ask on a GPU. A program takes a tile of queries and reads the keys from the first of their
+This is what local_p asks on a GPU. A program takes a tile of queries and reads the keys from the first of their
 windows to the last, in tiles. Queries are taken in the order in which their windows stand, so that those of a tile share
 most of the keys, wherever a query places its own. No T x S is ever formed. The Gaussian is computed in the program, and its
 centre has a gradient.
@@ -25,7 +25,7 @@ def covers(request: Request) -> str | None:
     windows = [part for part in parts(request.scope) if isinstance(part, Within)]
     normalise: object = request.normalise
     if len(windows) != 1:
-        return "needs the windows of local_m or local_p, which no other scope has"
+        return "needs the windows of local_p, which no other scope has"
     if request.statistics:
         return "gives no statistics, and some are asked for"
     if positional(request.score):

@@ -82,7 +82,8 @@ def covered(name: str, kind: str) -> dict[str, str]:
     example = work(name, kind)
     if isinstance(example.module, Windows) and example.module.centre is not None:
         reads = dict.fromkeys(kernels.LOADED, f"reads all keys, and {name} gathers those of its windows")
-        return {**reads, "local": kernels.LOADED["local"].covers(example.request) or "covers it"}
+        kernel = example.module.kernel
+        return {**reads, kernel: kernels.LOADED[kernel].covers(example.request) or "covers it"}
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
         scores = {each: build(each, "score") for each in lookup.names("score")}

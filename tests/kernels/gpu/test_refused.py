@@ -93,10 +93,10 @@ def test_a_kernel_that_is_given_is_not_replaced():
 @pytest.mark.parametrize("impl", ["auto", "fused"])
 def test_windows_are_gathered_instead_unless_the_kernel_is_insisted_on(monkeypatch, impl):
     module, source = LocalM(4, 4, width=2, impl=impl), Encoded(torch.randn(1, 9, 4))
-    monkeypatch.setitem(kernels.LOADED, "local", Full())
+    monkeypatch.setitem(kernels.LOADED, "flash", Full())
     query = torch.randn(1, 3, 4)
     if impl == "fused":
-        with pytest.raises(ValueError, match=re.escape(f"local {REASON}. impl='auto' gathers the windows instead")):
+        with pytest.raises(ValueError, match=re.escape(f"flash {REASON}. impl='auto' gathers the windows instead")):
             module(query, module.remember(source))
         return
     found = module(query, module.remember(source)).context

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.scope import Offset
+from regard.attention.scope import Offset, Scope
+from regard.attention.scope.local import Local
 from regard.attention.score import places
 from regard.attention.windows import Windows
 
@@ -23,8 +24,14 @@ class LocalM(Windows):
     Cost: time and memory O(T (2 D + 1) d), whatever the length of the source.
     """
 
+    kernel: ClassVar[str] = "flash"
+
     def __init__(self, query: int, key: int | None = None, score: Any = "bilinear", width: int = 10, **options: Any):
         super().__init__(query, key, score=score, width=width, centre=Monotone(), **options)
+
+    def window(self, centre: Float[Tensor, "batch queries"], offset: Offset) -> Scope:
+        """What a query sees by its position alone, which nobody has to put in order."""
+        return Local(self.width)
 
 
 @dataclass(frozen=True)
