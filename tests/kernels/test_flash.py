@@ -28,7 +28,7 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.types import Request
-from regard.kernels import flash, sdpa
+from regard.kernels import flash, flex, sdpa
 
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_1", "top_3")
 
@@ -325,3 +325,15 @@ def test_compiling_keeps_it_as_one_operator():
     torch.testing.assert_close(found, expected)
     gradients = [torch.autograd.grad(each[0].square().sum(), [*leaves, asked.score.b]) for each in (found, expected)]
     torch.testing.assert_close(*gradients)
+
+
+def test_a_short_window_is_not_asked_of_flex(monkeypatch):
+    """Which would take the host longer than to launch it."""
+    monkeypatch.setattr(flex, "covers", None)
+    assert flash.worthwhile(request(scope=Local(3)))
+
+
+def test_where_no_statistics_are_asked_for_nothing_is_put_in_order(monkeypatch):
+    monkeypatch.setattr(torch, "sort", None)
+    assert flash.run(request()).statistics == {}
+    assert flash.asked(request()) == flash.Asked()

@@ -43,6 +43,8 @@ SCORES = (*sdpa.PRODUCTS, T5, Alibi)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 TOP, SIZE = 16, 256
 """How many of the largest weights a program keeps at most, and the largest size of a head."""
+NOTHING = Asked()
+"""What is asked where no statistics are."""
 
 
 def covers(request: Request) -> str | None:
@@ -99,8 +101,11 @@ def worthwhile(request: Request) -> bool:
 
     if request.statistics or sdpa.covers(request) is not None:
         return True
-    windowed = any(isinstance(part, Local) for part in parts(request.scope))
-    return windowed and (flex.covers(request) is not None or not flex.worthwhile(request))
+    if not any(isinstance(part, Local) for part in parts(request.scope)):
+        return False
+    if torch.compiler.is_compiling() or not flex.long(request):  # asked first: the rest takes the host longer
+        return True
+    return flex.covers(request) is not None or not flex.worthwhile(request)
 
 
 def run(request: Request) -> Attended:
@@ -201,6 +206,8 @@ def mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #q
 
 def asked(request: Request) -> Asked:
     """Which statistics the programs have to write."""
+    if not request.statistics:
+        return NOTHING
     names = set(request.statistics)
     return Asked(
         peak=bool(names & {"max", "argmax"}),
@@ -214,11 +221,13 @@ def asked(request: Request) -> Asked:
 
 def top(request: Request) -> int:
     """How many of the largest weights are asked for at most."""
-    return max([0, *(int(name[4:]) for name in request.statistics if name.startswith("top_"))])
+    return max((int(name[4:]) for name in request.statistics if name.startswith("top_")), default=0)
 
 
 def statistics(request: Request, found: Found) -> dict[str, Tensor]:
     """What was asked for, by name."""
+    if not request.statistics:
+        return {}
     measured = dict(zip(("entropy", "max", "mean_position", "spread"), found.measured, strict=False))
     measured |= {"argmax": found.argmax, "received": found.received, "uniform": found.uniform}
     named: dict[str, Tensor] = {}

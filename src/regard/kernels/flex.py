@@ -82,18 +82,23 @@ def key(request: Request) -> Hashable:
 
 def worthwhile(request: Request) -> bool:
     """Where tiles are passed over that the other kernels read, or read more slowly."""
-    known = list(parts(request.scope))
-    windowed = any(isinstance(part, Local) for part in known)
-    skipped = all(isinstance(part, SKIPPED) for part in known)
-    least = LENGTH if not skipped else WINDOWS if windowed else None
-    if least is None or min(request.query.shape[2], request.keys.shape[2]) < least:
+    if not long(request):
         return False
     if blocks.held(request):
-        return any(isinstance(part, Document) for part in known)
+        return any(isinstance(part, Document) for part in parts(request.scope))
     if blocks.capturing() and blocks.key(request) not in blocks.MADE:
         return False  # the share would have to be waited for
     share = blocks.blocks(request).share
     return share is not None and share <= SHARE
+
+
+def long(request: Request) -> bool:
+    """Whether there are queries and keys enough that it can pay for this scope."""
+    known = list(parts(request.scope))
+    windowed = any(isinstance(part, Local) for part in known)
+    skipped = all(isinstance(part, SKIPPED) for part in known)
+    least = LENGTH if not skipped else WINDOWS if windowed else None
+    return least is not None and min(request.query.shape[2], request.keys.shape[2]) >= least
 
 
 def run(request: Request) -> Attended:

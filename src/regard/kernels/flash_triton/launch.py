@@ -186,8 +186,8 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
         torch.empty_like(query, memory_format=torch.contiguous_format),
         torch.empty_like(keys, memory_format=torch.contiguous_format),
         torch.empty_like(values, memory_format=torch.contiguous_format),
-        lse.new_empty((batch, heads, span) if wants_bias else 0),
-        lse.new_empty((batch, heads, queries) if wants_centres else 0),
+        lse.new_empty(batch, heads, span) if wants_bias else _nothing(lse.device, lse.dtype),
+        lse.new_empty(batch, heads, queries) if wants_centres else _nothing(lse.device, lse.dtype),
     )
     sides = rows(query), rows(keys), rows(values), rows(gradient), lse, torch.empty_like(lse)
     rest = *scoped(plan), plan.seed, *told(query, keys, values, plan)
