@@ -55,4 +55,11 @@ def test_what_cannot_be_made_into_pairs_is_refused(run_directory, tmp_path):
     done = regard("backtranslate", run_directory, "--out", out, "--append", tmp_path / "real.jsonl", given="Tom\n")
     assert done.returncode == 2
     assert "real.jsonl:1 has a tab or a line's end in it, which a table of tabs cannot hold; take it out" in done.stderr
-    assert not out.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["real.jsonl"]  # nothing half-written either
+
+
+def test_real_pairs_that_cannot_be_read_are_told_before_anything_is_translated(tmp_path):
+    options = ["--out", tmp_path / "x.tsv", "--append", tmp_path / "real.tsv"]
+    done = regard("backtranslate", "no run", *options, given="Tom\n")
+    assert done.returncode == 2
+    assert f"there is no file {tmp_path / 'real.tsv'}" in done.stderr

@@ -1,5 +1,7 @@
 """Make training pairs of targets alone: regard backtranslate."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
@@ -49,22 +51,33 @@ def backtranslate(
     if not out.parent.is_dir():
         raise DataError(f"backtranslate cannot write {out}: there is no directory {out.parent}; make it first")
     way = _way(draw, beam, temperature, noise, tag, seed)
+    real = [] if append is None else _real(append)  # before the model writes, which may take hours
     from regard.backtranslation import backtranslate as translate
     from regard.loading import load
 
     model = load(directory, device)
-    partial = out.with_name(f"{out.name}.partial")  # nothing half-written takes the place of what was there
-    with partial.open("w", encoding="utf-8", newline="\n") as stream:
-        made, read = 0, 0
+    made, read = 0, 0
+    with _replacing(out) as stream:
         for pairs in translate(model, lines(file or "-"), way):
             made, read = made + _write(stream, pairs), read + len(pairs)
             if not quiet:
                 typer.echo(f"{read:,} targets read · {made:,} pairs", err=True)
         if not made:
             raise DataError(f"{file or 'standard input'}: the model found a source for none of the {read:,} targets")
-        added = 0 if append is None else _append(stream, append)
-    partial.replace(out)
-    typer.echo(_summary(out, made, read - made, added))
+        _write(stream, real)
+    typer.echo(_summary(out, made, read - made, len(real)))
+
+
+@contextmanager
+def _replacing(out: Path) -> Iterator[IO[str]]:
+    """A file that takes its place when all went well; nothing half-written stays."""
+    partial = out.with_name(f"{out.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, tag: str, seed: int) -> "Way":
@@ -93,19 +106,19 @@ def _write(stream: IO[str], pairs: "list[Pair]") -> int:
     return len(whole)
 
 
-def _append(stream: IO[str], path: str) -> int:
-    """Write real pairs behind; how many there were."""
+def _real(path: str) -> "list[Pair]":
+    """The real pairs that stand behind."""
+    from regard.backtranslation import Pair
     from regard.data.table import read
 
-    count = 0
+    found = []
     for record in read(path):
         if any(mark in record.source + (record.target or "") for mark in "\t\n"):
             raise DataError(
                 f"{record.where} has a tab or a line's end in it, which a table of tabs cannot hold; take it out"
             )
-        stream.write(f"{record.source}\t{record.target}\n")
-        count += 1
-    return count
+        found.append(Pair(record.source, record.target or ""))
+    return found
 
 
 def _summary(out: Path, made: int, empty: int, added: int) -> str:
