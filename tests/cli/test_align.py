@@ -110,6 +110,13 @@ def test_a_model_from_letters_to_phones_is_aligned_letter_by_letter(tmp_path):
         (["--choose", "--gold", "g", "--reverse", "d"], "--choose is about one model: choose for each of the two"),
         (["--by", "bleu"], "--by is one of aer, f1, accuracy, got 'bleu'"),
         (["--by", "f1"], "--by says which head is best, and needs --choose"),
+        (["--choose", "--gold", "g", "--attention", "decoder.cross"], "--choose tries every head, with and without a shift"),
+        (["--choose", "--gold", "g", "--head", "0"], "heeds no --head; leave it out, or give it in a second command"),
+        (["--choose", "--gold", "g", "--no-shift"], "heeds no --shift"),
+        (["--choose", "--gold", "g", "--threshold", "0.2"], "by its largest weights, and heeds no --threshold"),
+        (["--flip"], "--flip would change nothing: it is about gold links and the figures they give, --gold FILE"),
+        (["--from-one"], "--from-one would change nothing"),
+        (["--json"], "--json would change nothing"),
         (["--merge", "words"], "--merge is one of weights, links, got 'words'"),
         (
             ["--out", "nowhere/links.txt"],

@@ -61,6 +61,9 @@ def align(
         regard align run/ --data.test=test.tsv --reverse back/ --symmetrise grow-diag-final-and --out test.links
     """
     _sensible(out, gold, choose, reverse, symmetrise, by=by, merge=merge)
+    _idle(gold, {"--from-one": from_one, "--flip": flip, "--json": as_json})
+    if choose:
+        _overruled({"--attention": attention, "--head": head, "--shift": shift, "--threshold": threshold})
     from regard.alignment import gold as golden
     from regard.alignment import hard, score
     from regard.alignment.soft import soft
@@ -104,6 +107,21 @@ def _sensible(
         raise ConfigError("--by says which head is best, and needs --choose")
     if out is not None and not out.parent.is_dir():
         raise DataError(f"--out cannot write {out}: there is no directory {out.parent}; make it first")
+
+
+def _idle(gold: Path | None, given: dict[str, bool]) -> None:
+    """Refuse what is about gold links where there are none."""
+    for name in [each for each, there in given.items() if there and gold is None]:
+        raise ConfigError(f"{name} would change nothing: it is about gold links and the figures they give, --gold FILE")
+
+
+def _overruled(given: dict[str, object]) -> None:
+    """Refuse to say which head is meant, or how it links, where every head is tried by its largest weights."""
+    for name in [each for each, value in given.items() if value is not None]:
+        raise ConfigError(
+            f"--choose tries every head, with and without a shift, by its largest weights, and heeds no {name}; leave it "
+            "out, or give it in a second command"
+        )
 
 
 def _records(model: "Trained", arguments: list[str]) -> "list[Record]":
