@@ -145,4 +145,5 @@ def test_nobody_trains_into_an_ensemble(made):
 
     with pytest.raises(RefusedError, match="all is an ensemble of trained models: train into another directory"):
         trained(made)
+    assert not (made / "checkpoints").exists()
     assert regard.load(made)

@@ -58,13 +58,11 @@ class RunDirectory:
 
     def __enter__(self) -> "RunDirectory":
         try:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             self.held.enter_context(Lock(self.path))
         except OSError as error:
             self.held.close()
-            raise RefusedError(
-                f"cannot write to {self.path}: {error.strerror}; choose a directory that can be written"
-            ) from error
+            raise self._unwritable(error) from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -79,6 +77,10 @@ class RunDirectory:
         there = (self.path / CONFIG).exists()
         if there and not (self.path / manifest.NAME).exists():
             raise RefusedError(f"{self.path} has a {CONFIG} and no {manifest.NAME}: it is no run; choose another directory")
+        try:
+            self.checkpoints.mkdir(exist_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
         if there:
             atomic.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
             atomic.sweep(self.checkpoints)
@@ -139,6 +141,9 @@ class RunDirectory:
         """Whether a file is there and is what was written last, or what `expected` is the digest of."""
         expected = self.manifest()["files"].get(name) if expected is None else expected
         return expected is not None and _digest(self.path / name) == expected
+
+    def _unwritable(self, error: OSError) -> RefusedError:
+        return RefusedError(f"cannot write to {self.path}: {error.strerror}; choose a directory that can be written")
 
     def _seal(self, table: dict[str, Any]) -> None:
         atomic.write(self.path / manifest.NAME, manifest.seal(table))
