@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config import ConfigError, Train
+from regard.config import ConfigError, Search, Train
 from regard.data.batch import Batch, pad
 from regard.data.table import Record
 from regard.families.judging import evaluate, measurable, risk
@@ -44,3 +44,10 @@ def test_a_risk_is_there_where_the_config_asks_for_one():
     assert risk(find("translate"), TextConfig(), None) is None
     made = risk(find("translate"), TextConfig(train=Train(risk="minimum_risk")), SimpleNamespace(decode=str))
     assert made.reward.metric == "chrf"
+
+
+def test_outputs_of_a_risk_may_be_as_long_as_those_of_a_search():
+    batch, train = Batch(pad([[5, 6, 2]]), pad([[5, 2]])), Train(risk="minimum_risk")
+    for search, most in [(Search(length=40), 19), (Search(length=40, times=1.0), 13), (Search(length=40, times=0.0), 40)]:
+        made = risk(find("translate"), TextConfig(train=train, search=search), SimpleNamespace(decode=str))
+        assert made.limits(batch.source) == [most]

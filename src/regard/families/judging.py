@@ -20,7 +20,7 @@ def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
     if config.train.risk == "none":
         return None
     reward = Reward(config.train.risk_metric, lambda numbers: task.finish(codec.decode(numbers)), config.data.bleu)
-    return Risk(config.train, reward, config.search.length)
+    return Risk(config.train, reward, config.search.length, config.search.times)
 
 
 def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Sequence[str] = ()) -> None:

@@ -24,11 +24,11 @@ class Risk:
 
     with |y*| the tokens of the target: a loss is a sum over tokens, and each of them is charged what its sentence loses.
     (The papers count every sentence alike. Sentences of a batch are about as long, so that it hardly differs.)
-    `length` is the most tokens of an output, as in search.
+    `length` is the most tokens of an output, and `times` how many times its source, as in search.
     """
 
-    def __init__(self, settings: Train, reward: Reward, length: int = 200):
-        self.settings, self.reward, self.length = settings, reward, length
+    def __init__(self, settings: Train, reward: Reward, length: int = 200, times: float = 3.0):
+        self.settings, self.reward, self.length, self.times = settings, reward, length, times
 
     def __call__(self, model: nn.Module, batch: AnyBatch, loss: Loss) -> Loss:
         """The mixture, from the loss on the targets. `parts` has the risk alone."""
@@ -73,4 +73,4 @@ class Risk:
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens of an output to each source."""
-        return lengths(source, self.length)
+        return lengths(source, self.length, self.times)
