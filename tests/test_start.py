@@ -7,6 +7,7 @@ from safetensors.torch import load_file
 
 import regard
 from regard.config import Data, Model, Train
+from regard.data.table import DataError
 from regard.start import begun
 from regard.tasks import experiment
 from regard.tasks.reverse import Config
@@ -126,3 +127,12 @@ def test_the_start_is_part_of_what_a_run_is(first, tmp_path):
     train(experiment("reverse", config(start=str(first), max_steps=3), tmp_path)[0], tmp_path, quiet=True)
     with pytest.raises(RefusedError, match=r"was started with train\.start = .*, and now it is None"):
         train(experiment("reverse", config())[0], tmp_path, quiet=True)
+
+
+@pytest.mark.parametrize(("line", "side"), [("δ ε\t{}\n", "source"), ("{}\tδ ε\n", "target")])
+def test_a_run_that_knows_nothing_of_one_side_of_the_data_is_no_start(first, tmp_path, line, side):
+    known = regard.load(first, "cpu").codec.source.table[-1]
+    (tmp_path / "pairs.tsv").write_text(line.format(known), encoding="utf-8")
+    data = dataclasses.replace(DATA, train=str(tmp_path / "pairs.tsv"), valid=str(tmp_path / "pairs.tsv"))
+    with pytest.raises(DataError, match=rf"train.start=.* knows no token of any {side}, .* of the other direction"):
+        experiment("reverse", config(start=str(first), data=data))

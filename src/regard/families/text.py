@@ -13,7 +13,8 @@ from regard.config import Data, Model
 from regard.data import table
 from regard.data.loader import Loader
 from regard.data.table import Record
-from regard.data.text import Report, TextCodec
+from regard.data.text import Example, Report, TextCodec
+from regard.data.vocabulary import EOS, UNK
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.families.tables import Tables, tables, texts
@@ -58,6 +59,8 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
             f"too little is left: {report} to train on, {held} to validate with; longer limits (data.longest_source, "
             "data.longest_target) or data.over_long=cut keep more"
         )
+    if begin is not None:
+        familiar(examples, config.train.start)
     measurable(task, config, valid)
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
@@ -76,6 +79,16 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         better=config.train.better,
         upwards=config.train.better not in DOWNWARDS,
     ), report
+
+
+def familiar(examples: Sequence[Example], origin: str | None) -> None:
+    """Raise where the tokens that are taken over know nothing of one side of the data."""
+    for name, side in (("source", 0), ("target", 1)):
+        if all(token in (UNK, EOS) for example in examples for token in example[side] or ()):
+            raise table.DataError(
+                f"train.start={origin} knows no token of any {name}, and its vocabularies are taken over; is the run of "
+                "other languages, or of the other direction?"
+            )
 
 
 def records(task: Writes, config: TextConfig) -> Tables:
