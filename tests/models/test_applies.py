@@ -130,10 +130,25 @@ def test_training_on_a_metric_needs_settings_that_go_together():
             r"train.risk=minimum_risk needs train.better to name a measure of the task.*, got loss: .* kept",
         ),
         ({"risk_share": 1.5}, r"train.risk_share needs to be from 0 to 1, got 1.5"),
+        ({"risk_share": 0.0}, r"train.risk_share=0 leaves train.risk=minimum_risk no say"),
+        ({"risk_samples": 1}, r"compares several outputs, and train.risk_samples=1 without the reference leaves one"),
         ({"risk_alpha": 0.0}, r"train.risk_alpha needs to be above 0: at 0 every output counts alike"),
     ]:
         with pytest.raises(ConfigError, match=told):
             trainable(replace(DEFAULT, train=replace(risk, **changes)))
+
+
+def test_one_sample_teaches_beside_the_reference_and_beside_what_greedy_search_gives():
+    risk = replace(DEFAULT.train, better="chrf", risk_samples=1)
+    trainable(replace(DEFAULT, train=replace(risk, risk="minimum_risk")))
+    trainable(replace(DEFAULT, train=replace(risk, risk="self_critical", risk_reference=False)))
+
+
+@pytest.mark.parametrize("decoder", ["recurrent", "convolution", "transformer"])
+def test_a_search_of_every_decoder_can_be_asked_to_be_compiled(decoder):
+    model = replace(DEFAULT.model, decoder=decoder)
+    default = replace(DEFAULT, model=model)
+    heeded([replace(default, search=replace(DEFAULT.search, compile=True))], default)
 
 
 @pytest.mark.parametrize("name", ["risk_metric", "risk_samples", "risk_share", "risk_from"])

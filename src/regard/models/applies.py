@@ -182,9 +182,6 @@ RULES = {
     "search.coverage_penalty": Rule(_attends, "an attention"),
     "search.diversity": Rule(lambda config: config.search.groups > 1, "groups to keep apart (search.groups=2 or more)"),
     "search.candidates": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
-    "search.compile": Rule(
-        lambda config: config.model.decoder in ("transformer", "recurrent"), "a transformer or recurrent decoder"
-    ),
     "search.draw": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
     "data.samples": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
     "data.box_form": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),
@@ -251,6 +248,13 @@ def trainable(config: Any) -> None:
         )
     if train.risk_share > 1:
         raise ConfigError(f"train.risk_share needs to be from 0 to 1, got {train.risk_share}")
+    if train.risk != "none" and train.risk_share == 0:
+        raise ConfigError(f"train.risk_share=0 leaves train.risk={train.risk} no say; give it a share, or leave both out")
+    if train.risk == "minimum_risk" and train.risk_samples == 1 and not train.risk_reference:
+        raise ConfigError(
+            "train.risk=minimum_risk compares several outputs, and train.risk_samples=1 without the reference leaves one, "
+            "from which nothing is learned; draw 2 or more, or keep the reference (train.risk_reference=true)"
+        )
     if train.risk == "minimum_risk" and train.risk_alpha == 0:
         raise ConfigError("train.risk_alpha needs to be above 0: at 0 every output counts alike, whatever the model learns")
     if train.tensorboard and find_spec("tensorboard") is None:
