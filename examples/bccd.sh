@@ -7,6 +7,10 @@
 # flipped both ways; they are not turned, since the box around a turned box of something round is too large. Figures are in
 # docs/results.md.
 set -euo pipefail
+if [ $# -lt 1 ]; then
+  echo "usage: examples/bccd.sh OUT [more settings]" >&2
+  exit 2
+fi
 out=$1
 shift
 data=${REGARD_DATA:?name the folder that holds bccd}

@@ -7,6 +7,10 @@
 # rate, then, from those weights, down to nothing. dev chooses the step whose model is kept; test is CROHME 2014 and only
 # measured. FIRST and SECOND are the updates of the two parts. Figures are in docs/results.md.
 set -euo pipefail
+if [ $# -lt 1 ]; then
+  echo "usage: examples/crohme.sh OUT [more settings]" >&2
+  exit 2
+fi
 out=$1
 shift
 data=${REGARD_DATA:?name the folder that holds crohme}

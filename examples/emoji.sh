@@ -6,6 +6,10 @@
 # Both vendors' pictures are trained on, with names and keywords in English. Each vendor's pictures are searched by themselves.
 # Dev decides which step is kept, and decided on these settings; test is only measured. Figures are in docs/results.md.
 set -euo pipefail
+if [ $# -lt 1 ]; then
+  echo "usage: examples/emoji.sh OUT [more settings]" >&2
+  exit 2
+fi
 out=${1:?say where the run goes: emoji.sh OUT}
 shift
 : "${REGARD_DATA:?name the folder that holds emoji}"

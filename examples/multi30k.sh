@@ -6,6 +6,10 @@
 #
 # Settings were chosen on val; test_2016_flickr is only measured. Figures are in docs/results.md.
 set -euo pipefail
+if [ $# -lt 3 ]; then
+  echo "usage: examples/multi30k.sh de-en|en-de none|additive|transformer OUT [more settings]" >&2
+  exit 2
+fi
 from=${1%-*} to=${1#*-} model=$2 out=$3
 shift 3
 tok=${REGARD_DATA:?name the folder that holds multi30k}/multi30k/tok

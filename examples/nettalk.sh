@@ -6,6 +6,10 @@
 # free learns from words alone; guided is also shown the gold letters of the training words (train.guided). Both are
 # measured on the letters of the test words, which neither has seen. Figures are in docs/results.md.
 set -euo pipefail
+if [ $# -lt 2 ]; then
+  echo "usage: examples/nettalk.sh free|guided OUT [more settings]" >&2
+  exit 2
+fi
 model=$1 out=$2
 shift 2
 data=${REGARD_DATA:?name the folder that holds nettalk}/nettalk/nettalk.data.gz

@@ -7,6 +7,10 @@
 # its two or three sounds, an accented letter its letter and its accent. Settings were chosen on dev; figures are in
 # docs/results.md. WER is 100 - exact.
 set -euo pipefail
+if [ $# -lt 4 ]; then
+  echo "usage: examples/pronounce.sh LANGUAGE recurrent|transformer SEEDS OUT [more settings]" >&2
+  exit 2
+fi
 language=$1 model=$2 seeds=$3 out=$4
 shift 4
 data=${REGARD_DATA:?name the folder that holds sigmorphon2021-g2p}/sigmorphon2021-g2p/medium/$language

@@ -5,6 +5,10 @@
 #
 # Settings were chosen on the 16 % part; the 20 % part is only measured. Figures are in docs/results.md.
 set -euo pipefail
+if [ $# -lt 2 ]; then
+  echo "usage: examples/transliterate.sh russian|chinese OUT [more settings]" >&2
+  exit 2
+fi
 language=$1 out=$2
 shift 2
 data=${REGARD_DATA:?name the folder that holds netransliteration}/netransliteration/wd_$language

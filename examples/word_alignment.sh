@@ -9,6 +9,10 @@
 # encoder sees each word alone (a convolution of width 1), so that what is read at a place is that word and no other.
 # Figures are in docs/results.md.
 set -euo pipefail
+if [ $# -lt 2 ]; then
+  echo "usage: examples/word_alignment.sh ATTENTION OUT [more settings]" >&2
+  exit 2
+fi
 attention=$1 out=$2
 shift 2
 data=${REGARD_DATA:?name the folder that holds word-alignment}/word-alignment/es-en

@@ -63,3 +63,17 @@ def test_a_recipe_without_its_data_says_which_folder_it_wants(recipe, tmp_path):
     )
     assert done.returncode == 1
     assert "name the folder that holds" in done.stderr
+
+
+@pytest.mark.parametrize("recipe", sorted(EXAMPLES.glob("*.sh")), ids=lambda path: path.stem)
+def test_a_recipe_that_is_told_nothing_says_what_it_wants(recipe, tmp_path):
+    done = subprocess.run(
+        ["bash", str(recipe)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "REGARD_DATA": "x"},
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: ")
+    assert f"examples/{recipe.name} " in done.stderr
