@@ -53,7 +53,10 @@ def notes(comparison: Comparison) -> list[str]:
             "√(s₁² + s₂²), the standard deviation of a difference between two trainings: these seeds do not tell them apart."
         )
     else:
-        spread = "* marks the best. Each was trained once, so what a seed changes is not known: --seeds 3 shows it."
+        spread = (
+            "* marks the best, ~ what equals it. Each was trained once, so what a seed changes is not known: --seeds 3 "
+            "shows it."
+        )
     lost = [each for each in comparison.outcomes if each.state in ("failed", "impossible")]
     reasons = dict.fromkeys(f"- {named(each)}: {each.reason}" for each in lost)
     return [spread, *(["\n".join(reasons)] if reasons else [])]
