@@ -37,6 +37,11 @@ def test_what_is_no_setting_of_a_search_is_refused(given, message):
         apart(None, given, "predict")
 
 
+def test_two_beams_contradict_each_other():
+    with pytest.raises(ConfigError, match=r"--beam is --search.beam for short; give one of them"):
+        search_by(model(), ["search.beam=3"], 4)
+
+
 def test_a_model_searches_by_what_it_is_told_and_keeps_the_rest():
     asked = model()
     search_by(asked, ["search.groups=2", "search.diversity=1.5"], 4)

@@ -37,6 +37,8 @@ def search_by(model: "Trained | Seeing", given: Sequence[str], beam: int | None 
     """Let a model search by other settings than it was trained with."""
     from regard.models.applies import heeded, searchable
 
+    if beam is not None and any(each.startswith(f"{PART}beam=") for each in given):
+        raise ConfigError(f"--beam is --{PART}beam for short; give one of them")
     kind, now = type(model.config), {"search": configuration.plain(model.config.search)}
     overrides = [*given, *([] if beam is None else [f"{PART}beam={beam}"])]
     search = configuration.read(kind, now, overrides=overrides).search
