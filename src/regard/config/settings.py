@@ -230,13 +230,17 @@ class Search:
     """How an output is looked for."""
 
     beam: int = 1
+    """Hypotheses followed at once; 1 is greedy search."""
     length: int = 200
     """The most tokens of an output."""
     times: float = 3.0
     """None is longer than so many times its source, and ten tokens more; 0: `length` alone says."""
     length_penalty: float = 1.0
+    """Outputs are ranked by their log-probability, divided by their length to this power."""
     coverage_penalty: float = 0.0
+    """Weight of what an output pays for places of the source that got less than a whole token's attention."""
     batch: int = 64
+    """Sentences that are searched at once."""
     unknown: Literal["keep", "copy"] = "keep"
     """What becomes of words that the model cannot write: they stay, or become the source word they look at."""
     block_ngrams: int = 0
@@ -248,6 +252,7 @@ class Search:
     risk: Literal["none", "chrf", "bleu", "edit", "exact"] = "none"
     """Answer with the candidate that is worth most by this metric beside all others, in place of the likeliest."""
     candidates: int = 16
+    """How many there are."""
     draw: Literal["beam", "sample"] = "beam"
     """Where these candidates come from: the best of a beam search, or samples."""
     first: int | None = None

@@ -1,6 +1,7 @@
 """A page about one thing: what it is, how to build it, what it allows, and which kernels cover it."""
 
 import inspect
+from textwrap import fill
 from typing import Any
 
 import torch
@@ -12,8 +13,12 @@ from regard.attention import attend
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
 from regard.attention.windows import Windows
+from regard.config.explained import Setting, explained
 from regard.show.example import build, told, untrained, work
 from regard.show.table import columns, decimals, indent, paragraphs, squares, title
+
+WIDTH = 100
+"""The most characters on a line of what a setting means."""
 
 
 def page(name: str, kind: str | None = None) -> str:
@@ -40,13 +45,19 @@ def page(name: str, kind: str | None = None) -> str:
 
 
 def settings(name: str) -> str:
-    """A task and everything that it can be told, with its defaults."""
+    """A task and everything that it can be told: defaults, the values there are, and what each means."""
     module = lookup.load("tasks", name)
-    heading = "Settings, and what they are when nobody says otherwise"
-    usual = indent(
-        "\n".join(f"{path} = {_default(module.Config(), path)}" for path in configuration.everything(module.Config))
-    )
-    return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{usual}")
+    heading = "Settings, and what they are when nobody says otherwise; a dash is None"
+    usual = "\n".join(_setting(module.Config(), each) for each in explained(module.Config))
+    return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
+
+
+def _setting(config: Any, setting: Setting) -> str:
+    """A setting with its default, and below it what it means."""
+    line = f"{setting.path} = {_default(config, setting.path)}"
+    values = f"   ({', '.join(setting.values)})" if setting.values else ""
+    meaning = indent(fill(setting.meaning, WIDTH))
+    return f"{line}{values}\n{meaning}" if meaning else f"{line}{values}"
 
 
 def used(name: str) -> str:
