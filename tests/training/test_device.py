@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from regard.config import ConfigError
 from regard.training.device import choose
 
 
@@ -14,3 +15,8 @@ def test_a_device_that_does_not_exist_is_named():
         choose("gpu")
     with pytest.raises(ValueError, match=r"train.device is 'cuda:99', and this machine has \d+ GPUs"):
         choose("cuda:99")
+
+
+def test_a_device_that_pytorch_was_not_built_for_is_refused():
+    with pytest.raises(ConfigError, match=r"train.device is 'fpga', which PyTorch cannot use here"):
+        choose("fpga")

@@ -12,8 +12,17 @@ def choose(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ConfigError(f"train.device needs to be auto, cpu, cuda or cuda:1, got {name!r}") from error
+        raise ConfigError(f"--device or train.device needs to be auto, cpu, cuda or cuda:1, got {name!r}") from error
     there = torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= there:
-        raise ConfigError(f"train.device is {name!r}, and this machine has {there} GPUs; auto takes what there is")
+        raise ConfigError(
+            f"--device or train.device is {name!r}, and this machine has {there} GPUs; auto takes what there is"
+        )
+    if device.type not in ("cpu", "cuda"):
+        try:
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError) as error:
+            raise ConfigError(
+                f"--device or train.device is {name!r}, which PyTorch cannot use here; auto takes what there is"
+            ) from error
     return device
