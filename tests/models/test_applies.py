@@ -169,6 +169,13 @@ def test_minimum_risk_has_settings_of_its_own(name, value):
         heeded([replace(DEFAULT, train=train)], DEFAULT)
 
 
+def test_the_price_of_statistics_needs_contexts_that_are_drawn_from_the_source_alone():
+    train = replace(DEFAULT.train, statistics=0.1)
+    trainable(replace(config("luong"), train=train))
+    with pytest.raises(ConfigError, match=r"train.statistics compares .* memory_network adds its question to that"):
+        trainable(replace(config("memory_network"), train=train))
+
+
 def test_the_price_of_statistics_needs_an_attention():
     train = replace(DEFAULT.train, statistics=0.1)
     heeded([replace(config(), train=train)], DEFAULT)

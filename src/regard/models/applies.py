@@ -257,6 +257,11 @@ def trainable(config: Any) -> None:
         )
     if train.risk == "minimum_risk" and train.risk_alpha == 0:
         raise ConfigError("train.risk_alpha needs to be above 0: at 0 every output counts alike, whatever the model learns")
+    if train.statistics and "memory_network" in config.model.attention.name.split("+"):
+        raise ConfigError(
+            "train.statistics compares what an attention finds with what it reads, and memory_network adds its question to "
+            "that; set it to 0, or use another attention"
+        )
     if train.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(
             "train.tensorboard needs the tensorboard package, which is not installed: pip install 'regard[track]', "
