@@ -15,6 +15,7 @@ def test_a_setting_and_its_values_are_read_each_once():
 def test_every_is_all_that_a_setting_can_be():
     assert varied(["model.decoder=every"], Config)[0].values == ("recurrent", "convolution", "transformer")
     assert varied(["model.bidirectional=every"], Config)[0].values == ("false", "true")
+    assert varied(["model.output=every"], Config)[0].values == ("attention", "mixture", "projection")
     assert choices(Config, "data.target_tokens") == ["words", "characters", "bytes", "bpe", "unigram"]
     assert choices(Config, "data.no.such") == []
 

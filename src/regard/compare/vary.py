@@ -24,6 +24,8 @@ NAMED = {
     "model.self_attention": ("score", "normalise", "scope"),
 }
 """The settings that are words from `regard list`, and of which kinds the words may be."""
+OUTPUTS = ("model.output", "model.output.name")
+"""Those that are the name of an output layer."""
 EXAMPLE = '--with "model.decoder=transformer: model.encoder=transformer model.heads=4"'
 
 
@@ -94,7 +96,7 @@ def expanded(setting: str, value: str, kind: type[Any]) -> list[str]:
     if kinds:
         none = [] if setting == "model.self_attention" else ["none"]
         return [*none, *(name for each in kinds for name in members(each))]
-    found = choices(kind, setting)
+    found = lookup.names("outputs") if setting in OUTPUTS else choices(kind, setting)
     if not found:
         raise ConfigError(f"{setting} has no list of values, so --vary {setting}={EVERY} means nothing; name its values")
     return found
