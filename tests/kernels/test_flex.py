@@ -128,18 +128,22 @@ def test_it_pays_where_a_scope_hides_much_that_flash_would_read():
     assert not flex.worthwhile(request(Causal() | Prefix(torch.tensor([3])), long))
 
 
-def test_a_long_window_is_its_own_and_goes_to_flash_where_it_cannot_be(monkeypatch):
-    monkeypatch.setattr(flex, "WINDOWS", 1024)
-    asked = request(Causal() & Local(9), (1, 1, 1024, 1024), (1, 1))
+def test_a_window_within_blocks_is_its_own_and_goes_to_flash_where_it_cannot_be():
+    asked = request(Blocks(128) & Local(9), (1, 1, 1024, 1024), (1, 1))
     assert flex.worthwhile(asked)
     assert kernels.choose(asked, "auto") is flex
     assert kernels.choose(asked._replace(dropout=0.1), "auto") is flash
     assert kernels.choose(asked._replace(statistics=("max",)), "auto") is flash
     compiled.REFUSED[flex.key(asked)] = "could not be compiled"
     assert kernels.choose(asked, "auto") is flash
-    assert not flex.worthwhile(asked._replace(scope=Causal()))
-    assert not flex.worthwhile(asked._replace(scope=Local(1000)))  # most tiles have a key to be seen
-    assert not flex.worthwhile(request(Local(9), (1, 1, 1023, 1024), (1, 1)))
+    assert not flex.worthwhile(request(Blocks(128) & Local(9), (1, 1, 1023, 1024), (1, 1)))
+
+
+@pytest.mark.parametrize("scope", [Local(9), Causal() & Local(9)], ids=str)
+def test_a_window_alone_is_left_to_flash_however_long(scope):
+    asked = request(scope, (1, 1, 9000, 9000), (1, 1))
+    assert not flex.worthwhile(asked)
+    assert kernels.choose(asked, "auto") is flash
 
 
 def test_nothing_is_waited_for_while_a_graph_is_captured(monkeypatch):

@@ -95,7 +95,7 @@ def _covers_room(request: Request) -> str | None:
 def worthwhile(request: Request) -> bool:
     """Where PyTorch's own kernel would need a second pass, a mask for what is a window, or the reference.
 
-    Long windows are left to `flex`, where it can be compiled.
+    A window joined with what it does not know is left to `flex`, where that can be compiled.
     """
     from regard.kernels import flex  # which asks here what is covered
 

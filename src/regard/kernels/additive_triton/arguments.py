@@ -67,9 +67,6 @@ class Tiles:
     step_columns: int = 16
     step_units: int = 256
     step_warps: int = 4
-    step_programs: int = 4
-    """A processor, among which the keys of one query are spread."""
-    step_early: bool = False
     precision: str = "ieee"
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None

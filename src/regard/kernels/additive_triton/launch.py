@@ -161,7 +161,7 @@ def one_query(
 ) -> Stepped:
     """One query: the keys are split so that every processor has some."""
     (batch, groups, _, hidden), keys, size = query.shape, key.shape[2], value.shape[3]
-    some = share(batch * groups, keys, tiles.step_columns, query.device, tiles.step_programs)
+    some = share(batch * groups, keys, tiles.step_columns, query.device)
     splits = parts(keys, some)
     context = value.new_empty(batch, groups, 1, size, dtype=dtype)
     scores, weights, after = (value.new_empty(batch, groups, 1, keys, dtype=torch.float32) for _ in range(3))
@@ -191,7 +191,6 @@ def one_query(
         "VALUES": power(size),
         "SPLITS": power(splits),
         "ASSEMBLY": assembly(),
-        "EARLY": tiles.step_early,
     }
     with on(value):
         start(step.split, (splits, batch * groups, 1), {**given, "COLUMNS": tiles.step_columns}, num_warps=tiles.step_warps)
@@ -199,7 +198,7 @@ def one_query(
     return Stepped(context, weights, after if dropped.rate else weights)
 
 
-def share(groups: int, keys: int, tile: int, device: torch.device, programs: int = 4) -> int:
-    """How many keys a program takes: whole tiles, and few enough that so many programs a processor have work."""
-    splits = parts(programs * processors(device), groups)
+def share(groups: int, keys: int, tile: int, device: torch.device) -> int:
+    """How many keys a program takes: whole tiles, and few enough that four programs a processor have work."""
+    splits = parts(4 * processors(device), groups)
     return padded(parts(keys, splits), tile)

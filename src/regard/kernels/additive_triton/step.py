@@ -21,7 +21,7 @@ def split(
     heads, key_heads, value_heads, v_heads, S, D, V, reach, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, ASSEMBLY: tl.constexpr,
-    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, EARLY: tl.constexpr,
+    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
     """Scores of `reach` keys, their largest, Σ e^{s - largest}, and that sum with the values."""
     head = tl.program_id(1).to(tl.int64)
@@ -47,9 +47,6 @@ def split(
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
         found = tl.max(visible.to(tl.int32), axis=0) > 0
-        present = found[:, None] & (dims < V)[None, :]
-        if EARLY:
-            values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=present, other=0.0)
         fall = tl.zeros((COLUMNS,), tl.float32)
         for unit in range(0, D, UNITS):
             units = unit + tl.arange(0, UNITS)
@@ -68,8 +65,8 @@ def split(
         top = higher
         if DROPOUT:
             p = p * tl.sum(kept(drawn, head, row, columns, S, dropout, scale), axis=0)
-        if not EARLY:
-            values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=present, other=0.0)
+        inside = found[:, None] & (dims < V)[None, :]
+        values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=inside, other=0.0)
         read = read * shrink + tl.sum(p[:, None] * values.to(tl.float32), axis=0)
     tl.store(parts + part * V + dims, read, mask=dims < V)
     tl.store(tops + part, top)
