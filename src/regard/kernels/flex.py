@@ -29,8 +29,8 @@ from regard.kernels.flex_blocks import blocks, compiled
 SMALLEST = 16
 """The smallest head that FlexAttention's programs take."""
 SKIPPED = (Everywhere, Padding, Causal, Local)
-"""Scopes whose hidden tiles our own `flash` passes over as well: on an H200 a window of +-128 at 8192 takes it five sixths of
-the time, and less than nine tenths with the way back.
+"""Scopes whose hidden tiles our own `flash` passes over as well: on an H200 a window of +-128 at 8192 takes it five sixths
+of the time, and less than nine tenths with the way back.
 """
 SHARE, LENGTH = 0.5, 1024
 """It pays where at most this share of the tiles is left, of at least this many queries and keys."""
