@@ -68,3 +68,9 @@ def test_narrow_heads_of_half_precision_have_fewer_registers_and_stages(formula)
     assert told(64, torch.bfloat16) == ([64, 64, 4, 2], {"maxnreg": 128})
     assert told(65, torch.bfloat16) == told(64, torch.float32) == ([64, 64, 4, 3], {})
     assert told(64, torch.bfloat16, Asked(received=True, uniform=True)) == ([64, 128, 4, 3], {})
+
+
+def test_registers_are_counted_where_the_compiler_knows_the_word(formula, monkeypatch):
+    data = torch.empty(1, 1, 1, 64, dtype=torch.bfloat16)
+    monkeypatch.setattr(torch.version, "hip", "6.2")
+    assert launch._held(data, data, formula.plain, QUICK)[1] == {}

@@ -69,7 +69,8 @@ def _held(query: Tensor, values: Tensor, plan: Plan, asked: Asked) -> tuple[list
         return plan.tiles, {}
     if query.element_size() > 2 or max(block(query.shape[3]), block(values.shape[3])) > 64:
         return [tall, min(wide, WIDEST), warps, stages], {}
-    return [tall, min(wide, WIDEST), warps, min(stages, 2)], {"maxnreg": 128}
+    limit = {"maxnreg": 128} if torch.version.hip is None else {}  # AMD's compiler does not know the word
+    return [tall, min(wide, WIDEST), warps, min(stages, 2)], limit
 
 
 def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
