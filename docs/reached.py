@@ -40,7 +40,9 @@ def named(rows: list[Row], name: str, shape: str, which: str | None = None, fiel
 
 def times(above: Row | None, below: Row | None, field: str = "ms") -> str:
     """How many times as much of a field one row has as another."""
-    return MISSING if above is None or below is None else f"{float(above[field]) / float(below[field]):.2f} x"
+    if above is None or below is None or not (above[field] and below[field]):
+        return MISSING
+    return f"{float(above[field]) / float(below[field]):.2f} x"
 
 
 def additive(rows: list[Row]) -> Iterator[Figure]:

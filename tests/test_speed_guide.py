@@ -54,12 +54,15 @@ def test_the_fastest_of_the_last_commit_on_the_last_hardware_stands_for_a_side(t
 
 
 def test_a_table_has_the_devices_own_time_where_it_was_measured():
-    found = {"1x2": {"ours": measured("ours", 4) | {"device_ms": "2.5"}}}
-    lines = speed.table(found, speed.CHARTS["recurrent"]).splitlines()
+    found = {
+        "1x2": {"ours": measured("ours", 4) | {"device_ms": "2.5"}, "theirs": measured("theirs", "") | {"device_ms": "3"}}
+    }
+    lines = speed.table(found, speed.CHARTS["additive"]).splitlines()
     assert lines == [
-        "| shape | side | ms | ms of the device | peak MiB |",
+        "| shape | side | ms of the device | ms as launched | peak MiB |",
         "|---|---|---|---|---|",
-        "| 1x2 | ours | 4 | 2.5 | 3 |",
+        "| 1x2 | ours | 2.5 | 4 | 3 |",
+        "| 1x2 | theirs | 3 | - | 3 |",
     ]
 
 
