@@ -221,7 +221,7 @@ def asked(request: Request) -> Asked:
 
 def top(request: Request) -> int:
     """How many of the largest weights are asked for at most."""
-    return max((int(name[4:]) for name in request.statistics if name.startswith("top_")), default=0)
+    return max([0, *(int(name[4:]) for name in request.statistics if name.startswith("top_"))])
 
 
 def statistics(request: Request, found: Found) -> dict[str, Tensor]:

@@ -35,7 +35,6 @@ def need(program: str, tiles: list[int], size: int, value: int, width: int) -> i
     return (tall * size + wide * max(size, value) + tall * wide) * width
 
 
-@cache
 def smallest(program: str, size: int, value: int) -> int:
     """Bytes that a program takes with the smallest tiles at most: GPUs before Ampere widen half precision to single."""
     return need(program, SETS[-1], block(size), block(value), 4)
