@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-TIMES = {"additive": 20, "dot": 50, "flash": 20, "recurrent": 25, "transformer": 100, "decode": 10, "simplex": 15, "norm": 8}
+TIMES = {"additive": 30, "dot": 60, "flash": 45, "recurrent": 25, "transformer": 60, "decode": 8, "simplex": 10, "norm": 5}
 """Seconds of measuring. flash holds statistics, windows, local_p and rows too."""
 CURVES = {"complexity": 30, "decoding_gpu": 60}
 ASKED = {
