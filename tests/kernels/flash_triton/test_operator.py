@@ -41,3 +41,15 @@ def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
     plan = PLAN._replace(bias=bias, centres=centres, order=ordered, width=2.0, bell=1, causal=True)
     tests = ("test_schema", "test_autograd_registration", "test_faketensor")
     torch.library.opcheck(one_pass, (query, keys, values, *plan, [1, 1, 1, 1, 1, 2]), test_utils=tests)
+
+
+@pytest.mark.unhooked
+def test_compiled_it_goes_back_without_bias_and_centres():
+    leaves = [torch.randn(1, 2, count, 4, requires_grad=True) for count in (3, 5, 5)]
+
+    def run(query, keys, values):
+        return attend(query, keys, values, PLAN, Asked()).context.square().sum()
+
+    compiled = torch.compile(run, backend="aot_eager", fullgraph=True)
+    found, expected = (torch.autograd.grad(each(*leaves), leaves) for each in (compiled, run))
+    torch.testing.assert_close(found, expected)

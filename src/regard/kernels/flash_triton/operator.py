@@ -53,9 +53,9 @@ def back(
     """The fields of `Gradients`; those of bias and centres are of the size of what they are about."""
     plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, order)
     made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
-    d_bias = made.bias if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
-    d_centres = made.centres if centres is None or not wants_centres else _per_row(made.centres).to(centres.dtype)
-    return made.query, made.keys, made.values, d_bias if d_bias is made.bias else d_bias.clone(), d_centres
+    d_bias = lse.new_empty(0) if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
+    d_centres = lse.new_empty(0) if centres is None or not wants_centres else _per_row(made.centres).to(centres.dtype)
+    return made.query, made.keys, made.values, d_bias, d_centres  # each by itself: an operator gives no tensor twice
 
 
 def _per_row(pulled: Tensor) -> Tensor:
