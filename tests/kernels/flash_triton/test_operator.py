@@ -33,6 +33,26 @@ def test_only_the_context_has_a_gradient():
     assert not found.measured.requires_grad
 
 
+class Stop(torch.autograd.Function):
+    """Reads something, and passes no gradient on."""
+
+    @staticmethod
+    def forward(ctx, data):
+        return data.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None
+
+
+def test_where_nothing_flows_into_the_context_nothing_flows_on():
+    query, keys, values = (torch.randn(1, 1, 2, 3, requires_grad=True) for _ in range(3))
+    read = Stop.apply(attend(query, keys, values, PLAN, Asked()).context)
+    (read.sum() + query.sum()).backward()
+    assert torch.equal(query.grad, torch.ones_like(query))
+    assert keys.grad is values.grad is None
+
+
 @pytest.mark.unhooked
 def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
     query, keys, values = (torch.randn(1, 1, count, 4, requires_grad=True) for count in (3, 5, 5))

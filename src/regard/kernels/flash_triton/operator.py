@@ -112,6 +112,8 @@ class Eager(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient, *unused):  # type: ignore[no-untyped-def]
+        if gradient is None:  # what reads the context passes nothing on
+            return (None,) * 7
         query, keys, values, context, lse, *tensors, order = ctx.saved_tensors
         plan, (wants_bias, wants_centres) = Plan._make((*tensors, *ctx.numbers, order)), ctx.needs_input_grad[3:5]
         made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
