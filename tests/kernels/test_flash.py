@@ -333,7 +333,6 @@ def test_a_short_window_is_not_asked_of_flex(monkeypatch):
     assert flash.worthwhile(request(scope=Local(3)))
 
 
-def test_where_no_statistics_are_asked_for_nothing_is_put_in_order(monkeypatch):
-    monkeypatch.setattr(torch, "sort", None)
+def test_where_no_statistics_are_asked_for_nothing_is_worked_out():
     assert flash.run(request()).statistics == {}
-    assert flash.asked(request()) == flash.Asked()
+    assert flash.asked(request()) is flash.NOTHING
