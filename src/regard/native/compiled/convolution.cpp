@@ -31,7 +31,7 @@ struct Convolving : Steps {
     const Convolution& model;
     std::vector<Source> each;  // layer by layer
     std::vector<Rows> inputs;
-    Rows carried, entering, gates, mixed, query, asked, found, context, narrow, fitted;
+    Rows carried, entering, gates, mixed, query, asked, found, context, narrow;
 
     Convolving(const Convolution& model, const Source* given, const uint8_t* keep, int64_t count, int64_t keys)
         : Steps(model.words, Sources(keep, count, keys), model.output.out), model(model), each(given, given + model.count),
@@ -98,13 +98,7 @@ struct Convolving : Steps {
         }
         narrow.resize(rows * model.narrow.out);
         product(carried.data(), rows, model.narrow, narrow.data(), Then::put, threads);
-        const float* last = narrow.data();
-        if (model.fit.out) {
-            fitted.resize(rows * model.fit.out);
-            product(last, rows, model.fit, fitted.data(), Then::put, threads);
-            last = fitted.data();
-        }
-        product(last, rows, model.output, logits, Then::put, threads);
+        answer(narrow.data(), rows, model.fit, model.output, logits, threads);
     }
 };
 

@@ -33,7 +33,7 @@ struct Recurring : Steps {
     const Network& network;
     Source source;
     std::vector<Rows> hidden, cell;
-    Rows fed, entering, gates, asked, found, context, reads, fitted;
+    Rows fed, entering, gates, asked, found, context, reads;
 
     Recurring(const Network& network, const Source* given, const uint8_t* keep, int64_t count, int64_t keys)
         : Steps(network.words, Sources(keep, count, keys), network.output.out), network(network), source(*given),
@@ -89,13 +89,7 @@ struct Recurring : Steps {
         product(entering.data(), rows, network.readout, reads.data(), Then::put, threads);
         change(reads.data(), rows * size, [](Lane lane, int64_t, int64_t) { return tanh(lane); });
         if (!network.before && network.feeds) fed = reads;
-        const float* last = reads.data();
-        if (network.fit.out) {
-            fitted.resize(rows * network.fit.out);
-            product(last, rows, network.fit, fitted.data(), Then::put, threads);
-            last = fitted.data();
-        }
-        product(last, rows, network.output, logits, Then::put, threads);
+        answer(reads.data(), rows, network.fit, network.output, logits, threads);
     }
 };
 

@@ -23,7 +23,7 @@ struct Steps {
     Sources sources;
     const int64_t vocabulary;
     int64_t place = 0;
-    std::vector<float> data;
+    std::vector<float> data, fitted;
 
     Steps(const Words& words, Sources sources, int64_t vocabulary)
         : words(words), sources(std::move(sources)), vocabulary(vocabulary) {}
@@ -32,6 +32,16 @@ struct Steps {
     // What the layers make of the rows of data, which they may overwrite: a logit for each word. `parents` are the rows of
     // the step before that each has grown from; null where rows are as they were.
     virtual void advance(float* data, const int64_t* parents, int64_t rows, float* logits, int threads) = 0;
+
+    // A logit for each word, of what the layers end with; a `fit` with no columns is not there.
+    void answer(const float* last, int64_t rows, const Matrix& fit, const Matrix& output, float* logits, int threads) {
+        if (fit.out) {
+            fitted.resize(rows * fit.out);
+            product(last, rows, fit, fitted.data(), Then::put, threads);
+            last = fitted.data();
+        }
+        product(last, rows, output, logits, Then::put, threads);
+    }
 
     // One token for each row.
     void step(const int64_t* tokens, const int64_t* parents, int64_t rows, float* logits, int threads) {

@@ -167,13 +167,7 @@ struct Decoding : Steps {
             think(model, layer, data, rows, room, threads);
         }
         norm(data, rows, model.size, model.last, room.entered.data());
-        const float* last = room.entered.data();
-        if (model.fit.out) {
-            room.found.resize(std::max<size_t>(room.found.size(), rows * model.fit.out));
-            product(last, rows, model.fit, room.found.data(), Then::put, threads);
-            last = room.found.data();
-        }
-        product(last, rows, model.output, logits, Then::put, threads);
+        answer(room.entered.data(), rows, model.fit, model.output, logits, threads);
     }
 };
 
