@@ -4,7 +4,7 @@ Eager PyTorch takes the function: an operator of torch.library costs the host as
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -32,8 +32,11 @@ def attention(
     """softmax(vᵀ tanh(q + k)) values, and the weights where they are wanted, each in the precision asked for."""
     context = str(dtype or value.dtype).removeprefix("torch.")
     wanted = "" if weights is None else str(weights).removeprefix("torch.")
-    run = attended if torch.compiler.is_compiling() else eager
-    found = run(query, key, value, v, *scoped, *dropped, context, wanted)
+    told = Told(scoped, dropped, context, wanted)
+    if torch.compiler.is_compiling():
+        found = attended(query, key, value, v, *told.flat())
+    else:
+        found = eager(query, key, value, v, told)
     return found[0], None if weights is None else found[2].to(weights)
 
 
@@ -64,33 +67,32 @@ def forward(
     context: str,
     weights: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Context, log Σ e^s, weights if wanted; of one query its weights in any case, and those after dropout."""
-    return _forward(
-        query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, context, weights, kept=False
-    )
+    """What `compute` gives, by arguments that torch.library has types for."""
+    scoped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead)
+    return compute(query, key, value, v, Told(scoped, Dropped(rate, seed), context, weights))
 
 
-def _forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    v: Tensor,
-    keep: Tensor | None,
-    bits: Tensor | None,
-    kinds: Tensor | None,
-    offsets: Tensor | None,
-    offset: int,
-    behind: int,
-    ahead: int,
-    rate: float,
-    seed: Tensor | None,
-    context: str,
-    weights: str,
-    *,
-    kept: bool,
+class Told(NamedTuple):
+    """What has no gradient: what may be seen, what is dropped, and the precisions of the context and of weights, if any."""
+
+    scoped: Scoped
+    dropped: Dropped
+    context: str
+    weights: str
+
+    def flat(self) -> tuple[Any, ...]:
+        """As the operator takes it."""
+        return *self.scoped, *self.dropped, self.context, self.weights
+
+
+def compute(
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told, keep: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The same; with `kept` the scores of many queries come last, where `Tiles.kept` has room for them."""
-    scoped, dropped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead), Dropped(rate, seed)
+    """Context, log Σ e^s, weights if wanted; of one query its weights in any case, and those after dropout.
+
+    With `keep` the scores of many queries come last, where `Tiles.kept` has room for them.
+    """
+    scoped, dropped, context, weights = told
     batch, heads, queries, _ = query.shape
     if not (query.numel() and key.numel() and value.numel()):
         read = value.new_zeros(batch, heads, queries, value.shape[3], dtype=DTYPES[context])
@@ -98,10 +100,10 @@ def _forward(
         return read, query.new_zeros(0), shown, query.new_zeros(0)
     if queries == 1:
         found = launch.one_query(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
-        return found.context, query.new_empty(0), found.weights, found.dropped if rate else query.new_empty(0)
+        return found.context, query.new_empty(0), found.weights, found.dropped if dropped.rate else query.new_empty(0)
     sides = Sides.of(query, key, v)
     shows = DTYPES[weights] if weights else None
-    many = launch.attend(sides, value, scoped, dropped, DTYPES[context], shows, TILES, kept)
+    many = launch.attend(sides, value, scoped, dropped, DTYPES[context], shows, TILES, keep)
     shown = query.new_empty(0) if many.weights is None else many.weights
     return many.context, many.total, shown, query.new_empty(0) if many.scores is None else many.scores
 
@@ -208,10 +210,9 @@ class Eager(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, query, key, value, v, rest):  # type: ignore[no-untyped-def]
-        inputs = query, key, value, v, *rest
-        found = _forward(*inputs, kept=True)
-        _save(ctx, inputs, found)
+    def forward(ctx, query, key, value, v, told):  # type: ignore[no-untyped-def]
+        found = compute(query, key, value, v, told, keep=True)
+        _save(ctx, (query, key, value, v, *told.flat()), found)
         return found
 
     @staticmethod
@@ -220,12 +221,12 @@ class Eager(torch.autograd.Function):
         return *_gradients(ctx, d_context, d_shown, backward), None
 
 
-def eager(query: Tensor, key: Tensor, value: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def eager(query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """With what the way back needs where there may be one."""
     learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
     if learns and torch.is_grad_enabled():
-        return Eager.apply(query, key, value, v, rest)  # type: ignore[no-untyped-call]
-    return forward(query, key, value, v, *rest)
+        return Eager.apply(query, key, value, v, told)  # type: ignore[no-untyped-call]
+    return compute(query, key, value, v, told)
 
 
 @torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())
