@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from regard.kernels.flash_triton.apart import behind, column, dealt, first, raised, unseen
-from regard.kernels.flash_triton.tile import LOG2E, allowed, kept_keys, keys_for, position, rows, scored
+from regard.kernels.flash_triton.tile import LOG2E, allowed, free_until, kept_keys, keys_for, position, rows, scored
 
 FAR = tl.constexpr(-1e30)
 """What no score is as low as, unless its weight is 0."""
@@ -83,9 +83,7 @@ def following(
     low, high = keys_for(q0, start, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
     until = low
     if keep is None and mask is None and bias is None and not WINDOWED:
-        until = keys // N * N
-        if CAUSAL:
-            until = tl.minimum(until, tl.maximum(q0 + start + 1, 0) // N * N)
+        until = free_until(q0, start, keys, N, CAUSAL)
         for k0 in range(low, until, N):
             state = tile(
                 state, asked, found, bias, keep, mask, taken, b, h, q, k0, start, window, scale, group, queries, keys, size,

@@ -12,6 +12,7 @@ from regard.kernels.flash_triton.tile import (
     allowed,
     asking,
     bell,
+    free_until,
     kept_keys,
     keys_for,
     position,
@@ -106,9 +107,7 @@ def forward(
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     start = low
     if keep is None and mask is None and bias is None and centres is None and not WINDOWED:
-        start = keys // N * N
-        if CAUSAL:
-            start = tl.minimum(start, tl.maximum(q0 + first + 1, 0) // N * N)
+        start = free_until(q0, first, keys, N, CAUSAL)
         for k0 in range(low, start, N):
             state, parts, read = tile(
                 state, parts, read, asked, found, values, bias, centre, keep, mask, seed,

@@ -162,6 +162,16 @@ def keys_for(
 
 @triton.jit
 @no_type_check
+def free_until(q0, first, keys, N: tl.constexpr, CAUSAL: tl.constexpr):
+    """Up to which key tiles are whole and seen by all queries from q0 on, where keys are hidden by coming later alone."""
+    until = keys // N * N
+    if CAUSAL:
+        until = tl.minimum(until, tl.maximum(q0 + first + 1, 0) // N * N)
+    return until
+
+
+@triton.jit
+@no_type_check
 def stretch(centre, keys):
     """In which stretch of the keys a window stands; see `arguments.ordered`, which must come to the same."""
     return (tl.minimum(tl.maximum(centre, 0.0), keys * 1.0) * (1.0 / STRETCH)).to(tl.int32)
