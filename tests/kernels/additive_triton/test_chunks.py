@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -74,3 +76,22 @@ def test_ranges_are_as_equal_as_can_be():
 def test_scores_are_kept_where_they_are_small_and_one_chunk_holds_them(changed, expected):
     given = sides(2, 40, 40)
     assert keeps(given, torch.randn(1, 1, 40, 8), Tiles(**TILES, **changed)) == expected
+
+
+def test_a_chunk_fills_the_processors_once_where_that_is_asked_for(monkeypatch):
+    from regard.kernels.additive_triton import chunks as here
+
+    monkeypatch.setattr(here, "processors", lambda device: 132)
+    tiles = Tiles(half=True, narrow=True, fill=8)
+    for shape, there, back in (((32, 256, 512), 32, 8), ((8, 1024, 256), 2, 4)):
+        data = torch.empty(shape[0], 1, *shape[1:], dtype=torch.bfloat16)
+        for way, expected in ((False, there), (True, back)):
+            found = chunks(Sides(data, data, data[0, 0, :1]), data, tiles, way)
+            assert {len(each.heads) for each in found} == {expected}
+        whole = replace(tiles, least=0, kept=0.4)  # all of the first at once, whose scores are kept
+        assert len(chunks(Sides(data, data, data[0, 0, :1]), data, whole, False)[0].heads) == there
+        assert keeps(Sides(data, data, data[0, 0, :1]), data, whole) == (there == shape[0])
+    one = torch.empty(4, 1, 4096, 64, dtype=torch.bfloat16)
+    assert len(chunks(Sides(one, one, one[0, 0, :1]), one, tiles, False)) == 4  # more than fill them are one at least
+    few = replace(tiles, least=1 << 20)
+    assert len(chunks(Sides(one, one, one[0, 0, :1]), one, few, False)[0].rows) < 4096

@@ -47,3 +47,12 @@ def test_the_reach_of_a_block_is_its_largest_number_whatever_its_sign():
     assert one.tolist() == [[given[0, 0, :3].abs().max().item()]]
     size = given[1, 0].abs().nan_to_num(0.0)
     assert reach.tolist() == [[size[:32].max().item(), size[32:64].max().item(), 60.0]]
+
+
+def test_rows_may_be_raised_in_half_precision():
+    data = torch.tensor([[[[0.0, 0.25]]]])
+    one = Some(data, range(1), range(1), 32)
+    left, right = by_row(one, one, 64, 64, torch.bfloat16)
+    assert left.data.dtype == right.data.dtype == torch.bfloat16
+    assert left.reach.dtype == torch.float32
+    assert left.data[0, 0, 0, :3].tolist() == pytest.approx([1, math.exp(0.5), 1], rel=2**-7)

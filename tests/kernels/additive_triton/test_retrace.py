@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton import operator, retrace
+from regard.kernels.additive_triton import operator, retrace, sums
 from regard.kernels.additive_triton.arguments import Dropped, Scoped
 
 
@@ -61,3 +61,37 @@ def test_scores_that_were_kept_lead_to_the_same_gradients_without_being_found_an
     for each in zip(*found, strict=True):
         for other in each[1:]:  # of fewer heads the hidden units are spread among more programs, and add up in another order
             torch.testing.assert_close(other, each[0], rtol=0 if room is None else 1e-4, atol=0 if room is None else 1e-6)
+
+
+def test_the_way_back_holds_exponentials_and_slopes_of_bfloat16_as_such_where_it_is_asked_to(monkeypatch):
+    """No further from double precision than three times plain PyTorch, and what the interpreter loses by not rounding."""
+    torch.manual_seed(0)
+    given = [torch.randn(3, 1, time, 8, dtype=torch.bfloat16) for time in (19, 23, 23)] + [torch.randn(1, 8).bfloat16()]
+    flow, held = torch.randn(3, 1, 19, 8, dtype=torch.bfloat16), []
+    gather = sums.gather
+    monkeypatch.setattr(
+        sums,
+        "gather",
+        lambda *told, **named: held.append((told[1].powers.data.dtype, told[4].dtype)) or gather(*told, **named),
+    )
+
+    def gradients(run, dtype):
+        leaves = [each.to(dtype).requires_grad_() for each in given]
+        return torch.autograd.grad(run(*leaves), leaves, flow.to(dtype))
+
+    def formula(query, key, value, v):
+        scores = (torch.tanh(query[:, :, :, None] + key[:, :, None]) @ v[:, None, :, None])[..., 0]
+        return torch.softmax(scores, dim=-1) @ value
+
+    right, plain = gradients(formula, torch.float64), gradients(formula, torch.bfloat16)
+    for kept, slopes in ((4.0, torch.bfloat16), (0.0, torch.float32)):  # in the place of scores found anew they stay single
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, half=True, kept=kept))
+        found = gradients(lambda *leaves: operator.attention(*leaves)[0], torch.bfloat16)
+        assert set(held) == {(torch.bfloat16, slopes)}
+        held.clear()
+        for mine, theirs, exact in zip(found, plain, right, strict=True):
+            bound = 3 * (theirs - exact).abs().max() + torch.finfo(torch.bfloat16).eps * exact.abs().max()
+            assert (mine - exact).abs().max() <= bound
+    for dtype in (torch.float16, torch.float32):
+        gradients(lambda *leaves: operator.attention(*leaves)[0], dtype)
+    assert set(held) == {(torch.float32, torch.float32)}

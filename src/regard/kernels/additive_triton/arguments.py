@@ -76,6 +76,12 @@ class Tiles:
     narrow: bool = False
     """Whether what flows into the weights is rounded to the precision of the values, as plain PyTorch has it: the weights
     then take its place, and the way back holds six bytes for each query and key in place of ten."""
+    half: bool = False
+    """Whether the way back holds exponentials of bfloat16 in bfloat16, and slopes too where they have a place of their own:
+    an exponential loses what a number of 1/2 loses by being bfloat16. Other precisions are held in single."""
+    fill: int = 0
+    """Programs of `compare` and half as many of `gather` a processor that a chunk of heads has, of `least` bytes at most:
+    8 fill an H200 once; 0: as many heads as there is room for."""
 
     @property
     def tall(self) -> int:

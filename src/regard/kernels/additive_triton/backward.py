@@ -95,7 +95,7 @@ def slope(
             DROPOUT, GIVEN,
         )  # fmt: skip
         ds = tl.where(found, flow - a * middle[:, None], 0.0)
-        tl.store(slopes + cells, ds, mask=(columns < wide)[None, :])
+        tl.store(slopes + cells, ds.to(slopes.dtype.element_ty), mask=(columns < wide)[None, :])
         inside = (places < count)[:, None] & (columns < S)[None, :]
         tl.store(dropped + flows, share.to(dropped.dtype.element_ty), mask=inside)
 
@@ -137,7 +137,7 @@ def gather(
     left += near * row_pad * high + panel * row_pad
     right += beside * column_pad * high + panel * column_pad
     column_reach += beside * ((column_pad + 31) // 32)
-    power = tl.load(left + places[:, None] * UNITS + tl.arange(0, UNITS)[None, :])
+    power = tl.load(left + places[:, None] * UNITS + tl.arange(0, UNITS)[None, :]).to(tl.float32)
     far = farthest(row_reach + near * ((row_pad + 31) // 32), tl.program_id(0) * ROWS, ROWS)
     fall = tl.zeros((ROWS, UNITS), tl.float32)
     steep = tl.zeros((ROWS, UNITS), tl.float32)
@@ -147,7 +147,7 @@ def gather(
         wild = far + farthest(column_reach, start, COLUMNS) > REACH
         met = True
         if FALLS or HIDDEN:
-            tile = tl.load(slopes[:, None] + block[None, :] * column_stride)
+            tile = tl.load(slopes[:, None] + block[None, :] * column_stride).to(tl.float32)
             if FALLS:
                 level += tile
             if HIDDEN:
@@ -161,7 +161,7 @@ def gather(
                 inside = (places < row_count)[:, None] & (units < D)[None, :]
                 q = number(rows + places.to(tl.int64)[:, None] * D + units[None, :], inside)
                 for c in range(start, tl.minimum(start + COLUMNS, column_count)):
-                    ds = tl.load(slopes + c * column_stride)[:, None]
+                    ds = tl.load(slopes + c * column_stride).to(tl.float32)[:, None]
                     r = plain(q + number(columns + c * D + units, units < D)[None, :], ASSEMBLY)
                     fall += ds * r
                     steep += ds * (r - r * r)
@@ -170,10 +170,10 @@ def gather(
                 for _ in range(0, COLUMNS, 2 * PAIRS):
                     for pair in tl.static_range(PAIRS):
                         first, second = 2 * pair, 2 * pair + 1
-                        x = tl.fma(power, tl.load(powers + first * UNITS)[None, :], 1.0)
-                        y = tl.fma(power, tl.load(powers + second * UNITS)[None, :], 1.0)
-                        ds1 = tl.load(flows + first * column_stride)[:, None]
-                        ds2 = tl.load(flows + second * column_stride)[:, None]
+                        x = tl.fma(power, tl.load(powers + first * UNITS).to(tl.float32)[None, :], 1.0)
+                        y = tl.fma(power, tl.load(powers + second * UNITS).to(tl.float32)[None, :], 1.0)
+                        ds1 = tl.load(flows + first * column_stride).to(tl.float32)[:, None]
+                        ds2 = tl.load(flows + second * column_stride).to(tl.float32)[:, None]
                         shared = reciprocal(x * y, ASSEMBLY)
                         r1, r2 = shared * y, shared * x
                         if FALLS:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from regard.kernels.additive_triton.arguments import Sides, Tiles, padded
+from regard.kernels.additive_triton.arguments import Sides, Tiles, padded, processors
 
 
 class Chunk(NamedTuple):
@@ -17,12 +17,17 @@ class Chunk(NamedTuple):
     rows: range
 
 
+def size(sides: Sides, value: Tensor | None) -> int:
+    """The bytes of the inputs."""
+    return sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value) if each is not None)
+
+
 def room(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool) -> int:
     """Beside context and gradients, which are results, as much as stays below twice the inputs; `least` where that is more.
 
     With values of the size of the keys the context is a third of the inputs, and gradients are as much as these.
     """
-    inputs = sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value) if each is not None)
+    inputs = size(sides, value)
     return tiles.room or max(tiles.least, inputs * 3 // 5 if back else inputs * 3 // 2)
 
 
@@ -41,15 +46,33 @@ def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool) -> list
     """Whole heads if one fits, spread evenly; else tiles of the queries of one."""
     batch, groups, queries, hidden = sides.query.shape
     held, each = room(sides, value, tiles, back), cell(value, tiles, back)
-    return _chunks(batch * groups, queries, sides.key.shape[2], hidden, held, each, tiles)
+    keys, filled = sides.key.shape[2], tiles.fill * processors(sides.query.device)
+    if filled:
+        filled //= programs(queries, keys, hidden, tiles, back)
+        tall, wide = padded(queries, tiles.tall), padded(keys, tiles.wide)
+        once = batch * groups * need(tall, wide, hidden, each)
+        if not back and once < 2 * size(sides, value):  # there is no context yet while the only chunk is compared
+            held = max(held, once)
+    return _chunks(batch * groups, queries, keys, hidden, held, each, filled, tiles)
+
+
+def programs(queries: int, keys: int, hidden: int, tiles: Tiles, back: bool) -> int:
+    """How many one head is: tiles of `compare`, or twice those of the `gather` that has fewer."""
+    if back:
+        panels = padded(hidden, tiles.gather_units) // tiles.gather_units
+        return 2 * panels * padded(min(queries, keys), tiles.gather_rows) // tiles.gather_rows
+    return padded(queries, tiles.rows) // tiles.rows * (padded(keys, tiles.columns) // tiles.columns)
 
 
 @lru_cache
-def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, each: int, tiles: Tiles) -> list[Chunk]:
+def _chunks(
+    heads: int, queries: int, keys: int, hidden: int, held: int, each: int, filled: int, tiles: Tiles
+) -> list[Chunk]:
     wide = padded(keys, tiles.wide)
     whole = need(padded(queries, tiles.tall), wide, hidden, each)
     if whole <= held:
-        return [Chunk(these, range(queries)) for these in spread(heads, held // whole)]
+        some = held // whole
+        return [Chunk(these, range(queries)) for these in spread(heads, min(some, max(1, filled)) if tiles.fill else some)]
     some = tiles.tall
     while some < queries and need(some + tiles.tall, wide, hidden, each) <= held:
         some += tiles.tall
@@ -58,7 +81,7 @@ def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, each: i
 
 def keeps(sides: Sides, value: Tensor, tiles: Tiles) -> bool:
     """Whether the scores, all of one chunk there, and of whole heads back, may be kept from the one to the other."""
-    inputs = sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value))
+    inputs = size(sides, value)
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     most = batch * groups * padded(queries, tiles.tall) * padded(keys, tiles.wide) * 4
     if most > tiles.kept * inputs or len(chunks(sides, value, tiles, back=False)) > 1:

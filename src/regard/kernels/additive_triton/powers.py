@@ -1,9 +1,9 @@
-"""e^{2x} of some queries and keys, once for a whole pass, in single precision and in the order in which the pass reads them.
+"""e^{2x} of some queries and keys, once for a whole pass, in the order in which the pass reads them.
 
 `compare` reads one hidden unit of a whole tile of queries or keys, so that its exponentials lie unit by unit; `gather` reads
 one query or key after another, a few units of each. Either lies in panels as wide as a tile, which a program reads from one
 end to the other, and is padded to whole tiles with e^0 = 1, so that no loop has to ask where the data end. Both sides are
-raised by one launch.
+raised by one launch. They are in single precision, but for those of `gather` where `Tiles.half` has it otherwise.
 """
 
 from typing import NamedTuple, no_type_check
@@ -42,15 +42,22 @@ def by_unit(left: Some, right: Some, high: int, down: int, across: int) -> tuple
     return _powers(left, right, (left.tall // down, high, down), (right.tall // across, high, across), high, False)
 
 
-def by_row(left: Some, right: Some, high: int, panel: int) -> tuple[Powers, Powers]:
+def by_row(left: Some, right: Some, high: int, panel: int, dtype: torch.dtype = torch.float32) -> tuple[Powers, Powers]:
     """The same row by row, in panels of units. NaN counts as 0: ds of what nobody may see is 0, and of what is seen NaN."""
-    return _powers(left, right, (high // panel, left.tall, panel), (high // panel, right.tall, panel), high, True)
+    panels = (high // panel, left.tall, panel), (high // panel, right.tall, panel)
+    return _powers(left, right, *panels, high, True, dtype)
 
 
 def _powers(
-    left: Some, right: Some, down: tuple[int, int, int], across: tuple[int, int, int], high: int, flat: bool
+    left: Some,
+    right: Some,
+    down: tuple[int, int, int],
+    across: tuple[int, int, int],
+    high: int,
+    flat: bool,
+    dtype: torch.dtype = torch.float32,
 ) -> tuple[Powers, Powers]:
-    ours, theirs = _empty(left, down), _empty(right, across)
+    ours, theirs = _empty(left, down, dtype), _empty(right, across, dtype)
     given = {
         **_told("left", left, ours),
         **_told("right", right, theirs),
@@ -67,10 +74,10 @@ def _powers(
     return ours, theirs
 
 
-def _empty(side: Some, panels: tuple[int, int, int]) -> Powers:
-    count, single = len(side.heads), torch.float32
-    found = side.data.new_empty(count, *panels, dtype=single)
-    return Powers(found, side.data.new_empty(count, -(-side.tall // ROWS), dtype=single))
+def _empty(side: Some, panels: tuple[int, int, int], dtype: torch.dtype) -> Powers:
+    count = len(side.heads)
+    found = side.data.new_empty(count, *panels, dtype=dtype)
+    return Powers(found, side.data.new_empty(count, -(-side.tall // ROWS), dtype=torch.float32))
 
 
 def _told(name: str, side: Some, powers: Powers) -> dict[str, object]:
@@ -139,7 +146,8 @@ def block(
             cells = (units // PANEL * (tall * PANEL) + units % PANEL)[None, :] + (places * PANEL)[:, None]
         else:
             cells = (places // PANEL * (high * PANEL) + places % PANEL)[:, None] + (units * PANEL)[None, :]
-        tl.store(found + cells, exponential(x), mask=(places < tall)[:, None] & (units < high)[None, :])
+        power = exponential(x).to(found.dtype.element_ty)
+        tl.store(found + cells, power, mask=(places < tall)[:, None] & (units < high)[None, :])
     tl.store(reach + number, tl.max(tl.max(far, axis=1), axis=0))
 
 

@@ -10,7 +10,7 @@ from regard.kernels.additive_triton import backward, step
 from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, assembly, heads, on, padded, parts, power
 from regard.kernels.additive_triton.chunks import chunks
 from regard.kernels.additive_triton.compared import Compared, compare
-from regard.kernels.additive_triton.sums import Gradients, Sums, grouped, put
+from regard.kernels.additive_triton.sums import Gradients, Sums, grouped, held, put
 from regard.kernels.gpu.started import start
 
 
@@ -45,7 +45,7 @@ def many(
             these, rows = (slice(part.start, part.stop) for part in chunk)
             flow = flows[these, rows]
             compared = compare(sides, chunk, scope, tiles) if kept is None else Compared(kept[:, these], chunk)
-            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0])
+            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0], dtype=held(sides, tiles))
             arriving = product(flow, spread[these].mT, value.dtype if tiles.narrow else torch.float32)
             shares = slope(compared, slopes, arriving, sides, {**scope, **drop}, flowing, value.dtype, tiles)
             del arriving

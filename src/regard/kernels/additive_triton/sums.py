@@ -52,7 +52,7 @@ class Sums(NamedTuple):
         sources, keys = sides.sources(chunk.heads), range(sides.key.shape[2])
         (tall, wide), units = slopes.shape[1:], width(sides, tiles)
         queried, keyed = Some(sides.query, chunk.heads, chunk.rows, tall), Some(sides.key, sources, keys, wide)
-        left, right = by_row(queried, keyed, padded(sides.query.shape[3], units), units)
+        left, right = by_row(queried, keyed, padded(sides.query.shape[3], units), units, held(sides, tiles))
         query, key = Side(queried, left, wide), Side(keyed, right, 1)
         to_queries, to_keys = cut(self.query, chunk.heads, chunk.rows), cut(self.key, chunk.heads, keys)
         falls = gather(sides, query, key, to_queries, slopes, chunk, tiles, hides, v=True)
@@ -114,8 +114,8 @@ def gather(
     blocks = tall // tiles.gather_rows
     several, reach = shared(blocks * panels * many, columns.rows.tall, tiles, slopes.device)
     direct = several == 1 and not add
-    place = found if direct else slopes.new_empty(several, many, len(rows.rows.rows), hidden)
-    falls = slopes.new_empty(many, several * blocks if v else 0, hidden)
+    place = found if direct else rows.powers.data.new_empty(several, many, len(rows.rows.rows), hidden)
+    falls = rows.powers.reach.new_empty(many, several * blocks if v else 0, hidden)
     given = {
         **rows.arguments("row"),
         **columns.arguments("column"),
@@ -148,6 +148,12 @@ def gather(
     if not direct:
         put(found, place[0] if several == 1 else place.sum(0), add)
     return falls
+
+
+def held(sides: Sides, tiles: Tiles) -> torch.dtype:
+    """The precision of exponentials, of parts of a gradient, and of slopes in a place of their own, on the way back."""
+    small = tiles.half and sides.query.dtype == sides.key.dtype == torch.bfloat16
+    return torch.bfloat16 if small else torch.float32
 
 
 def cut(data: Float[Tensor, "batch heads time hidden"], heads: range, rows: range) -> Float[Tensor, "some some_rows hidden"]:
