@@ -1,12 +1,13 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton import operator
-from regard.kernels.additive_triton.arguments import Scoped
+from regard.kernels.additive_triton import launch, operator, step
+from regard.kernels.additive_triton.arguments import Dropped, Scoped
 
 
 def test_one_query_can_be_worked_by_hand():
@@ -25,3 +26,30 @@ def test_one_query_reads_what_it_reads_among_others(ahead):
     alone = operator.attention(query[:, :, 1:], key, value, v, Scoped(offset=21, ahead=ahead), weights=torch.float32)
     for found, expected in zip(alone, both, strict=True):
         torch.testing.assert_close(found, expected[:, :, 1:])
+
+
+@pytest.mark.parametrize(
+    "changed", [{"step_whole": True}, {"step_stages": 3}, {"step_whole": True, "step_stages": 2}], ids=str
+)
+def test_the_parts_of_one_query_are_the_same_whoever_joins_them(monkeypatch, changed):
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 2, 1, 40), torch.randn(3, 1, 50, 40), torch.randn(3, 2, 50, 5)
+    told = Scoped(torch.arange(50) < torch.tensor([[50], [9], [0]])), Dropped(0.3, torch.tensor([5]))
+    runs = []
+    for tiles in (operator.TILES, replace(operator.TILES, **changed)):
+        monkeypatch.setattr(operator, "TILES", tiles)
+        leaves = [each.clone().requires_grad_() for each in (query, key, value, torch.ones(1, 40))]
+        found = operator.attention(*leaves, *told, weights=torch.float32)
+        runs.append((*found, *torch.autograd.grad(found[0].square().sum(), leaves)))
+    for now, then in zip(*runs, strict=True):
+        torch.testing.assert_close(now, then, rtol=0, atol=0)
+
+
+def test_the_last_program_of_a_head_is_the_only_one_launched(monkeypatch):
+    started, start = [], launch.start
+    monkeypatch.setattr(
+        launch, "start", lambda program, *given, **named: started.append(program) or start(program, *given, **named)
+    )
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, step_whole=True))
+    operator.attention(torch.randn(1, 1, 1, 3), torch.randn(1, 1, 5, 3), torch.randn(1, 1, 5, 3), torch.ones(1, 3))
+    assert started == [step.split]

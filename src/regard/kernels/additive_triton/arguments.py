@@ -67,6 +67,11 @@ class Tiles:
     step_columns: int = 16
     step_units: int = 256
     step_warps: int = 4
+    step_stages: int = 0
+    """How many blocks of keys and values of one query are under way at a time, by copies to shared memory where it is more
+    than one, and with all hidden units in a block; 0: so many as `step_units` says, one block after the other."""
+    step_whole: bool = False
+    """Whether the program of a head that ends last joins the parts of all, in place of a second launch."""
     precision: str = "ieee"
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None

@@ -162,7 +162,7 @@ def one_query(
     """One query: the keys are split so that every processor has some."""
     (batch, groups, _, hidden), keys, size = query.shape, key.shape[2], value.shape[3]
     some = share(batch * groups, keys, tiles.step_columns, query.device)
-    splits = parts(keys, some)
+    splits, units = parts(keys, some), power(hidden) if tiles.step_stages else min(tiles.step_units, power(hidden))
     context = value.new_empty(batch, groups, 1, size, dtype=dtype)
     scores, weights, after = (value.new_empty(batch, groups, 1, keys, dtype=torch.float32) for _ in range(3))
     tops, masses = value.new_empty(2, batch, groups, splits, dtype=torch.float32)
@@ -187,14 +187,18 @@ def one_query(
         "V": size,
         "reach": some,
         "splits": splits,
-        "UNITS": min(tiles.step_units, power(hidden)),
+        "UNITS": units,
         "VALUES": power(size),
         "SPLITS": power(splits),
+        "STAGES": tiles.step_stages or None,
+        "WHOLE": tiles.step_whole,
+        "ended": value.new_zeros(batch * groups, dtype=torch.int32) if tiles.step_whole else None,
         "ASSEMBLY": assembly(),
     }
     with on(value):
         start(step.split, (splits, batch * groups, 1), {**given, "COLUMNS": tiles.step_columns}, num_warps=tiles.step_warps)
-        start(step.join, (batch * groups, 1, 1), {**given, "COLUMNS": 128}, num_warps=tiles.step_warps)
+        if not tiles.step_whole:
+            start(step.join, (batch * groups, 1, 1), {**given, "COLUMNS": 128}, num_warps=tiles.step_warps)
     return Stepped(context, weights, after if dropped.rate else weights)
 
 

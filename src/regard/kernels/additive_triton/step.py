@@ -1,4 +1,4 @@
-"""One query, as in a decoder step: the keys are split among programs, whose parts a second kernel joins.
+"""One query, as in a decoder step: the keys are split among programs, whose parts the last of them or a second kernel joins.
 
 The keys are read once and as they lie. Time goes by the bytes, so that an exponential and a reciprocal for each of their
 numbers cost nothing: r is taken of q + k, and no range needs a guard. The scores stay, one number for each key, and become
@@ -14,22 +14,47 @@ from regard.kernels.additive_triton.rational import plain
 from regard.kernels.additive_triton.visible import kept, seen
 
 
+@triton.jit
+@no_type_check
+def asked(query, v, units, D):
+    """Some hidden units of the query and of v."""
+    q = tl.load(query + units, mask=units < D, other=0.0).to(tl.float32)
+    return q, tl.load(v + units, mask=units < D, other=0.0).to(tl.float32)
+
+
+@triton.jit
+@no_type_check
+def compared(q, key, w, columns, found, units, D, ASSEMBLY: tl.constexpr):
+    """Σ v r over these hidden units, of the keys that are found."""
+    inside = found[:, None] & (units < D)[None, :]
+    k = tl.load(key + columns.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
+    return tl.sum(w[None, :] * plain(q[None, :] + k, ASSEMBLY), axis=1)
+
+
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "S", "reach"])
 @no_type_check
 def split(
-    query, key, value, v, keep, bits, kinds, offsets, seed, scores, parts, tops, masses,
+    query, key, value, v, keep, bits, kinds, offsets, seed, scores, parts, tops, masses, context, weights, dropped, ended,
     heads, key_heads, value_heads, v_heads, S, D, V, reach, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
-    COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, ASSEMBLY: tl.constexpr,
-    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
+    COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, SPLITS: tl.constexpr,
+    STAGES: tl.constexpr, ASSEMBLY: tl.constexpr,
+    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Scores of `reach` keys, their largest, Σ e^{s - largest}, and that sum with the values."""
+    """Scores of `reach` keys, their largest, Σ e^{s - largest}, and that sum with the values.
+
+    With WHOLE `ended` counts the programs of each head that are done, from 0 on: who ends last joins what all left.
+    """
     head = tl.program_id(1).to(tl.int64)
     b, h = head // heads, head % heads
     part = head * tl.num_programs(0) + tl.program_id(0)
     key += (b * key_heads + h * key_heads // heads) * S * D
     value += (b * value_heads + h * value_heads // heads) * S * V
     v += h * v_heads // heads * D
+    query += head * D
+    if STAGES is not None:
+        units = tl.arange(0, UNITS)
+        q, w = asked(query, v, units, D)
     dims = tl.arange(0, VALUES)
     row = tl.zeros((1,), tl.int32)
     if OFFSETS:
@@ -40,7 +65,7 @@ def split(
     mass = 0.0
     read = tl.zeros((VALUES,), tl.float32)
     begin = tl.program_id(0) * reach
-    for start in range(begin, tl.minimum(begin + reach, S), COLUMNS):
+    for start in tl.range(begin, tl.minimum(begin + reach, S), COLUMNS, num_stages=STAGES):
         columns = start + tl.arange(0, COLUMNS)
         visible = seen(
             keep, bits, kinds, b, h, row, columns, 1, S, first, behind, ahead,
@@ -48,13 +73,13 @@ def split(
         )  # fmt: skip
         found = tl.max(visible.to(tl.int32), axis=0) > 0
         fall = tl.zeros((COLUMNS,), tl.float32)
-        for unit in range(0, D, UNITS):
-            units = unit + tl.arange(0, UNITS)
-            inside = found[:, None] & (units < D)[None, :]
-            q = tl.load(query + head * D + units, mask=units < D, other=0.0).to(tl.float32)
-            k = tl.load(key + columns.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
-            w = tl.load(v + units, mask=units < D, other=0.0).to(tl.float32)
-            fall += tl.sum(w[None, :] * plain(q[None, :] + k, ASSEMBLY), axis=1)
+        if STAGES is None:
+            for unit in range(0, D, UNITS):
+                units = unit + tl.arange(0, UNITS)
+                q, w = asked(query, v, units, D)
+                fall += compared(q, key, w, columns, found, units, D, ASSEMBLY)
+        else:
+            fall = compared(q, key, w, columns, found, units, D, ASSEMBLY)
         s = tl.where(found, -2.0 * fall, float("-inf"))
         tl.store(scores + head * S + columns, s, mask=columns < S)
         higher = tl.maximum(top, tl.max(s, axis=0))
@@ -71,6 +96,13 @@ def split(
     tl.store(parts + part * V + dims, read, mask=dims < V)
     tl.store(tops + part, top)
     tl.store(masses + part, mass)
+    if WHOLE:
+        tl.debug_barrier()  # all of it is written before it is counted
+        if tl.atomic_add(ended + head, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+            joined(
+                scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, tl.num_programs(0), dropout, scale,
+                128, SPLITS, VALUES, DROPOUT,
+            )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["S", "splits"])
@@ -79,8 +111,20 @@ def join(
     scores, parts, tops, masses, seed, context, weights, dropped, S, V, splits, dropout, scale,
     COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
+    """One program joins the parts of a head."""
+    joined(
+        scores, parts, tops, masses, seed, context, weights, dropped, tl.program_id(0).to(tl.int64), S, V, splits, dropout,
+        scale, COLUMNS, SPLITS, VALUES, DROPOUT,
+    )  # fmt: skip
+
+
+@triton.jit
+@no_type_check
+def joined(
+    scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
+    COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
     """The context of all parts together, and scores turned into weights where there is room for them."""
-    head = tl.program_id(0).to(tl.int64)
     each, dims = tl.arange(0, SPLITS), tl.arange(0, VALUES)
     tops = tl.load(tops + head * splits + each, mask=each < splits, other=float("-inf"))
     masses = tl.load(masses + head * splits + each, mask=each < splits, other=0.0)
