@@ -161,14 +161,14 @@ def additive(dtype: torch.dtype, size: int, lengths: tuple[int, int], heads: int
     return asked if GPU or size <= 12 else asked._replace(score=module(Additive(12, 12, 12, heads=heads), dtype))
 
 
-def narrowed(case: Case) -> Callable[[torch.dtype], Verdict]:
-    """The additive kernels in little room: chunks of queries, and weights in the place of what flows into them."""
+def crowded(case: Case) -> Callable[[torch.dtype], Verdict]:
+    """The additive kernels in little room: chunks of queries."""
 
     def check(dtype: torch.dtype) -> Verdict:
         from regard.kernels.additive_triton import operator
 
         before = operator.TILES
-        operator.TILES = replace(before, narrow=True, room=1 << 19 if GPU else 1 << 12)
+        operator.TILES = replace(before, room=1 << 19 if GPU else 1 << 12)
         try:
             return case(dtype)
         finally:
@@ -186,7 +186,7 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "additive weights": Case(additive_gpu.run, lambda d: additive(d, 256, (100, 31) if GPU else (9, 7), weights=True)),
         "additive window": Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Local(5) & Dilated(2))),
         "additive tiles": Case(additive_gpu.run, lambda d: additive(d, 24, many, scope=Blocks(64) | Landmarks(2, 50))),
-        "additive narrow": narrowed(Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Causal() & padding()))),
+        "additive crowded": crowded(Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Causal() & padding()))),
         "additive one": Case(additive_gpu.run, lambda d: additive(d, 40, (1, 77), scope=padding(77))),
         "flash everywhere": Case(flash.run, lambda d: request(d)),
         "flash hidden": Case(flash.run, lambda d: request(d, scope=Causal() & padding(), size=24, offset=-3)),

@@ -36,11 +36,11 @@ SHAPES = [(32, 256, 256, 512), (8, 1024, 1024, 256), (64, 1, 512, 1024), (32, 64
 MANY = {
     "32x64": Tiles(),
     "32x64, scores anew": Tiles(kept=0.0),
-    "32x64, narrow, least": Tiles(narrow=True, least=0),
+    "32x64, least": Tiles(least=0, kept=0.4, fill=8),
 }
 ONE = {
-    "16 keys x 256": Tiles(),
-    "8 keys x 1024": Tiles(step_columns=8, step_units=1024, step_warps=8),
+    "16 KiB, 2 blocks": Tiles(),
+    "16 KiB, 1 block": Tiles(step_stages=1),
 }
 SPECIAL, BANDWIDTH = 4.18e12, 4.27e12
 """Special-function operations and bytes a second of an H200, as measured for the floor."""

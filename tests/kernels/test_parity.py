@@ -37,7 +37,7 @@ def cases(monkeypatch):
     ("name", "dtype"),
     [
         ("additive corners", "float16"),
-        ("additive narrow", "float16"),
+        ("additive crowded", "float16"),
         ("rows chosen", "float16"),
         ("local p", "float32"),
         ("brief padded", "bfloat16"),

@@ -23,26 +23,25 @@ def test_what_is_held_is_scores_with_exponentials_and_later_scores_with_slopes_a
     assert (need(20, 30, 1, 10), need(20, 30, 1, 4)) == (10 * 600, 4 * 50 + 4 * 600)
 
 
-@pytest.mark.parametrize(("dtype", "wide", "narrow"), [(torch.bfloat16, 10, 6), (torch.float32, 12, 8)])
-def test_weights_that_take_the_place_of_what_flows_into_them_are_held_for_nothing(dtype, wide, narrow):
+@pytest.mark.parametrize(("dtype", "bytes_back"), [(torch.bfloat16, 6), (torch.float32, 8)])
+def test_weights_take_the_place_of_what_flows_into_them_and_are_held_for_nothing(dtype, bytes_back):
     value = torch.empty(1, 1, 2, 3, dtype=dtype)
-    assert [cell(value, Tiles(), back) for back in (False, True)] == [4, wide]
-    assert [cell(value, Tiles(narrow=True), back) for back in (False, True)] == [4, narrow]
+    assert [cell(value, back) for back in (False, True)] == [4, bytes_back]
 
 
 def test_without_a_least_what_is_held_with_all_results_is_less_than_twice_the_inputs():
     query, key, value = (torch.empty(32, 1, 256, 512, dtype=torch.bfloat16) for _ in range(3))
     given, inputs = Sides(query, key, query[0, 0, :1]), 3 * query.numel() * 2
     for back, results in ((False, 1 / 3), (True, 4 / 3)):
-        counts = [len(each.heads) for each in chunks(given, value, Tiles(narrow=True, least=0), back)]
-        held = max(counts) * need(256, 256, 512, cell(value, Tiles(narrow=True), back))
-        assert inputs / 4 < held < (2 - results) * inputs
-        assert len(chunks(given, value, Tiles(), back)) == 1
+        counts = [len(each.heads) for each in chunks(given, value, Tiles(least=0), back, whole=True)]
+        held = max(counts) * need(256, 256, 512, cell(value, back))
+        assert inputs / 4 < held < (2 - (results if len(counts) > 1 else 0)) * inputs  # of one chunk there is no context yet
+        assert len(chunks(given, value, Tiles(), back, whole=True)) == 1
 
 
 def test_a_chunk_is_as_many_heads_or_tiles_of_queries_as_there_is_room_for():
-    whole = need(32, 16, 8, 10)
-    assert chunks(sides(8, 20, 10), None, Tiles(**TILES, room=3 * whole), True) == [
+    whole = need(32, 16, 8, 6)
+    assert chunks(sides(8, 20, 10), None, Tiles(**TILES, room=3 * whole), True, whole=True) == [
         Chunk(range(2), range(20)),
         Chunk(range(2, 5), range(20)),
         Chunk(range(5, 8), range(20)),
@@ -78,19 +77,21 @@ def test_scores_are_kept_where_they_are_small_and_one_chunk_holds_them(changed, 
     assert keeps(given, torch.randn(1, 1, 40, 8), Tiles(**TILES, **changed)) == expected
 
 
-def test_a_chunk_fills_the_processors_once_where_that_is_asked_for(monkeypatch):
+def test_a_chunk_fills_the_processors_unless_scores_are_kept(monkeypatch):
     from regard.kernels.additive_triton import chunks as here
 
     monkeypatch.setattr(here, "processors", lambda device: 132)
-    tiles = Tiles(half=True, narrow=True, fill=8)
-    for shape, there, back in (((32, 256, 512), 32, 8), ((8, 1024, 256), 2, 4)):
+    tiles = Tiles(fill=8)
+    for shape, there, back in (((32, 256, 512), 32, 11), ((8, 1024, 256), 2, 4)):
         data = torch.empty(shape[0], 1, *shape[1:], dtype=torch.bfloat16)
+        given = Sides(data, data, data[0, 0, :1])
         for way, expected in ((False, there), (True, back)):
-            found = chunks(Sides(data, data, data[0, 0, :1]), data, tiles, way)
-            assert {len(each.heads) for each in found} == {expected}
-        whole = replace(tiles, least=0, kept=0.4)  # all of the first at once, whose scores are kept
-        assert len(chunks(Sides(data, data, data[0, 0, :1]), data, whole, False)[0].heads) == there
-        assert keeps(Sides(data, data, data[0, 0, :1]), data, whole) == (there == shape[0])
+            assert max(len(each.heads) for each in chunks(given, data, tiles, way)) == expected
+        assert keeps(given, data, tiles)
+        assert len(chunks(given, data, tiles, False, whole=True)) == 1
+        small = replace(tiles, least=0, kept=0.4)  # all of the first at once, whose scores are kept
+        assert len(chunks(given, data, small, False)[0].heads) == there
+        assert keeps(given, data, small) == (there == shape[0])
     one = torch.empty(4, 1, 4096, 64, dtype=torch.bfloat16)
     assert len(chunks(Sides(one, one, one[0, 0, :1]), one, tiles, False)) == 4  # more than fill them are one at least
     few = replace(tiles, least=1 << 20)

@@ -7,7 +7,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.additive_triton import launch, operator, step
-from regard.kernels.additive_triton.arguments import Dropped, Scoped
+from regard.kernels.additive_triton.arguments import Dropped, Scoped, Tiles
 
 
 def test_one_query_can_be_worked_by_hand():
@@ -28,21 +28,42 @@ def test_one_query_reads_what_it_reads_among_others(ahead):
         torch.testing.assert_close(found, expected[:, :, 1:])
 
 
-@pytest.mark.parametrize(
-    "changed", [{"step_whole": True}, {"step_stages": 3}, {"step_whole": True, "step_stages": 2}], ids=str
-)
-def test_the_parts_of_one_query_are_the_same_whoever_joins_them(monkeypatch, changed):
+@pytest.mark.parametrize("columns", [1, 2, 8])
+def test_however_few_keys_are_read_at_a_time_and_under_way_one_query_reads_the_same(monkeypatch, columns):
     torch.manual_seed(0)
     query, key, value = torch.randn(3, 2, 1, 40), torch.randn(3, 1, 50, 40), torch.randn(3, 2, 50, 5)
     told = Scoped(torch.arange(50) < torch.tensor([[50], [9], [0]])), Dropped(0.3, torch.tensor([5]))
-    runs = []
-    for tiles in (operator.TILES, replace(operator.TILES, **changed)):
-        monkeypatch.setattr(operator, "TILES", tiles)
-        leaves = [each.clone().requires_grad_() for each in (query, key, value, torch.ones(1, 40))]
+    leaves = [each.requires_grad_() for each in (query, key, value, torch.ones(1, 40))]
+
+    def run(**changed):
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, **changed))
         found = operator.attention(*leaves, *told, weights=torch.float32)
-        runs.append((*found, *torch.autograd.grad(found[0].square().sum(), leaves)))
-    for now, then in zip(*runs, strict=True):
-        torch.testing.assert_close(now, then, rtol=0, atol=0)
+        return *found, *torch.autograd.grad(found[0].square().sum(), leaves)
+
+    for ours, others in zip(run(step_bytes=columns * 64 * 4), run(step_bytes=4 * 64 * 4, step_stages=3), strict=True):
+        torch.testing.assert_close(ours, others, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "heads", "keys", "hidden", "size", "columns", "warps"),
+    [
+        (torch.bfloat16, 64, 2, 1024, 1024, 8, 4),
+        (torch.bfloat16, 64, 2, 512, 300, 8, 2),
+        (torch.bfloat16, 64, 2, 16, 16, 8, 1),
+        (torch.bfloat16, 64, 2, 1025, 8, 4, 4),
+        (torch.float32, 64, 2, 8, 1024, 4, 2),
+        (torch.float32, 64, 2, 9000, 8, 1, 4),
+        (torch.bfloat16, 4, 4096, 256, 256, 32, 4),
+        (torch.bfloat16, 5, 4096, 256, 256, 8, 1),
+        (torch.bfloat16, 4, 4095, 256, 256, 8, 1),
+    ],
+)
+def test_a_block_is_as_many_keys_as_its_bytes_allow_by_as_many_warps_as_have_enough_of_them(
+    monkeypatch, dtype, heads, keys, hidden, size, columns, warps
+):
+    monkeypatch.setattr(launch, "processors", lambda device: 132)
+    key, value = (torch.empty(1, 1, keys, each, dtype=dtype) for each in (hidden, size))
+    assert launch.block(heads, key, value, Tiles()) == (columns, warps)
 
 
 def test_the_last_program_of_a_head_is_the_only_one_launched(monkeypatch):
@@ -50,6 +71,5 @@ def test_the_last_program_of_a_head_is_the_only_one_launched(monkeypatch):
     monkeypatch.setattr(
         launch, "start", lambda program, *given, **named: started.append(program) or start(program, *given, **named)
     )
-    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, step_whole=True))
     operator.attention(torch.randn(1, 1, 1, 3), torch.randn(1, 1, 5, 3), torch.randn(1, 1, 5, 3), torch.ones(1, 3))
     assert started == [step.split]

@@ -30,6 +30,8 @@ class Reading(NamedTuple):
 
 
 HALF = Reading(64, 64, 256, 8)
+THIN = Reading(16, 128, 256, 4)
+"""For chunks of so few queries that taller tiles would leave half of the processors without one."""
 SINGLE = Reading(16, 128, 64, 4)
 """Single precision is multiplied from registers; the same where a GPU has little shared memory."""
 
@@ -51,6 +53,7 @@ class Tiles:
     splits: int = 8
     """Among how many programs the hidden units of a tile are spread at most, where there are few tiles."""
     read: Reading = HALF
+    read_thin: Reading = THIN
     read_single: Reading = SINGLE
     slope_rows: int = 4
     slope_columns: int = 512
@@ -63,30 +66,33 @@ class Tiles:
     gather_warps: int = 4
     kept: float = 3.0
     """How many times the bytes of the inputs the scores may take from the way there to the way back, which finds them anew
-    where they would take more, where one chunk does not hold them, and under torch.compile."""
+    where they would take more, where there is no room for all at once, and under torch.compile."""
+    step_bytes: int = 16 << 10
+    """Of a block of keys, or of values, of one query: all hidden units of as many keys as that is."""
+    step_keys: int = 8
+    """Of such a block at most; four times as many where few heads have many keys."""
+    step_numbers: int = 64
+    """Of a block of keys that a thread has: so many threads."""
+    step_threads: int = 512
+    """On a processor, by which the programs of one query are counted."""
+    step_parts: int = 128
+    """Of one query at most: whoever ends last joins them."""
+    step_stages: int = 2
+    """How many such blocks are under way at a time, by copies to shared memory where it is more than one."""
     step_columns: int = 16
     step_units: int = 256
+    """Of a block of keys on the way back of one query."""
     step_warps: int = 4
-    step_stages: int = 0
-    """How many blocks of keys and values of one query are under way at a time, by copies to shared memory where it is more
-    than one, and with all hidden units in a block; 0: so many as `step_units` says, one block after the other."""
-    step_whole: bool = False
-    """Whether the program of a head that ends last joins the parts of all, in place of a second launch."""
     precision: str = "ieee"
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None
     """Bytes held at a time for scores and exponentials; None: in proportion to the inputs, but not below `least`."""
     least: int = 96 << 20
     """Bytes that may always be held: in smaller chunks the host takes longer to launch than an H200 to compute."""
-    narrow: bool = False
-    """Whether what flows into the weights is rounded to the precision of the values, as plain PyTorch has it: the weights
-    then take its place, and the way back holds six bytes for each query and key in place of ten."""
-    half: bool = False
-    """Whether the way back holds exponentials of bfloat16 in bfloat16, and slopes too where they have a place of their own:
-    an exponential loses what a number of 1/2 loses by being bfloat16. Other precisions are held in single."""
-    fill: int = 0
-    """Programs of `compare` and half as many of `gather` a processor that a chunk of heads has, of `least` bytes at most:
-    8 fill an H200 once; 0: as many heads as there is room for."""
+    fill: int = 12
+    """Programs of `compare` a processor that a chunk of heads has on the way there, if there is room, and two thirds as many
+    of `gather` on the way back: an H200 runs eight and four at a time. On the way there all heads are one chunk where their
+    scores are kept for the way back."""
 
     @property
     def tall(self) -> int:

@@ -14,7 +14,7 @@ import triton.language as tl
 
 from regard.kernels.additive_triton.forward import whole
 from regard.kernels.additive_triton.powers import farthest
-from regard.kernels.additive_triton.rational import REACH, plain, reciprocal
+from regard.kernels.additive_triton.rational import REACH, exponential, plain, reciprocal
 from regard.kernels.additive_triton.visible import kept, seen, some
 
 
@@ -108,13 +108,11 @@ def number(places, present):
     return tl.where(data == data, data, 0.0)
 
 
-@triton.jit(
-    do_not_specialize=["base", "row_base", "column_base", "R", "C", "row_begin", "column_begin", "row_count", "column_count"]
-)
+@triton.jit(do_not_specialize=["base", "column_base", "R", "C", "row_begin", "column_begin", "row_count", "column_count"])
 @no_type_check
 def gather(
-    rows_of, columns_of, left, right, row_reach, column_reach, v, slopes, found, falls,
-    base, row_base, column_base, heads, row_heads, column_heads, v_heads, R, C, D,
+    rows_of, columns_of, right, column_reach, v, slopes, found, falls,
+    base, column_base, heads, row_heads, column_heads, v_heads, R, C, D,
     row_begin, column_begin, row_count, column_count, row_pad, column_pad, high, reach, part_stride, head_stride,
     row_stride, column_stride,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, UNITS: tl.constexpr, PAIRS: tl.constexpr, PARTS: tl.constexpr,
@@ -131,14 +129,16 @@ def gather(
     units = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     row_source = b * row_heads + h * row_heads // heads
     column_source = b * column_heads + h * column_heads // heads
-    near, beside = row_source - row_base, column_source - column_base
+    beside = column_source - column_base
     slopes += local * row_pad * column_pad + places * row_stride
     panel = tl.program_id(1) * UNITS
-    left += near * row_pad * high + panel * row_pad
     right += beside * column_pad * high + panel * column_pad
     column_reach += beside * ((column_pad + 31) // 32)
-    power = tl.load(left + places[:, None] * UNITS + tl.arange(0, UNITS)[None, :]).to(tl.float32)
-    far = farthest(row_reach + near * ((row_pad + 31) // 32), tl.program_id(0) * ROWS, ROWS)
+    rows = rows_of + (row_source * R + row_begin) * D + places.to(tl.int64)[:, None] * D + units[None, :]
+    inside = (places < row_count)[:, None] & (units < D)[None, :]
+    raw = number(rows, inside)
+    far = tl.max(tl.max(tl.abs(raw), axis=1), axis=0)
+    power = exponential(tl.where(tl.abs(raw) > 40.0, 0.0, raw))
     fall = tl.zeros((ROWS, UNITS), tl.float32)
     steep = tl.zeros((ROWS, UNITS), tl.float32)
     level = tl.zeros((ROWS, COLUMNS), tl.float32)
@@ -154,12 +154,8 @@ def gather(
                 met = some(tile != 0.0)
         if met:
             if wild:
-                rows, columns = (
-                    rows_of + (row_source * R + row_begin) * D,
-                    columns_of + (column_source * C + column_begin) * D,
-                )
-                inside = (places < row_count)[:, None] & (units < D)[None, :]
-                q = number(rows + places.to(tl.int64)[:, None] * D + units[None, :], inside)
+                columns = columns_of + (column_source * C + column_begin) * D
+                q = number(rows, inside)  # again: a register for each would be held all the way
                 for c in range(start, tl.minimum(start + COLUMNS, column_count)):
                     ds = tl.load(slopes + c * column_stride).to(tl.float32)[:, None]
                     r = plain(q + number(columns + c * D + units, units < D)[None, :], ASSEMBLY)
@@ -183,8 +179,7 @@ def gather(
                     flows += 2 * PAIRS * column_stride
     w = tl.load(v + h * v_heads // heads * D + units, mask=units < D, other=0.0).to(tl.float32)
     cells = found + part * part_stride + local * head_stride + places.to(tl.int64)[:, None] * D + units[None, :]
-    present = (places < row_count)[:, None] & (units < D)[None, :]
-    tl.store(cells, (4.0 * w[None, :] * steep).to(found.dtype.element_ty), mask=present)
+    tl.store(cells, (4.0 * w[None, :] * steep).to(found.dtype.element_ty), mask=inside)
     if FALLS:
         whole_level = tl.sum(tl.sum(level, axis=1), axis=0)
         cell = (tl.program_id(2).to(tl.int64) * tl.num_programs(0) + tl.program_id(0)) * D + units

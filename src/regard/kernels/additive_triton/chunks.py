@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from regard.kernels.additive_triton.arguments import Sides, Tiles, padded, processors
+from regard.kernels.additive_triton.arguments import Sides, Tiles, padded, parts, processors
 
 
 class Chunk(NamedTuple):
@@ -36,43 +36,41 @@ def need(rows: int, keys: int, hidden: int, cell: int) -> int:
     return max(4 * (rows + keys) * hidden + 4 * rows * keys, cell * rows * keys)
 
 
-def cell(value: Tensor | None, tiles: Tiles, back: bool) -> int:
-    """Bytes for each query and key beside no exponentials: scores; on the way back slopes and weights too."""
-    size = 2 if value is None else value.element_size()
-    return 4 + (size if tiles.narrow else 4 + size) if back else 4
+def cell(value: Tensor | None, back: bool) -> int:
+    """Bytes for each query and key beside no exponentials: scores; on the way back weights too, or what flows there."""
+    return 4 + (2 if value is None else value.element_size()) if back else 4
 
 
-def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool) -> list[Chunk]:
-    """Whole heads if one fits, spread evenly; else tiles of the queries of one."""
+def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, whole: bool = False) -> list[Chunk]:
+    """Whole heads if one fits, spread evenly; else tiles of the queries of one.
+
+    As many heads as fill the processors or, with `whole`, as there is room for.
+    """
     batch, groups, queries, hidden = sides.query.shape
-    held, each = room(sides, value, tiles, back), cell(value, tiles, back)
-    keys, filled = sides.key.shape[2], tiles.fill * processors(sides.query.device)
-    if filled:
-        filled //= programs(queries, keys, hidden, tiles, back)
-        tall, wide = padded(queries, tiles.tall), padded(keys, tiles.wide)
-        once = batch * groups * need(tall, wide, hidden, each)
-        if not back and once < 2 * size(sides, value):  # there is no context yet while the only chunk is compared
-            held = max(held, once)
-    return _chunks(batch * groups, queries, keys, hidden, held, each, filled, tiles)
+    held, each, keys = room(sides, value, tiles, back), cell(value, back), sides.key.shape[2]
+    tall, wide = padded(queries, tiles.tall), padded(keys, tiles.wide)
+    once = batch * groups * need(tall, wide, hidden, each)
+    if not back and once < 2 * size(sides, value):  # there is no context yet while the only chunk is compared
+        held = max(held, once)
+    most = batch * groups
+    if not whole:
+        most = tiles.fill * processors(sides.query.device) // programs(queries, keys, hidden, tiles, back)
+    return _chunks(batch * groups, queries, keys, hidden, held, each, max(1, most), tiles)
 
 
 def programs(queries: int, keys: int, hidden: int, tiles: Tiles, back: bool) -> int:
-    """How many one head is: tiles of `compare`, or twice those of the `gather` that has fewer."""
+    """How many one head is: tiles of `compare`, or half as many again as those of the `gather` that has fewer."""
     if back:
-        panels = padded(hidden, tiles.gather_units) // tiles.gather_units
-        return 2 * panels * padded(min(queries, keys), tiles.gather_rows) // tiles.gather_rows
-    return padded(queries, tiles.rows) // tiles.rows * (padded(keys, tiles.columns) // tiles.columns)
+        return parts(3 * parts(hidden, tiles.gather_units) * parts(min(queries, keys), tiles.gather_rows), 2)
+    return parts(queries, tiles.rows) * parts(keys, tiles.columns)
 
 
 @lru_cache
-def _chunks(
-    heads: int, queries: int, keys: int, hidden: int, held: int, each: int, filled: int, tiles: Tiles
-) -> list[Chunk]:
+def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, each: int, most: int, tiles: Tiles) -> list[Chunk]:
     wide = padded(keys, tiles.wide)
     whole = need(padded(queries, tiles.tall), wide, hidden, each)
     if whole <= held:
-        some = held // whole
-        return [Chunk(these, range(queries)) for these in spread(heads, min(some, max(1, filled)) if tiles.fill else some)]
+        return [Chunk(these, range(queries)) for these in spread(heads, min(most, held // whole))]
     some = tiles.tall
     while some < queries and need(some + tiles.tall, wide, hidden, each) <= held:
         some += tiles.tall
@@ -84,13 +82,13 @@ def keeps(sides: Sides, value: Tensor, tiles: Tiles) -> bool:
     inputs = size(sides, value)
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     most = batch * groups * padded(queries, tiles.tall) * padded(keys, tiles.wide) * 4
-    if most > tiles.kept * inputs or len(chunks(sides, value, tiles, back=False)) > 1:
+    if most > tiles.kept * inputs or len(chunks(sides, value, tiles, back=False, whole=True)) > 1:
         return False
     return len(chunks(sides, value, tiles, back=True)[0].rows) == queries
 
 
 def spread(count: int, most: int) -> Iterator[range]:
     """Ranges of at most so many, as few as can be and as equal as can be."""
-    parts = -(-count // most)
-    edges = [count * part // parts for part in range(parts + 1)]
+    several = parts(count, most)
+    edges = [count * part // several for part in range(several + 1)]
     return (range(*edge) for edge in pairwise(edges))

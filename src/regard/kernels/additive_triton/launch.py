@@ -9,6 +9,7 @@ from torch import Tensor
 from regard.kernels.additive_triton import forward, step
 from regard.kernels.additive_triton.arguments import (
     Dropped,
+    Reading,
     Scoped,
     Sides,
     Tiles,
@@ -48,14 +49,15 @@ def attend(
     """Scores, softmax and the sum of values, a chunk of heads or of queries at a time; `keep` asks for the scores too."""
     value = value.contiguous()
     scope, drop, found = scoped.arguments(), dropped.arguments(), None
+    keep = keep and keeps(sides, value, tiles)
     with on(value):
-        for chunk in chunks(sides, value, tiles, back=False):
+        for chunk in chunks(sides, value, tiles, back=False, whole=keep):
             compared = compare(sides, chunk, scope, tiles)
             found = found or empty(sides, value, dtype, weights)  # not before: exponentials lie where the context will
             read(compared, sides, value, {**scope, **drop}, found, tiles)
             if found.weights is not None:
                 weigh(compared, sides, scope, found.total, found.weights, tiles)
-            if keep and keeps(sides, value, tiles):
+            if keep:
                 found = found._replace(scores=compared.scores)
             del compared  # before there is room for the next
     assert found is not None, "there is always a chunk"
@@ -79,9 +81,8 @@ def read(
     tiles: Tiles,
 ) -> None:
     """Write context and log Σ e^s of a chunk; `told` is what the kernels are about scope and dropout."""
-    size = value.shape[3]
-    small = value.element_size() > 2 or chip.room(value.device) <= 64 << 10  # a tile of values would not fit
-    rows, columns, most, warps = tiles.read_single if small else tiles.read
+    size, (heads, count) = value.shape[3], map(len, compared.chunk)
+    rows, columns, most, warps = reading(heads, count, value, tiles)
     width = max(16, min(most, power(size)))
     given = {
         **compared.arguments(),
@@ -99,8 +100,15 @@ def read(
         "VALUES": width,
         "PRECISION": tiles.precision,
     }
-    grid = parts(len(compared.chunk.rows), rows), parts(size, width), len(compared.chunk.heads)
-    start(forward.read, grid, given, num_warps=warps)
+    start(forward.read, (parts(count, rows), parts(size, width), heads), given, num_warps=warps)
+
+
+def reading(heads: int, queries: int, value: Tensor, tiles: Tiles) -> Reading:
+    """By which tiles so many queries of so many heads read values."""
+    if value.element_size() > 2 or chip.room(value.device) <= 64 << 10:  # a tile of values would not fit
+        return tiles.read_single
+    programs = parts(queries, tiles.read.rows) * parts(value.shape[3], tiles.read.values) * heads
+    return tiles.read_thin if 2 * programs < processors(value.device) else tiles.read
 
 
 def weigh(
@@ -161,8 +169,9 @@ def one_query(
 ) -> Stepped:
     """One query: the keys are split so that every processor has some."""
     (batch, groups, _, hidden), keys, size = query.shape, key.shape[2], value.shape[3]
-    some = share(batch * groups, keys, tiles.step_columns, query.device)
-    splits, units = parts(keys, some), power(hidden) if tiles.step_stages else min(tiles.step_units, power(hidden))
+    columns, warps = block(batch * groups, key, value, tiles)
+    some = share(batch * groups, keys, columns, tiles.step_threads // (32 * warps), query.device, tiles.step_parts)
+    splits = parts(keys, some)
     context = value.new_empty(batch, groups, 1, size, dtype=dtype)
     scores, weights, after = (value.new_empty(batch, groups, 1, keys, dtype=torch.float32) for _ in range(3))
     tops, masses = value.new_empty(2, batch, groups, splits, dtype=torch.float32)
@@ -186,23 +195,28 @@ def one_query(
         "D": hidden,
         "V": size,
         "reach": some,
-        "splits": splits,
-        "UNITS": units,
+        "ended": value.new_zeros(batch * groups, dtype=torch.int32),
+        "COLUMNS": columns,
+        "UNITS": power(hidden),
         "VALUES": power(size),
         "SPLITS": power(splits),
-        "STAGES": tiles.step_stages or None,
-        "WHOLE": tiles.step_whole,
-        "ended": value.new_zeros(batch * groups, dtype=torch.int32) if tiles.step_whole else None,
+        "STAGES": tiles.step_stages if chip.room(value.device) > 64 << 10 else 1,
         "ASSEMBLY": assembly(),
     }
     with on(value):
-        start(step.split, (splits, batch * groups, 1), {**given, "COLUMNS": tiles.step_columns}, num_warps=tiles.step_warps)
-        if not tiles.step_whole:
-            start(step.join, (batch * groups, 1, 1), {**given, "COLUMNS": 128}, num_warps=tiles.step_warps)
+        start(step.split, (splits, batch * groups, 1), given, num_warps=warps)
     return Stepped(context, weights, after if dropped.rate else weights)
 
 
-def share(groups: int, keys: int, tile: int, device: torch.device) -> int:
-    """How many keys a program takes: whole tiles, and few enough that four programs a processor have work."""
-    splits = parts(4 * processors(device), groups)
-    return padded(parts(keys, splits), tile)
+def block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple[int, int]:
+    """How many keys of one query are read at a time, a power of two, and by how many warps."""
+    wide, most = max(power(key.shape[3]), power(value.shape[3])), tiles.step_keys
+    if groups * tiles.step_parts < 4 * processors(key.device) and key.shape[2] >= 4 * most * tiles.step_parts:
+        most *= 4
+    columns = max(1, min(most, tiles.step_bytes // (key.element_size() * wide)))
+    return columns, max(1, min(4, columns * wide // (32 * tiles.step_numbers)))
+
+
+def share(groups: int, keys: int, tile: int, programs: int, device: torch.device, most: int) -> int:
+    """How many keys a program takes: whole tiles, and enough for at most so many parts and so many programs a processor."""
+    return padded(parts(keys, min(parts(programs * processors(device), groups), most)), tile)

@@ -2,8 +2,9 @@
 
 `compare` reads one hidden unit of a whole tile of queries or keys, so that its exponentials lie unit by unit; `gather` reads
 one query or key after another, a few units of each. Either lies in panels as wide as a tile, which a program reads from one
-end to the other, and is padded to whole tiles with e^0 = 1, so that no loop has to ask where the data end. Both sides are
-raised by one launch. They are in single precision, but for those of `gather` where `Tiles.half` has it otherwise.
+end to the other, and is padded to whole tiles with e^0 = 1, so that no loop has to ask where the data end. For `compare`
+both sides are raised by one launch, in single precision; `gather` raises its rows by itself, so that one side is raised at
+a time, in a precision that `sums.held` says.
 """
 
 from typing import NamedTuple, no_type_check
@@ -39,25 +40,7 @@ class Powers(NamedTuple):
 
 def by_unit(left: Some, right: Some, high: int, down: int, across: int) -> tuple[Powers, Powers]:
     """Of both sides, in panels of `down` and `across` rows, padded to `high` hidden units."""
-    return _powers(left, right, (left.tall // down, high, down), (right.tall // across, high, across), high, False)
-
-
-def by_row(left: Some, right: Some, high: int, panel: int, dtype: torch.dtype = torch.float32) -> tuple[Powers, Powers]:
-    """The same row by row, in panels of units. NaN counts as 0: ds of what nobody may see is 0, and of what is seen NaN."""
-    panels = (high // panel, left.tall, panel), (high // panel, right.tall, panel)
-    return _powers(left, right, *panels, high, True, dtype)
-
-
-def _powers(
-    left: Some,
-    right: Some,
-    down: tuple[int, int, int],
-    across: tuple[int, int, int],
-    high: int,
-    flat: bool,
-    dtype: torch.dtype = torch.float32,
-) -> tuple[Powers, Powers]:
-    ours, theirs = _empty(left, down, dtype), _empty(right, across, dtype)
+    ours, theirs = _empty(left, (left.tall // down, high, down)), _empty(right, (right.tall // across, high, across))
     given = {
         **_told("left", left, ours),
         **_told("right", right, theirs),
@@ -66,15 +49,22 @@ def _powers(
         "programs": ours.reach.numel(),
         "ROWS": ROWS,
         "UNITS": UNITS,
-        "LEFT_PANEL": down[2],
-        "RIGHT_PANEL": across[2],
-        "FLAT": flat,
+        "LEFT_PANEL": down,
+        "RIGHT_PANEL": across,
     }
     start(raised, (ours.reach.numel() + theirs.reach.numel(), 1, 1), given, num_warps=4)
     return ours, theirs
 
 
-def _empty(side: Some, panels: tuple[int, int, int], dtype: torch.dtype) -> Powers:
+def by_row(side: Some, high: int, panel: int, dtype: torch.dtype = torch.float32) -> Powers:
+    """Of one side row by row, in panels of units. NaN counts as 0: ds of what nobody may see is 0, of what is seen NaN."""
+    found = _empty(side, (high // panel, side.tall, panel), dtype)
+    sizes = {"D": side.data.shape[3], "high": high, "ROWS": ROWS, "UNITS": UNITS, "PANEL": panel}
+    start(raised_flat, (found.reach.numel(), 1, 1), {**_told("side", side, found), **sizes}, num_warps=4)
+    return found
+
+
+def _empty(side: Some, panels: tuple[int, int, int], dtype: torch.dtype = torch.float32) -> Powers:
     count = len(side.heads)
     found = side.data.new_empty(count, *panels, dtype=dtype)
     return Powers(found, side.data.new_empty(count, -(-side.tall // ROWS), dtype=torch.float32))
@@ -105,20 +95,33 @@ def raised(
     left, right, left_found, right_found, left_reach, right_reach,
     left_base, left_begin, left_count, left_time, left_tall, right_base, right_begin, right_count, right_time, right_tall,
     D, high, programs,
-    ROWS: tl.constexpr, UNITS: tl.constexpr, LEFT_PANEL: tl.constexpr, RIGHT_PANEL: tl.constexpr, FLAT: tl.constexpr,
+    ROWS: tl.constexpr, UNITS: tl.constexpr, LEFT_PANEL: tl.constexpr, RIGHT_PANEL: tl.constexpr,
 ):  # fmt: skip
     """The first so many `programs` raise a block of the left side each, the others one of the right."""
     number = tl.program_id(0)
     if number < programs:
         block(
             left, left_found, left_reach, number, left_base, left_begin, left_count, left_time, D, left_tall, high,
-            ROWS, UNITS, LEFT_PANEL, FLAT,
+            ROWS, UNITS, LEFT_PANEL, False,
         )  # fmt: skip
     else:
         block(
             right, right_found, right_reach, number - programs, right_base, right_begin, right_count, right_time, D,
-            right_tall, high, ROWS, UNITS, RIGHT_PANEL, FLAT,
+            right_tall, high, ROWS, UNITS, RIGHT_PANEL, False,
         )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["side_base", "side_begin", "side_count", "side_time"])
+@no_type_check
+def raised_flat(
+    side, side_found, side_reach, side_base, side_begin, side_count, side_time, side_tall, D, high,
+    ROWS: tl.constexpr, UNITS: tl.constexpr, PANEL: tl.constexpr,
+):  # fmt: skip
+    """Each program raises a block of one side, row by row."""
+    block(
+        side, side_found, side_reach, tl.program_id(0), side_base, side_begin, side_count, side_time, D, side_tall, high,
+        ROWS, UNITS, PANEL, True,
+    )  # fmt: skip
 
 
 @triton.jit

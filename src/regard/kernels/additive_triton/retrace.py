@@ -45,10 +45,9 @@ def many(
             these, rows = (slice(part.start, part.stop) for part in chunk)
             flow = flows[these, rows]
             compared = compare(sides, chunk, scope, tiles) if kept is None else Compared(kept[:, these], chunk)
-            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0], dtype=held(sides, tiles))
-            arriving = product(flow, spread[these].mT, value.dtype if tiles.narrow else torch.float32)
-            shares = slope(compared, slopes, arriving, sides, {**scope, **drop}, flowing, value.dtype, tiles)
-            del arriving
+            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0], dtype=held(sides))
+            shares = product(flow, spread[these].mT, value.dtype)
+            slope(compared, slopes, shares, sides, {**scope, **drop}, flowing, tiles)
             weigh(d_value[these], shares.mT, flow.to(value.dtype), several)
             del shares
             found.gather(sides, slopes, chunk, tiles, scoped.hides)
@@ -74,24 +73,22 @@ def weigh(place: Tensor, shares: Tensor, flow: Tensor, several: bool) -> None:
 def slope(
     compared: Compared,
     slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
-    flows: Float[Tensor, "some_heads some_queries keys"],
+    shares: Float[Tensor, "some_heads some_queries keys"],
     sides: Sides,
     told: dict[str, Any],
     flowing: Flowing,
-    dtype: torch.dtype,
     tiles: Tiles,
-) -> Float[Tensor, "some_heads some_queries keys"]:
-    """Write ds = a da - a Σ a da of a chunk, maybe in the place of its scores; its weights after dropout come back.
+) -> None:
+    """Write ds = a da - a Σ a da of a chunk, maybe in the place of its scores, and its weights after dropout as `shares`.
 
-    They are in the place of `flows` where these are as wide.
+    There is what flows into them before, rounded to the precision of the values, as plain PyTorch has it.
     """
-    shares = flows if tiles.narrow else torch.empty_like(flows, dtype=dtype)
     _, count, tall, wide = compared.scores.shape
     given = {
         **compared.arguments(),
         **told,
         "slopes": slopes,
-        "da": flows,
+        "da": shares,
         "total": flowing.total,
         "given": flowing.weights,
         "GIVEN": flowing.weights is not None,
@@ -103,7 +100,6 @@ def slope(
         "COLUMNS": min(tiles.slope_columns, power(wide)),
     }
     start(backward.slope, (tall // tiles.slope_rows, count, 1), given, num_warps=tiles.row_warps)
-    return shares
 
 
 def from_scores(sides: Sides, slopes: Float[Tensor, "batch heads queries keys"], tiles: Tiles) -> Gradients:

@@ -1,4 +1,4 @@
-"""One query, as in a decoder step: the keys are split among programs, whose parts the last of them or a second kernel joins.
+"""One query, as in a decoder step: the keys are split among programs, the last of which joins the parts of all.
 
 The keys are read once and as they lie. Time goes by the bytes, so that an exponential and a reciprocal for each of their
 numbers cost nothing: r is taken of q + k, and no range needs a guard. The scores stay, one number for each key, and become
@@ -14,23 +14,6 @@ from regard.kernels.additive_triton.rational import plain
 from regard.kernels.additive_triton.visible import kept, seen
 
 
-@triton.jit
-@no_type_check
-def asked(query, v, units, D):
-    """Some hidden units of the query and of v."""
-    q = tl.load(query + units, mask=units < D, other=0.0).to(tl.float32)
-    return q, tl.load(v + units, mask=units < D, other=0.0).to(tl.float32)
-
-
-@triton.jit
-@no_type_check
-def compared(q, key, w, columns, found, units, D, ASSEMBLY: tl.constexpr):
-    """Σ v r over these hidden units, of the keys that are found."""
-    inside = found[:, None] & (units < D)[None, :]
-    k = tl.load(key + columns.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
-    return tl.sum(w[None, :] * plain(q[None, :] + k, ASSEMBLY), axis=1)
-
-
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "S", "reach"])
 @no_type_check
 def split(
@@ -39,11 +22,11 @@ def split(
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, SPLITS: tl.constexpr,
     STAGES: tl.constexpr, ASSEMBLY: tl.constexpr,
-    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, WHOLE: tl.constexpr,
+    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
     """Scores of `reach` keys, their largest, Σ e^{s - largest}, and that sum with the values.
 
-    With WHOLE `ended` counts the programs of each head that are done, from 0 on: who ends last joins what all left.
+    `ended` counts the programs of each head that are done, from 0 on: who ends last joins what all left.
     """
     head = tl.program_id(1).to(tl.int64)
     b, h = head // heads, head % heads
@@ -52,10 +35,9 @@ def split(
     value += (b * value_heads + h * value_heads // heads) * S * V
     v += h * v_heads // heads * D
     query += head * D
-    if STAGES is not None:
-        units = tl.arange(0, UNITS)
-        q, w = asked(query, v, units, D)
-    dims = tl.arange(0, VALUES)
+    units, dims = tl.arange(0, UNITS), tl.arange(0, VALUES)
+    q = tl.load(query + units, mask=units < D, other=0.0).to(tl.float32)
+    w = tl.load(v + units, mask=units < D, other=0.0).to(tl.float32)
     row = tl.zeros((1,), tl.int32)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
@@ -72,14 +54,9 @@ def split(
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
         found = tl.max(visible.to(tl.int32), axis=0) > 0
-        fall = tl.zeros((COLUMNS,), tl.float32)
-        if STAGES is None:
-            for unit in range(0, D, UNITS):
-                units = unit + tl.arange(0, UNITS)
-                q, w = asked(query, v, units, D)
-                fall += compared(q, key, w, columns, found, units, D, ASSEMBLY)
-        else:
-            fall = compared(q, key, w, columns, found, units, D, ASSEMBLY)
+        inside = found[:, None] & (units < D)[None, :]
+        k = tl.load(key + columns.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
+        fall = tl.sum(w[None, :] * plain(q[None, :] + k, ASSEMBLY), axis=1)
         s = tl.where(found, -2.0 * fall, float("-inf"))
         tl.store(scores + head * S + columns, s, mask=columns < S)
         higher = tl.maximum(top, tl.max(s, axis=0))
@@ -96,13 +73,12 @@ def split(
     tl.store(parts + part * V + dims, read, mask=dims < V)
     tl.store(tops + part, top)
     tl.store(masses + part, mass)
-    if WHOLE:
-        tl.debug_barrier()  # all of it is written before it is counted
-        if tl.atomic_add(ended + head, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
-            joined(
-                scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, tl.num_programs(0), dropout, scale,
-                128, SPLITS, VALUES, DROPOUT,
-            )  # fmt: skip
+    tl.debug_barrier()  # all of it is written before it is counted
+    if tl.atomic_add(ended + head, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+        joined(
+            scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, tl.num_programs(0), dropout, scale,
+            128, SPLITS, COLUMNS, VALUES, DROPOUT,
+        )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["S", "splits"])
@@ -111,10 +87,10 @@ def join(
     scores, parts, tops, masses, seed, context, weights, dropped, S, V, splits, dropout, scale,
     COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """One program joins the parts of a head."""
+    """The same where none of the programs knows that it ends last: a program for each head."""
     joined(
         scores, parts, tops, masses, seed, context, weights, dropped, tl.program_id(0).to(tl.int64), S, V, splits, dropout,
-        scale, COLUMNS, SPLITS, VALUES, DROPOUT,
+        scale, COLUMNS, SPLITS, SPLITS, VALUES, DROPOUT,
     )  # fmt: skip
 
 
@@ -122,21 +98,24 @@ def join(
 @no_type_check
 def joined(
     scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
-    COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
+    COLUMNS: tl.constexpr, SPLITS: tl.constexpr, SOME: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """The context of all parts together, and scores turned into weights where there is room for them."""
+    """The context of all parts together, SOME at a time, and scores turned into weights where there is room for them."""
     each, dims = tl.arange(0, SPLITS), tl.arange(0, VALUES)
-    tops = tl.load(tops + head * splits + each, mask=each < splits, other=float("-inf"))
+    peaks = tl.load(tops + head * splits + each, mask=each < splits, other=float("-inf"))
     masses = tl.load(masses + head * splits + each, mask=each < splits, other=0.0)
-    top = tl.max(tops, axis=0)
+    top = tl.max(peaks, axis=0)
     steady = tl.where(top == float("-inf"), 0.0, top)
-    shrink = tl.exp(tops - steady)
-    mass = tl.sum(masses * shrink, axis=0)
+    mass = tl.sum(masses * tl.exp(peaks - steady), axis=0)
     mass = tl.where(mass == 0.0, 1.0, mass)
-    inside = (each < splits)[:, None] & (dims < V)[None, :]
-    read = tl.load(parts + (head * splits + each)[:, None] * V + dims[None, :], mask=inside, other=0.0)
-    read = tl.sum(read * shrink[:, None], axis=0) / mass
-    tl.store(context + head * V + dims, read.to(context.dtype.element_ty), mask=dims < V)
+    read = tl.zeros((VALUES,), tl.float32)
+    for start in range(0, splits, SOME):
+        some = start + tl.arange(0, SOME)
+        shrink = tl.exp(tl.load(tops + head * splits + some, mask=some < splits, other=float("-inf")) - steady)
+        inside = (some < splits)[:, None] & (dims < V)[None, :]
+        part = tl.load(parts + (head * splits + some)[:, None] * V + dims[None, :], mask=inside, other=0.0)
+        read += tl.sum(part * shrink[:, None], axis=0)
+    tl.store(context + head * V + dims, (read / mass).to(context.dtype.element_ty), mask=dims < V)
     if weights is not None:
         row = tl.zeros((1,), tl.int32)
         for start in range(0, S, COLUMNS):

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.kernels.additive_triton import backward
 from regard.kernels.additive_triton.arguments import Sides, Tiles, assembly, limit, padded, parts, power, processors
 from regard.kernels.additive_triton.chunks import Chunk
-from regard.kernels.additive_triton.powers import Powers, Some, by_row
+from regard.kernels.additive_triton.powers import Some, by_row
 from regard.kernels.gpu.started import start
 
 
@@ -50,10 +50,9 @@ class Sums(NamedTuple):
     ) -> None:
         """Add what flows into the scores of some heads and queries; `hides` says that whole tiles may have nothing."""
         sources, keys = sides.sources(chunk.heads), range(sides.key.shape[2])
-        (tall, wide), units = slopes.shape[1:], width(sides, tiles)
-        queried, keyed = Some(sides.query, chunk.heads, chunk.rows, tall), Some(sides.key, sources, keys, wide)
-        left, right = by_row(queried, keyed, padded(sides.query.shape[3], units), units, held(sides, tiles))
-        query, key = Side(queried, left, wide), Side(keyed, right, 1)
+        tall, wide = slopes.shape[1:]
+        query = Side(Some(sides.query, chunk.heads, chunk.rows, tall), wide)
+        key = Side(Some(sides.key, sources, keys, wide), 1)
         to_queries, to_keys = cut(self.query, chunk.heads, chunk.rows), cut(self.key, chunk.heads, keys)
         falls = gather(sides, query, key, to_queries, slopes, chunk, tiles, hides, v=True)
         to_v = self.v if len(chunk.heads) == len(self.v) else self.v[chunk.heads.start : chunk.heads.stop]
@@ -74,7 +73,6 @@ class Side(NamedTuple):
     """Queries or keys of a chunk, as one of the two axes of ds."""
 
     rows: Some
-    powers: Powers
     stride: int
     """Along this axis of ds."""
 
@@ -82,7 +80,6 @@ class Side(NamedTuple):
         """As the kernel names them, `one` of which is row or column."""
         return {
             f"{one}s_of": self.rows.data,
-            f"{one}_reach": self.powers.reach,
             f"{one}_base": self.rows.heads.start,
             f"{one}_heads": self.rows.data.shape[1],
             f"{one}_begin": self.rows.rows.start,
@@ -110,17 +107,18 @@ def gather(
     add: bool = False,
 ) -> Float[Tensor, "some_heads some_parts hidden"]:
     """Write the gradient of the rows into `found`, or add it; with `v` Σ ds tanh comes back, in parts."""
-    many, hidden, (_, panels, tall, units) = len(slopes), sides.query.shape[3], rows.powers.data.shape
-    blocks = tall // tiles.gather_rows
+    many, hidden, units = len(slopes), sides.query.shape[3], width(sides, tiles)
+    panels, blocks = parts(hidden, units), rows.rows.tall // tiles.gather_rows
+    powers = by_row(columns.rows, panels * units, units, held(sides))
     several, reach = shared(blocks * panels * many, columns.rows.tall, tiles, slopes.device)
     direct = several == 1 and not add
-    place = found if direct else rows.powers.data.new_empty(several, many, len(rows.rows.rows), hidden)
-    falls = rows.powers.reach.new_empty(many, several * blocks if v else 0, hidden)
+    place = found if direct else powers.data.new_empty(several, many, len(rows.rows.rows), hidden)
+    falls = powers.reach.new_empty(many, several * blocks if v else 0, hidden)
     given = {
         **rows.arguments("row"),
         **columns.arguments("column"),
-        "left": rows.powers.data,
-        "right": columns.powers.data,
+        "right": powers.data,
+        "column_reach": powers.reach,
         "v": sides.v,
         "slopes": slopes,
         "found": place,
@@ -150,9 +148,12 @@ def gather(
     return falls
 
 
-def held(sides: Sides, tiles: Tiles) -> torch.dtype:
-    """The precision of exponentials, of parts of a gradient, and of slopes in a place of their own, on the way back."""
-    small = tiles.half and sides.query.dtype == sides.key.dtype == torch.bfloat16
+def held(sides: Sides) -> torch.dtype:
+    """The precision of exponentials, of parts of a gradient, and of slopes in a place of their own, on the way back.
+
+    An exponential loses by being bfloat16 what a number of 1/2 loses by it. Float16 has no room for e^{2x}.
+    """
+    small = sides.query.dtype == sides.key.dtype == torch.bfloat16
     return torch.bfloat16 if small else torch.float32
 
 

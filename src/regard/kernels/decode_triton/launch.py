@@ -67,7 +67,7 @@ def splits(keys: Tensor, plan: Plan) -> int:
     from regard.kernels.additive_triton.launch import share
 
     batch, key_heads, length, _ = keys.shape
-    return min(MOST, -(-length // share(batch * key_heads, length, plan.tiles[1], keys.device)))
+    return -(-length // share(batch * key_heads, length, plan.tiles[1], 4, keys.device, MOST))
 
 
 def _power(count: int) -> int:
