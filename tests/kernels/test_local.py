@@ -10,7 +10,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
-from regard.attention import Causal, Dot, Encoded, Everywhere, Softmax, Sparsemax
+from regard.attention import Causal, Dot, Encoded, Everywhere, Softmax, Sparsemax, statistics, windows
 from regard.attention.attend import compose
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
@@ -113,6 +113,27 @@ def test_weights_and_statistics_come_beside_the_same_context():
     assert asked.statistics["entropy"].shape == (1, 1, 3)
 
 
+STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_2")
+
+
+@pytest.mark.parametrize("kind", [LocalP, LocalM])
+@pytest.mark.parametrize("block", [1, 1 << 20], ids=["one query at a time", "all at once"])
+def test_statistics_come_with_the_context_of_the_kernel_and_nothing_of_queries_by_keys(monkeypatch, kind, block):
+    monkeypatch.setattr(statistics, "BLOCK", block)
+    module, query = kind(5, width=3, scope="causal"), torch.randn(2, 9, 5)
+    memory = module.remember(Encoded(torch.randn(2, 9, 5), torch.arange(9)[None] < torch.tensor([[9], [6]])))
+    gathered = module(query, memory, offset=0, weights=True, statistics=STATISTICS)
+    monkeypatch.setattr(windows, "spread_out", None)
+    module.impl = "fused"
+    asked = module(query, memory, offset=0, statistics=STATISTICS)
+    torch.testing.assert_close(asked.context, gathered.context)
+    assert asked.weights is None
+    for name, each in gathered.statistics.items():
+        if name == "top_2_keys":  # where a query sees one key, the other may be any
+            each = each.where(gathered.statistics["top_2"] > 0, asked.statistics[name])
+        torch.testing.assert_close(asked.statistics[name], each, msg=lambda said, name=name: f"{name}: {said}")
+
+
 def test_the_dense_formula_is_what_it_equals():
     query, memory = torch.randn(1, 1, 4, 5), torch.randn(1, 1, 20, 5)
     centre = torch.tensor([[0.0, 3.3, 19.7, 40.0]])  # the last sees nothing
@@ -137,9 +158,13 @@ def test_it_says_why_it_does_not_cover_a_request():
     data = torch.randn(1, 1, 4, 6)
     asked = Request(data, data, data, Dot(), Softmax(), Within(torch.zeros(1, 4), 2), 0.0, 0, False, ())
     assert local.covers(asked) is None
+    assert local.covers(asked._replace(statistics=("max",))) is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.compiler, "is_compiling", lambda: True)
+        reason = "takes statistics a block of queries at a time, which cannot be traced"
+        assert local.covers(asked._replace(statistics=("max",))) == reason
     reasons = {
         "needs the windows of local_p, which no other scope has": asked._replace(scope=Everywhere()),
-        "gives no statistics, and some are asked for": asked._replace(statistics=("max",)),
         "needs a score that looks at no positions, got Rotary": asked._replace(score=Rotary()),
         "needs one head, got 2": asked._replace(query=data.expand(1, 2, 4, 6)),
         "needs Softmax, got Sparsemax": asked._replace(normalise=Dimmed(Sparsemax(), torch.zeros(1, 4), 2)),

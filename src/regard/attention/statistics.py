@@ -131,7 +131,9 @@ def _sweep(request: Request) -> dict[str, Tensor]:
     for first in range(0, max(queries, 1), rows):
         part = request._replace(query=request.query[:, :, first : first + rows], offset=request.offset + first)
         allowed = part.allowed
-        weights = request.normalise(part.scores(), allowed)
+        some = getattr(request.normalise, "some", None)  # of a normaliser that knows the queries one by one
+        normalise = request.normalise if some is None else some(slice(first, first + rows))
+        weights = normalise(part.scores(), allowed)
         assert isinstance(weights, Tensor), "a stochastic normaliser has no kernel, so nothing to sweep"
         blocks.append(measure(weights, allowed, request.statistics))
     return {name: _join([block[name] for block in blocks], name) for name in blocks[0]}

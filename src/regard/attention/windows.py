@@ -57,9 +57,9 @@ class Windows(Attention):
     Gaussian weights need not add up to one, unless `renormalise` divides them by their sum. Without a centre this is
     attention to everything. The queries are folded into the batch, so that any score, normaliser and scope sees one query
     and the keys of its window; `Location`, which has a row of W for each key, has its rows gathered like keys. Nothing of
-    size T x S exists unless weights or statistics are asked for. On a GPU the context comes from a kernel where that covers
-    the stages: `local`, or `flash` where a window stands at the place of its query; weights and statistics are those of the
-    gathered windows all the same.
+    size T x S exists unless weights or statistics are asked for. On a GPU context and statistics come from a kernel where
+    that covers the stages, and neither takes T x S: `local`, or `flash` where a window stands at the place of its query.
+    Where weights are asked for, they and the statistics are those of the gathered windows.
     """
 
     kernel: ClassVar[str] = "local"
@@ -130,14 +130,14 @@ class Windows(Attention):
         keys = memory.keys.shape[2]
         offset = last(query.shape[1], keys) if offset is None else offset
         centre = self.centre(query, lengths(memory), offset)
-        fused = self.fused(asked, memory, centre, offset)
-        if fused is not None and not weights and not statistics:
-            return Attended(self.output(self.merge(fused)), state=state)
+        fused = self.fused(asked, memory, centre, offset, () if weights else statistics)
+        if fused is not None and not weights:
+            return Attended(self.output(self.merge(fused.context)), statistics=fused.statistics, state=state)
         window = around(centre, self.width, keys)
         allowed = self.allowed(window, memory, offset)
         shares, sampled = self.share(fold(asked), gather(memory.keys, window.keys), allowed, window)
         kept = F.dropout(shares, self.dropout) if self.training and self.dropout else shares
-        read = unfold(kept @ gather(memory.values, window.keys), window) if fused is None else fused
+        read = unfold(kept @ gather(memory.values, window.keys), window) if fused is None else fused.context
         context = self.output(self.merge(read))
         if not weights and not statistics:
             return Attended(context, state=state, sampled=sampled)
@@ -150,8 +150,9 @@ class Windows(Attention):
         memory: Memory,
         centre: Float[Tensor, "batch queries"],
         offset: Offset,
-    ) -> Float[Tensor, "batch 1 queries value"] | None:
-        """What the kernel reads through the windows, or None where they are gathered; "fused" insists on it.
+        statistics: tuple[str, ...] = (),
+    ) -> Attended | None:
+        """What the kernel finds through the windows, or None where they are gathered; "fused" insists on it.
 
         Where a window is as wide as the source there is nothing to gather, and plain products are faster than the kernel.
         """
@@ -172,14 +173,14 @@ class Windows(Attention):
             self.dropout if self.training else 0.0,
             offset,
             False,
-            (),
+            statistics,
         )
         kernel = kernels.LOADED[self.kernel]
         found = attempt(kernel, request) if against(kernel, request) is None else None
         if found is None and self.impl == "fused":
             reason = f"{self.kernel} {against(kernel, request)}"
             raise ValueError(f"no kernel covers this request: {reason}. impl='auto' gathers the windows instead")
-        return None if found is None else found.context
+        return found
 
     def window(self, centre: Float[Tensor, "batch queries"], offset: Offset) -> Scope:
         """The windows as the scope that the kernel is asked about."""

@@ -4,7 +4,7 @@ Windows computes the same from gathered keys. Here it is over all keys: for thos
 question that a kernel is asked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -60,6 +60,10 @@ class Dimmed:
             return shares
         total = shares.sum(-1, keepdim=True)
         return shares / torch.where(total > 0, total, 1.0)
+
+    def some(self, queries: slice) -> "Dimmed":
+        """The same for some of the queries."""
+        return replace(self, centre=self.centre[:, queries])
 
     def bell(self, keys: int) -> Float[Tensor, "batch queries keys"]:
         """What the share of each key is multiplied by."""

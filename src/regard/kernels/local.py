@@ -10,9 +10,12 @@ Luong, Pham and Manning 2015, section 3.2, https://arxiv.org/abs/1508.04025
 
 from functools import reduce
 
+import torch
+
 from regard.attention.scope import parts
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score import positional
+from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
 from regard.attention.within import Dimmed, Within
 from regard.kernels import flash
@@ -26,18 +29,18 @@ def covers(request: Request) -> str | None:
     normalise: object = request.normalise
     if len(windows) != 1:
         return "needs the windows of local_p, which no other scope has"
-    if request.statistics:
-        return "gives no statistics, and some are asked for"
+    if request.statistics and torch.compiler.is_compiling():
+        return "takes statistics a block of queries at a time, which cannot be traced"
     if positional(request.score):
         return f"needs a score that looks at no positions, got {type(request.score).__name__}"
     if request.query.shape[1] != 1:
         return f"needs one head, got {request.query.shape[1]}"
     inner = normalise.inner if isinstance(normalise, Dimmed) else request.normalise
-    return flash.covers(request._replace(normalise=inner))
+    return flash.covers(request._replace(normalise=inner, statistics=()))
 
 
 def run(request: Request) -> Attended:
-    """The context."""
+    """The context; statistics by a sweep that holds the weights of a few queries at a time."""
     joined = list(parts(request.scope))
     within = next(part for part in joined if isinstance(part, Within))
     rest = [part for part in joined if part is not within]
@@ -51,4 +54,5 @@ def run(request: Request) -> Attended:
         width=float(within.width),
         bell=(2 if normalise.renormalise else 1) if isinstance(normalise, Dimmed) else 0,
     )
-    return Attended(attend(query, request.keys, request.values, plan, Asked()).context)
+    context = attend(query, request.keys, request.values, plan, Asked()).context
+    return Attended(context, statistics=sweep(request))
