@@ -12,6 +12,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 from regard import kernels
 from regard.attention.attend import compose
+from regard.attention.normalise.gumbel import Gumbel
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
@@ -25,6 +26,7 @@ from regard.attention.score.distance import Distance
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
+from regard.attention.within import Dimmed, Within
 from regard.kernels import flash, rows
 from regard.viewer.record.listening import Listening, Wanted
 
@@ -132,6 +134,23 @@ def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
     assert rows.covers(request()) == "cannot be traced"
 
 
+CENTRE = 21 * torch.rand(2, 18)
+OTHERS = {
+    "a score of its own": lambda: request(Distance()),
+    "sparse": lambda: request(scope=Causal())._replace(normalise=Sparsemax()),
+    "placed windows": lambda: request(scope=Within(CENTRE, 4, 3))._replace(normalise=Dimmed(Softmax(), CENTRE, 4)),
+}
+
+
+@pytest.mark.parametrize("build", OTHERS.values(), ids=OTHERS)
+def test_what_no_program_covers_has_its_chosen_queries_one_by_one(build):
+    asked = build()
+    assert rows.covers_chosen(asked) is not None
+    found = rows.chosen(asked, [17, 0, 4], [1], range(2, 9))
+    torch.testing.assert_close(found, true_weights(asked)[:, [1]][:, :, [17, 0, 4], 2:9].float(), rtol=1e-5, atol=1e-6)
+    assert rows.chosen(asked, []).shape == (2, 2, 0, 21)
+
+
 def test_it_says_why_rows_cannot_be_chosen(monkeypatch):
     additive = request(Additive(5, 5, heads=2))
     assert rows.covers_chosen(additive) is None
@@ -141,9 +160,11 @@ def test_it_says_why_rows_cannot_be_chosen(monkeypatch):
     none = additive._replace(query=additive.query[:, :, :0])
     assert rows.covers_chosen(none) == "needs a query and a key, and one of them is missing"
     assert rows.covers_chosen(request(Concat(5, 5, tanh=False))).endswith("T5, Alibi, got Concat")
-    text = "the weights of chosen queries cannot be found again: it needs one of"
-    with pytest.raises(ValueError, match=re.escape(text)):
-        rows.chosen(request(Distance()), [0])
+    drawn = request()._replace(normalise=Gumbel())
+    with pytest.raises(ValueError, match="the weights of chosen queries cannot be found again: Gumbel draws others"):
+        rows.chosen(drawn, [0])
+    drawn.normalise.eval()
+    assert (rows.chosen(drawn, [0]).sum(-1) == 1).all()
     with pytest.raises(ValueError, match=re.escape("there are 18 queries, counted from 0, and no number 18; choose among")):
         rows.chosen(request(), [3, 18])
     with pytest.raises(ValueError, match=re.escape("there are 2 heads, counted from 0, and no number -1; choose among")):

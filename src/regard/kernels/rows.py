@@ -5,7 +5,8 @@ where only some queries, heads or keys are chosen, nothing is formed but theirs:
 
     a_k = exp(score(q, k) - log Σ_j exp score(q, j))
 
-`chosen` also takes the additive score, and finds the log-sum-exp itself where nobody has it.
+`chosen` also takes the additive score, and finds the log-sum-exp itself where nobody has it. What no program covers, windows
+that queries place or a sparse normaliser, has the first two stages run for one chosen query after the other.
 """
 
 import torch
@@ -44,7 +45,7 @@ def run(request: Request) -> Attended:
 
 
 def covers_chosen(request: Request) -> str | None:
-    """None when `chosen` can give the weights of this request, else the reason it cannot."""
+    """None when a program finds the weights that are chosen of this request, else the reason it does not."""
     score, normalise = request.score, request.normalise
     if type(score) is not Additive and not (type(score) is Concat and score.tanh):
         return flash.covers(request._replace(weights=False, statistics=()))
@@ -65,9 +66,6 @@ def chosen(
 ) -> Float[Tensor, "batch chosen_heads rows chosen_keys"]:
     """The weights of some queries, in single precision: of all heads or of those that are named, and of all keys or, for a
     tile of the matrix, of those in a range."""
-    reason = covers_chosen(request)
-    if reason is not None:
-        raise ValueError(f"the weights of chosen queries cannot be found again: it {reason}; attend(weights=True) forms all")
     for name, asked, count in (("queries", rows, request.query.shape[2]), ("heads", heads or [], request.query.shape[1])):
         beyond = [each for each in asked if not 0 <= each < count]
         if beyond:
@@ -79,7 +77,29 @@ def chosen(
         )
     device = request.query.device
     some = None if heads is None else torch.tensor(heads, device=device, dtype=torch.int64)
+    if covers_chosen(request) is not None:
+        among = keys or range(length)
+        found = _one_by_one(request, rows)[..., among.start : among.stop]
+        return found if some is None else found[:, some]
     return _weigh(request, Chosen(torch.tensor(rows, device=device, dtype=torch.int64), some, keys=keys))
+
+
+def _one_by_one(request: Request, rows: list[int]) -> Tensor:
+    """Of each query the first two stages: as many numbers as there are keys."""
+    kind: object = request.normalise
+    if getattr(kind, "random", False) and getattr(kind, "training", False):
+        drawn = type(kind).__name__
+        raise ValueError(
+            f"the weights of chosen queries cannot be found again: {drawn} draws others each time; eval() stops it"
+        )
+    found = [request.query.new_empty(*request.query.shape[:2], 0, request.keys.shape[2], dtype=torch.float32)]
+    for row in rows:
+        part = request._replace(query=request.query[:, :, row, None], offset=request.offset + row)
+        some = getattr(request.normalise, "some", None)  # of a normaliser that knows the queries one by one
+        normalise = request.normalise if some is None else some(slice(row, row + 1))
+        weights = normalise(part.scores(), part.allowed)
+        found.append((weights if isinstance(weights, Tensor) else weights[0]).float())
+    return torch.cat(found, dim=2)
 
 
 def _weigh(request: Request, which: Chosen) -> Tensor:
