@@ -43,3 +43,6 @@ def test_heads_that_share_a_key_or_a_vector_add_up():
     apart = each.gradients(Sides.of(query, key.expand(1, 2, 1, 3), torch.ones(2, 3)), None)
     assert apart.key.shape == (1, 2, 1, 3)
     assert apart.v.tolist() == [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    query, v = torch.zeros(2, 4, 1, 1), torch.arange(8.0)[:, None]  # two heads of four for each vector
+    both = sums.Sums(query, query, v, False).gradients(Sides.of(query, query, torch.ones(2, 1)), None)
+    assert both.v.flatten().tolist() == [0 + 1 + 4 + 5, 2 + 3 + 6 + 7]

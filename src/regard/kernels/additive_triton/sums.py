@@ -64,8 +64,7 @@ class Sums(NamedTuple):
 
     def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
         """Of the inputs as they came: heads that share a key or a v add up."""
-        shared = self.v if sides.v.shape[0] == 1 else self.v.view(*self.query.shape[:2], -1)
-        v = shared.sum(0, keepdim=sides.v.shape[0] == 1)
+        v = self.v.view(self.query.shape[0], sides.v.shape[0], -1, self.v.shape[1]).sum((0, 2))
         return Gradients(self.query, grouped(self.key, sides.key), value, v.to(sides.v.dtype))
 
 
