@@ -96,3 +96,20 @@ def test_a_chunk_fills_the_processors_unless_scores_are_kept(monkeypatch):
     assert len(chunks(Sides(one, one, one[0, 0, :1]), one, tiles, False)) == 4  # more than fill them are one at least
     few = replace(tiles, least=1 << 20)
     assert len(chunks(Sides(one, one, one[0, 0, :1]), one, few, False)[0].rows) < 4096
+
+
+def test_a_chunk_has_no_more_heads_than_a_grid_and_no_more_scores_of_one_than_its_places_count():
+    many = torch.empty(1).expand(70_000, 1, 2, 1)
+    counts = [
+        len(each.heads) for each in chunks(Sides(many, many, many[0, 0, :1]), many, Tiles(room=1 << 40), False, whole=True)
+    ]
+    assert counts == [35_000, 35_000]
+    long = torch.empty(1).expand(2, 1, 1 << 16, 1)  # 2^32 scores a head
+    rows = [
+        len(each.rows) for each in chunks(Sides(long, long, long[0, 0, :1]), long, Tiles(room=1 << 40), False, whole=True)
+    ]
+    assert sum(rows) == 2 << 16
+    assert max(rows) < 1 << 15
+    half = long[:, :, : (1 << 15) - 32]
+    assert len(chunks(Sides(half, long, half[0, 0, :1]), long, Tiles(room=1 << 40), False, whole=True)) == 1
+    assert not keeps(Sides(long, long, long[0, 0, :1]), long, Tiles(room=1 << 40, kept=1e9))

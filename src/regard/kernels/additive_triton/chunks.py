@@ -9,6 +9,11 @@ from torch import Tensor
 
 from regard.kernels.additive_triton.arguments import Sides, Tiles, padded, parts, processors
 
+HEADS = 65535
+"""Programs along the last axis of a grid, each of which has a head."""
+CELLS = 1 << 31
+"""Scores of a head, whose places are numbers of 32 bits."""
+
 
 class Chunk(NamedTuple):
     """Some heads, counted through the batch, and some queries of each."""
@@ -67,12 +72,12 @@ def programs(queries: int, keys: int, hidden: int, tiles: Tiles, back: bool) -> 
 
 @lru_cache
 def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, each: int, most: int, tiles: Tiles) -> list[Chunk]:
-    wide = padded(keys, tiles.wide)
-    whole = need(padded(queries, tiles.tall), wide, hidden, each)
-    if whole <= held:
-        return [Chunk(these, range(queries)) for these in spread(heads, min(most, held // whole))]
+    tall, wide = padded(queries, tiles.tall), padded(keys, tiles.wide)
+    whole = need(tall, wide, hidden, each)
+    if whole <= held and tall * wide < CELLS:
+        return [Chunk(these, range(queries)) for these in spread(heads, min(most, held // whole, HEADS))]
     some = tiles.tall
-    while some < queries and need(some + tiles.tall, wide, hidden, each) <= held:
+    while some < queries and (some + tiles.tall) * wide < CELLS and need(some + tiles.tall, wide, hidden, each) <= held:
         some += tiles.tall
     return [Chunk(range(head, head + 1), rows) for head in range(heads) for rows in spread(queries, some)]
 
