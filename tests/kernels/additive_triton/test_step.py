@@ -6,8 +6,9 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton import launch, operator, step
+from regard.kernels.additive_triton import launch, operator, retrace, step
 from regard.kernels.additive_triton.arguments import Dropped, Scoped, Tiles
+from regard.kernels.gpu import chip
 
 
 def test_one_query_can_be_worked_by_hand():
@@ -52,7 +53,8 @@ def test_however_few_keys_are_read_at_a_time_and_under_way_one_query_reads_the_s
         (torch.bfloat16, 64, 2, 16, 16, 8, 1),
         (torch.bfloat16, 64, 2, 1025, 8, 4, 4),
         (torch.float32, 64, 2, 8, 1024, 4, 2),
-        (torch.float32, 64, 2, 9000, 8, 1, 4),
+        (torch.float32, 64, 2, 9000, 8, 1, 8),
+        (torch.float32, 64, 2, 8, 99000, 1, 16),
         (torch.bfloat16, 4, 4096, 256, 256, 32, 4),
         (torch.bfloat16, 5, 4096, 256, 256, 8, 1),
         (torch.bfloat16, 4, 4095, 256, 256, 8, 1),
@@ -73,3 +75,29 @@ def test_the_last_program_of_a_head_is_the_only_one_launched(monkeypatch):
     )
     operator.attention(torch.randn(1, 1, 1, 3), torch.randn(1, 1, 5, 3), torch.randn(1, 1, 5, 3), torch.ones(1, 3))
     assert started == [step.split]
+
+
+def test_there_may_be_more_heads_than_the_second_axis_of_a_grid_has_programs(monkeypatch):
+    grids = []
+    for module in (launch, retrace):
+        monkeypatch.setattr(module, "start", lambda program, grid, *given, **named: grids.append(grid))
+    query, key, value = (torch.zeros(70_000, 1, time, 1, requires_grad=True) for time in (1, 2, 2))
+    operator.attention(query, key, value, torch.ones(1, 1))[0].sum().backward()
+    assert grids == [(70_000, 1, 1)] * 2
+
+
+@pytest.mark.parametrize(
+    ("kib", "dtype", "size", "expected"),
+    [
+        (64, torch.float16, 64, 1),
+        (99, torch.float16, 64, 2),
+        (99, torch.float32, 4096, 2),
+        (99, torch.float32, 9000, 1),
+        (227, torch.float32, 9000, 2),
+    ],
+)
+def test_blocks_are_under_way_as_far_as_shared_memory_holds_them(monkeypatch, kib, dtype, size, expected):
+    monkeypatch.setattr(chip, "room", lambda device: kib << 10)
+    data = torch.empty(1, 1, 2, size, dtype=dtype)
+    columns, _ = launch.block(64, data, data, Tiles())
+    assert launch.stages(columns, data, data, Tiles()) == expected

@@ -195,16 +195,17 @@ def one_query(
         "D": hidden,
         "V": size,
         "reach": some,
+        "splits": splits,
         "ended": value.new_zeros(batch * groups, dtype=torch.int32),
         "COLUMNS": columns,
         "UNITS": power(hidden),
         "VALUES": power(size),
         "SPLITS": power(splits),
-        "STAGES": tiles.step_stages if chip.room(value.device) > 64 << 10 else 1,
+        "STAGES": stages(columns, key, value, tiles),
         "ASSEMBLY": assembly(),
     }
     with on(value):
-        start(step.split, (splits, batch * groups, 1), given, num_warps=warps)
+        start(step.split, (splits * batch * groups, 1, 1), given, num_warps=warps)
     return Stepped(context, weights, after if dropped.rate else weights)
 
 
@@ -214,7 +215,14 @@ def block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple[int, i
     if groups * tiles.step_parts < 4 * processors(key.device) and key.shape[2] >= 4 * most * tiles.step_parts:
         most *= 4
     columns = max(1, min(most, tiles.step_bytes // (key.element_size() * wide)))
-    return columns, max(1, min(4, columns * wide // (32 * tiles.step_numbers)))
+    return columns, max(1, min(tiles.step_threads // 32, columns * wide // (32 * tiles.step_numbers)))
+
+
+def stages(columns: int, key: Tensor, value: Tensor, tiles: Tiles) -> int:
+    """How many blocks of one query are under way: one where shared memory, to which the others are copied, is too small."""
+    copied = sum(columns * power(each.shape[3]) * each.element_size() for each in (key, value)) * (tiles.step_stages - 1)
+    room = chip.room(key.device)
+    return tiles.step_stages if room > 64 << 10 and copied <= room - (16 << 10) else 1
 
 
 def share(groups: int, keys: int, tile: int, programs: int, device: torch.device, most: int) -> int:

@@ -154,11 +154,12 @@ def trace(sides: Sides, slopes: Float[Tensor, "batch_heads 1 keys"], d_value: Te
         "falls": falls,
         "S": keys,
         "D": hidden,
+        "blocks": blocks,
         "COLUMNS": tiles.step_columns,
         "UNITS": units,
         "ASSEMBLY": assembly(),
     }
     with on(d_key):
-        start(step.trace, (blocks, parts(hidden, units), batch * groups), given, num_warps=tiles.step_warps)
+        start(step.trace, (blocks * batch * groups, parts(hidden, units), 1), given, num_warps=tiles.step_warps)
     d_query = steeps.sum(1).view(sides.query.shape).to(sides.query.dtype)
     return Sums(d_query, d_key, falls.sum(1), False).gradients(sides, d_value)

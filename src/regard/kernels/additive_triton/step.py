@@ -14,11 +14,11 @@ from regard.kernels.additive_triton.rational import plain
 from regard.kernels.additive_triton.visible import kept, seen
 
 
-@triton.jit(do_not_specialize=["first", "behind", "ahead", "S", "reach"])
+@triton.jit(do_not_specialize=["first", "behind", "ahead", "S", "reach", "splits"])
 @no_type_check
 def split(
     query, key, value, v, keep, bits, kinds, offsets, seed, scores, parts, tops, masses, context, weights, dropped, ended,
-    heads, key_heads, value_heads, v_heads, S, D, V, reach, first, behind, ahead,
+    heads, key_heads, value_heads, v_heads, S, D, V, reach, splits, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, SPLITS: tl.constexpr,
     STAGES: tl.constexpr, ASSEMBLY: tl.constexpr,
@@ -26,11 +26,12 @@ def split(
 ):  # fmt: skip
     """Scores of `reach` keys, their largest, Σ e^{s - largest}, and that sum with the values.
 
-    `ended` counts the programs of each head that are done, from 0 on: who ends last joins what all left.
+    `ended` counts the programs of each head that are done, from 0 on: who ends last joins what all left. The programs are
+    along one axis: the others end at 65,535, and there may be more heads than that.
     """
-    head = tl.program_id(1).to(tl.int64)
+    part = tl.program_id(0).to(tl.int64)
+    head = part // splits
     b, h = head // heads, head % heads
-    part = head * tl.num_programs(0) + tl.program_id(0)
     key += (b * key_heads + h * key_heads // heads) * S * D
     value += (b * value_heads + h * value_heads // heads) * S * V
     v += h * v_heads // heads * D
@@ -46,7 +47,7 @@ def split(
     top = float("-inf")
     mass = 0.0
     read = tl.zeros((VALUES,), tl.float32)
-    begin = tl.program_id(0) * reach
+    begin = tl.program_id(0) % splits * reach
     for start in tl.range(begin, tl.minimum(begin + reach, S), COLUMNS, num_stages=STAGES):
         columns = start + tl.arange(0, COLUMNS)
         visible = seen(
@@ -74,9 +75,9 @@ def split(
     tl.store(tops + part, top)
     tl.store(masses + part, mass)
     tl.debug_barrier()  # all of it is written before it is counted
-    if tl.atomic_add(ended + head, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+    if tl.atomic_add(ended + head, 1, sem="acq_rel", scope="gpu") == splits - 1:
         joined(
-            scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, tl.num_programs(0), dropout, scale,
+            scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
             128, SPLITS, COLUMNS, VALUES, DROPOUT,
         )  # fmt: skip
 
@@ -128,19 +129,19 @@ def joined(
                 tl.store(dropped + head * S + columns, p, mask=columns < S)
 
 
-@triton.jit(do_not_specialize=["S"])
+@triton.jit(do_not_specialize=["S", "blocks"])
 @no_type_check
 def trace(
-    query, key, v, slopes, d_key, steeps, falls, heads, key_heads, v_heads, S, D,
+    query, key, v, slopes, d_key, steeps, falls, heads, key_heads, v_heads, S, D, blocks,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
     """dk = 4 v ds r (1 - r) of a tile of keys, and over the tile Σ of it, for dq, and Σ ds (1 - 2 r), for dv.
 
     Where nobody may look ds is 0, and NaN, which would survive that, counts as 0; where somebody looks ds is NaN too.
     """
-    head = tl.program_id(2).to(tl.int64)
+    head, block = (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
     b, h = head // heads, head % heads
-    columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    columns = block * COLUMNS + tl.arange(0, COLUMNS)
     units = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     wide = units < D
     inside = (columns < S)[:, None] & wide[None, :]
@@ -153,6 +154,6 @@ def trace(
     w = tl.load(v + h * v_heads // heads * D + units, mask=wide, other=0.0).to(tl.float32)
     steep = 4.0 * w[None, :] * ds * (r - r * r)
     tl.store(d_key + head * S * D + cells, steep.to(d_key.dtype.element_ty), mask=inside)
-    part = (head * tl.num_programs(0) + tl.program_id(0)) * D + units
+    part = tl.program_id(0).to(tl.int64) * D + units
     tl.store(steeps + part, tl.sum(steep, axis=0), mask=wide)
     tl.store(falls + part, tl.sum(ds * (1.0 - 2.0 * r), axis=0), mask=wide)
