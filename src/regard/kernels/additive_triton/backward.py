@@ -116,11 +116,13 @@ def gather(
     row_begin, column_begin, row_count, column_count, row_pad, column_pad, high, reach, part_stride, head_stride,
     row_stride, column_stride,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, UNITS: tl.constexpr, PAIRS: tl.constexpr, PARTS: tl.constexpr,
-    ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr, FALLS: tl.constexpr,
+    ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr, FALLS: tl.constexpr, LOST: tl.constexpr,
 ):  # fmt: skip
     """4 v Σ ds r (1 - r) over `reach` columns, for a tile of rows and hidden units: of queries for dq, of keys for dk.
 
-    FALLS asks for Σ ds tanh over all rows of the tile too. HIDDEN says that whole tiles may be 0, which are passed over.
+    FALLS asks for Σ ds tanh over all rows of the tile too, for dv. Of columns it has rounded exponentials, e^{2x} (1 + δ),
+    which add 2 δ ds r (1 - r) to a term; where x is small a tanh is no more than that. With LOST, where the same are rows,
+    it is taken back. HIDDEN says that whole tiles may be 0, which are passed over.
     """
     local, part = (tl.program_id(2) // PARTS).to(tl.int64), tl.program_id(2) % PARTS
     head = base + local
@@ -180,7 +182,10 @@ def gather(
     w = tl.load(v + h * v_heads // heads * D + units, mask=units < D, other=0.0).to(tl.float32)
     cells = found + part * part_stride + local * head_stride + places.to(tl.int64)[:, None] * D + units[None, :]
     tl.store(cells, (4.0 * w[None, :] * steep).to(found.dtype.element_ty), mask=inside)
+    part_of_v = (part * tl.num_programs(0) + tl.program_id(0)).to(tl.int64) * (tl.num_programs(2) // PARTS) + local
     if FALLS:
         whole_level = tl.sum(tl.sum(level, axis=1), axis=0)
-        cell = (tl.program_id(2).to(tl.int64) * tl.num_programs(0) + tl.program_id(0)) * D + units
-        tl.store(falls + cell, whole_level - 2.0 * tl.sum(fall, axis=0), mask=units < D)
+        tl.store(falls + part_of_v * D + units, whole_level - 2.0 * tl.sum(fall, axis=0), mask=units < D)
+    if LOST:
+        delta = power.to(right.dtype.element_ty).to(tl.float32) / power - 1.0
+        tl.store(falls + part_of_v * D + units, -2.0 * tl.sum(delta * steep, axis=0), mask=units < D)

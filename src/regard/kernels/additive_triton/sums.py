@@ -55,12 +55,13 @@ class Sums(NamedTuple):
         key = Side(Some(sides.key, sources, keys, wide), 1)
         to_queries, to_keys = cut(self.query, chunk.heads, chunk.rows), cut(self.key, chunk.heads, keys)
         falls = gather(sides, query, key, to_queries, slopes, chunk, tiles, hides, v=True)
+        lost = gather(sides, key, query, to_keys, slopes, chunk, tiles, hides, add=self.several)
+        falls = torch.cat([falls, lost]) if len(lost) else falls
         to_v = self.v if len(chunk.heads) == len(self.v) else self.v[chunk.heads.start : chunk.heads.stop]
         if self.several:
-            to_v += falls.sum(1)
+            to_v += falls.sum(0)
         else:
-            torch.sum(falls, 1, out=to_v)
-        gather(sides, key, query, to_keys, slopes, chunk, tiles, hides, add=self.several)
+            torch.sum(falls, 0, out=to_v)
 
     def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
         """Of the inputs as they came: heads that share a key or a v add up."""
@@ -104,15 +105,19 @@ def gather(
     hides: bool,
     v: bool = False,
     add: bool = False,
-) -> Float[Tensor, "some_heads some_parts hidden"]:
-    """Write the gradient of the rows into `found`, or add it; with `v` Σ ds tanh comes back, in parts."""
+) -> Float[Tensor, "some_parts some_heads hidden"]:
+    """Write the gradient of the rows into `found`, or add it.
+
+    What comes back adds up to the gradient of v: Σ ds tanh with `v`, else what rounded exponentials made of it, if they are.
+    """
     many, hidden, units = len(slopes), sides.query.shape[3], width(sides, tiles)
     panels, blocks = parts(hidden, units), rows.rows.tall // tiles.gather_rows
     powers = by_row(columns.rows, panels * units, units, held(sides))
     several, reach = shared(blocks * panels * many, columns.rows.tall, tiles, slopes.device)
     direct = several == 1 and not add
     place = found if direct else powers.data.new_empty(several, many, len(rows.rows.rows), hidden)
-    falls = powers.reach.new_empty(many, several * blocks if v else 0, hidden)
+    lost = not v and powers.data.dtype != torch.float32
+    falls = powers.reach.new_empty(several * blocks if v or lost else 0, many, hidden)
     given = {
         **rows.arguments("row"),
         **columns.arguments("column"),
@@ -140,6 +145,7 @@ def gather(
         "ASSEMBLY": assembly(),
         "HIDDEN": hides,
         "FALLS": v,
+        "LOST": lost,
     }
     start(backward.gather, (blocks, panels, many * several), given, num_warps=tiles.gather_warps, **limit(tiles))
     if not direct:
