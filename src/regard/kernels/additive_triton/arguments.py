@@ -74,7 +74,7 @@ class Tiles:
     step_numbers: int = 64
     """Of a block of keys that a thread has: so many threads."""
     step_threads: int = 512
-    """On a processor, by which the programs of one query are counted."""
+    """On a processor, by which the programs of one query are counted, and of one program at most."""
     step_parts: int = 128
     """Of one query at most: whoever ends last joins them."""
     step_stages: int = 2

@@ -2,9 +2,10 @@
 
     ds = a (da - Σ a da),    dq = 4 v Σ_k ds r (1 - r),    dk = 4 v Σ_q ds r (1 - r),    dv = Σ ds (1 - 2 r)
 
-Scores are computed anew, a chunk at a time, so that ds exists for that chunk alone. dq and dk are the same sum with the
-roles changed: a program has a tile of rows and hidden units and goes through the columns, two of which share a reciprocal.
-Where several programs share a sum, each writes its own part, so that nothing is added in an order that changes.
+Scores are computed anew unless they were kept, a chunk at a time, so that ds exists for that chunk alone. dq and dk are the
+same sum with the roles changed: a program has a tile of rows and hidden units and goes through the columns, two of which
+share a reciprocal. Where several programs share a sum, each writes its own part, so that nothing is added in an order that
+changes.
 """
 
 from typing import no_type_check
