@@ -161,6 +161,11 @@ def additive(dtype: torch.dtype, size: int, lengths: tuple[int, int], heads: int
     return asked if GPU or size <= 12 else asked._replace(score=module(Additive(12, 12, 12, heads=heads), dtype))
 
 
+def faint(asked: Request) -> Request:
+    """Both sides so small that tanh is most of what flows into v, and next to nothing beside 1."""
+    return asked._replace(query=0.01 * asked.query, keys=0.01 * asked.keys)
+
+
 def crowded(case: Case) -> Callable[[torch.dtype], Verdict]:
     """The additive kernels in little room: chunks of queries."""
 
@@ -187,6 +192,7 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "additive window": Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Local(5) & Dilated(2))),
         "additive tiles": Case(additive_gpu.run, lambda d: additive(d, 24, many, scope=Blocks(64) | Landmarks(2, 50))),
         "additive crowded": crowded(Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Causal() & padding()))),
+        "additive faint": Case(additive_gpu.run, lambda d: faint(additive(d, 128, many))),
         "additive one": Case(additive_gpu.run, lambda d: additive(d, 40, (1, 77), scope=padding(77))),
         "flash everywhere": Case(flash.run, lambda d: request(d)),
         "flash hidden": Case(flash.run, lambda d: request(d, scope=Causal() & padding(), size=24, offset=-3)),
