@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.kernels.flash_triton import arguments
-from regard.kernels.flash_triton.arguments import STRETCH, Plan, fit, ordered, rows, scoped, sized, told
+from regard.kernels.flash_triton.arguments import FAR, STRETCH, Plan, fit, ordered, rows, scoped, sized, told
 
 OutOfResources = pytest.importorskip("triton.runtime.errors", reason="Triton is for Linux").OutOfResources
 PLAN = Plan(None, None, None, None, None, None, 3, -1, True, 0, 1.0, 0.5, 0.1, [64, 64, 4, 2])
@@ -16,6 +16,12 @@ def test_a_tensor_is_told_by_its_strides_and_rows_that_are_not_dense_are_copied(
     torch.testing.assert_close(copied, data.mT)
     single = torch.randn(1, 2, 1, 3).mT  # of rows of one number it does not matter how far apart numbers are
     assert rows(single)[0].stride(2) == rows(single)[3]
+
+
+def test_rows_that_are_far_apart_are_put_side_by_side():
+    near, far = (torch.empty_strided((2, 3, 4, 5), (0, 0, row, 1), device="meta") for row in (FAR - 1, FAR))
+    assert rows(near)[0] is near
+    assert rows(far)[1:] == (60, 20, 5)
 
 
 def test_an_axis_of_one_serves_for_all():

@@ -51,3 +51,14 @@ def test_dropping_is_as_often_as_asked_for_and_by_the_seed():
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
     assert 0.65 < first.float().mean() < 0.85
+
+
+def test_keys_and_values_may_stand_apart():
+    """Heads beside each other, as one product leaves them: tiles that all queries see, and a last one that is not full."""
+    query, keys, values = torch.randn(3, 2, 40, 3, 6, generator=torch.Generator().manual_seed(0)).transpose(2, 3)
+    asked = Asked(peak=True, entropy=True, moments=2)
+    found, dense = (
+        launch.forward(query[..., :5], *sides, PLAN, asked)
+        for sides in ((keys[..., :5], values), (keys[..., :5].contiguous(), values.contiguous()))
+    )
+    assert all(torch.equal(one, other) for one, other in zip(found, dense, strict=True))

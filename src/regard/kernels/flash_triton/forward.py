@@ -19,6 +19,7 @@ from regard.kernels.flash_triton.tile import (
     rows,
     scored,
     surviving,
+    tiled,
     write,
 )
 
@@ -44,7 +45,8 @@ def tile(
     if not FREE:
         there = kept_keys(keep, b, k, keys)
         seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
-    key = rows(found, b, h // group, k, there, size, D)
+    owner = h // group
+    key = tiled(found, b, owner, k0, size, N, D) if FREE else rows(found, b, owner, k, there, size, D)
     if LATE and FREE:  # the largest product has the largest score: only that one is scaled before the weights are
         products = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32)
         most = tl.max(products, 1)
@@ -72,7 +74,7 @@ def tile(
         p *= bell(k, centre, width)
     if seed is not None:
         p *= surviving(seed, number, q, k, queries, keys, dropout)
-    value = rows(values, b, h // group, k, there, value_size, V)
+    value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
     read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
     return (above, falls * total + mass), parts, read
 
