@@ -43,6 +43,21 @@ def test_what_two_keys_receive_can_be_worked_by_hand():
     torch.testing.assert_close(causal.uniform.flatten(), torch.tensor([1.5, 0.5]))
 
 
+def test_scores_that_are_as_low_as_numbers_go_are_scores_all_the_same():
+    low, values = torch.full((1, 1, 40, 1), -1.5e38), torch.arange(40.0).view(1, 1, 40, 1)
+    found = launch.forward(torch.ones(1, 1, 1, 1), low, values, PLAN, Asked(True, True, 1))
+    assert found.context.item() == pytest.approx(19.5)
+    assert found.measured.flatten()[:3].tolist() == pytest.approx([math.log(40), 1 / 40, 19.5])
+    assert found.argmax.item() == 0
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_score_that_is_no_number_leaves_a_key_all_the_same():
+    keys = torch.zeros(1, 1, 40, 1)
+    keys[..., 3, 0] = torch.inf
+    assert launch.forward(torch.ones(1, 1, 1, 1), keys, keys, PLAN, Asked(peak=True)).argmax.item() == 0
+
+
 def test_of_equal_scores_the_first_key_is_the_best_over_tiles_too():
     data = torch.zeros(1, 1, 40, 1)
     assert launch.forward(data[:, :, :1], data, data, PLAN, Asked(peak=True)).argmax.item() == 0

@@ -2,13 +2,21 @@
 
 Tensor cores leave a row of a tile to four threads, each with two columns in every eight. Sums over the columns of one
 thread need no exchange, and what belongs to a column is a constant of the program, not a register: compiled for sm_90, heads
-of 64 and tiles of 64 x 64, entropy, peak and mean position take 139 registers in place of 186, or 128 and spill nothing.
+of 64 and tiles of 64 x 64, the loop over tiles has 295 instructions, and 408 with entropy, peak and mean position, each of
+which takes one for a column; 128 registers suffice, and none is spilled.
 """
 
 from typing import no_type_check
 
 import triton
 import triton.language as tl
+
+LOWEST = tl.constexpr(-3e38)
+"""The highest score of nothing: a number, so that none of it times how far that is passed is nothing."""
+NEVER = tl.constexpr(2**31 - 1)
+"""Behind every key."""
+WHOLE = tl.constexpr(32)
+"""Columns of a tile at most that are kept whole where the highest score is: eight for a thread."""
 
 
 @triton.jit
@@ -35,82 +43,103 @@ def behind():
 
 @triton.jit
 @no_type_check
-def unseen(M: tl.constexpr):
-    """A peak of nothing yet, which is at 0: the tile of the highest score, and a bit for each column that has it."""
-    return tl.zeros([M], tl.int32), tl.full([M, 4, 1], 1.0, tl.float32)
+def halves(data, M: tl.constexpr, N: tl.constexpr):
+    """The first and the last columns of each thread; the last stand half a tile behind the first."""
+    return tl.split(tl.permute(tl.reshape(data, [M, 4, 2, N // 8]), [0, 1, 3, 2]))
 
 
 @triton.jit
 @no_type_check
-def raised(peak, scores, most, risen, k0, N: tl.constexpr):
-    """The peak, which is in this tile where it has risen; scores are dealt. A thread's first column has the highest bit."""
-    slot = tl.arange(0, N // 4)[None, None, :]
-    equal = scores == most[:, None, None]
-    bits = tl.sum(tl.where(equal, 1.0, 0.0) * tl.exp2(-slot.to(tl.float32)), 2, keep_dims=True)
-    return tl.where(risen, k0, peak[0]), tl.where(risen[:, None, None], bits, peak[1])
+def unseen(M: tl.constexpr, N: tl.constexpr):
+    """A peak of nothing yet, which is at 0: where the kept columns begin, and how far below the highest they are."""
+    return tl.zeros([M, 4, 1], tl.int32), tl.zeros([M, 4, N // 8 if N > WHOLE else N // 4], tl.float32)
 
 
 @triton.jit
 @no_type_check
-def first(peak):
-    """The key of a peak, of equal ones the first."""
-    best, bits = peak
-    slot = 127 - (bits.to(tl.int32, bitcast=True) >> 23)  # of the highest bit, by the exponent of their sum
-    place = tl.where(bits > 0, column(slot) + behind(), 2 * 64)
-    return best + tl.min(tl.min(place, 2), 1)
+def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr):
+    """The peak, which is in this tile where it has risen; scores are dealt, and the largest of a row is a number.
+
+    A thread keeps its columns, of wider tiles the half that has the largest. To keep one is a single instruction, which the
+    others skip; which of them it is, is asked when the last tile is done.
+    """
+    start, kept = peak
+    most, risen = most[:, None, None], risen[:, None, None]
+    if N <= WHOLE:
+        start, kept = tl.where(risen, k0, start), tl.where(risen, scores - most, kept)
+    else:
+        early, late = halves(scores, M, N)
+        found = tl.max(early, 2, keep_dims=True) == most
+        sooner, later = risen & found, risen & (found == 0)
+        start, kept = tl.where(sooner, k0, start), tl.where(sooner, early - most, kept)
+        start, kept = tl.where(later, k0 + N // 2, start), tl.where(later, late - most, kept)
+    return start, kept
 
 
 @triton.jit
 @no_type_check
-def begin(M: tl.constexpr):
-    """The peak, Σ p (s - highest), Σ p (k - low), and mean and Σ p (k - mean)² of the position from `low` on: of nothing."""
-    none = tl.zeros([M, 4, 1], tl.float32)
-    return unseen(M), none, none, tl.zeros([M], tl.float32), none
+def first(peak, N: tl.constexpr):
+    """The key of a peak, of equal ones the first; 0 where the highest score is no number."""
+    start, kept = peak
+    place = start + column(tl.arange(0, N // 8 if N > WHOLE else N // 4))[None, None, :] + behind()
+    place = tl.min(tl.min(tl.where(kept == 0, place, NEVER), 2), 1)
+    return tl.where(place == NEVER, 0, place)
+
+
+@triton.jit
+@no_type_check
+def begin(M: tl.constexpr, N: tl.constexpr):
+    """Of nothing: the peak, Σ p (s - highest), Σ p (k - low); Σ p, mean and Σ p (k - mean)² of positions from `low` on."""
+    none, row = tl.zeros([M, 4, 1], tl.float32), tl.zeros([M], tl.float32)
+    return unseen(M, N), none, none, row, row, none
 
 
 @triton.jit
 @no_type_check
 def measure(
-    parts, scores, most, below, p, mass, risen, highest, total, falls, base, seen, k0, low,
+    parts, scores, most, below, p, mass, risen, change, total, falls, seen, k0, low,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
-    """Where a tile was looked at, added to where the tiles before it were; what belongs to a row is dealt in quarters."""
-    peak, energy, moment, mean, scatter = parts
+    """Where a tile was looked at, added to where the tiles before it were; Σ p of both, mass and total, are dealt."""
+    peak, energy, moment, reach, mean, scatter = parts
     fallen = falls[:, None, None]
     if PEAK:
-        peak = raised(peak, dealt(scores, M, N), most, risen, k0, N)
+        if seen is not None:
+            most = tl.maximum(most, LOWEST)
+        peak = raised(peak, dealt(scores, M, N), most, risen, k0, M, N)
     if ENTROPIC:
-        moved = 0.25 * total * tl.where(total > 0, highest - base, 0.0)
         if seen is not None:
             below = tl.maximum(below, -1e30)  # minus infinity times a weight of 0 would be NaN
         here = tl.sum(dealt(p * below, M, N), 2, keep_dims=True)
-        energy = fallen * (energy + moved[:, None, None]) + here
+        energy = fallen * (energy + total * change[:, None, None]) + here
     if MOMENTS > 0:
         at = column(tl.arange(0, N // 4))[None, None, :].to(tl.float32)
         share = dealt(p, M, N)
-        here = tl.sum(share * at, 2, keep_dims=True) + behind() * tl.sum(share, 2, keep_dims=True)
+        here = tl.sum(share * at, 2, keep_dims=True)
     if MOMENTS == 1:
-        moment = fallen * moment + here + (0.25 * (k0 - low) * mass)[:, None, None]
+        moment = fallen * moment + (here + (k0 - low) * mass)
     if MOMENTS == 2:  # two parts of a mean and of a variance are joined without ever squaring a far position
-        some = tl.where(mass > 0, mass, 1.0)
-        middle = whole(here) / some
+        added = whole(mass)
+        some = tl.where(added > 0, added, 1.0)
+        middle = whole(here + behind() * mass) / some
         away = at - (middle[:, None, None] - behind())
         step = middle + (k0 - low) - mean
-        weight = mass / (falls * total + some)
-        joined = 0.25 * step * step * weight * falls * total
+        weight = added / (falls * reach + some)
+        joined = 0.25 * step * step * weight * falls * reach
         scatter = fallen * scatter + tl.sum(share * away * away, 2, keep_dims=True) + joined[:, None, None]
         mean += step * weight
-    return peak, energy, moment, mean, scatter
+        reach = falls * reach + added
+    return peak, energy, moment, reach, mean, scatter
 
 
 @triton.jit
 @no_type_check
-def join(parts, divisor, MOMENTS: tl.constexpr):
+def join(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr):
     """The key of the highest score, Σ p (s - highest), and mean and variance of the position from `low` on, of a row."""
-    peak, energy, moment, mean, scatter = parts
+    peak, energy, moment, _, mean, scatter = parts
     if MOMENTS == 1:
-        mean = whole(moment) / divisor
-    return first(peak), whole(energy), mean, whole(scatter) / divisor
+        mean = whole(moment + behind() * total) / divisor
+    return first(peak, N), whole(energy), mean, whole(scatter) / divisor
 
 
 @triton.jit

@@ -9,7 +9,7 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.flash_triton.apart import behind, column, dealt, first, raised, unseen
+from regard.kernels.flash_triton.apart import LOWEST, behind, column, dealt, first, raised, unseen
 from regard.kernels.flash_triton.tile import LOG2E, allowed, free_until, kept_keys, keys_for, position, rows, scored
 
 FAR = tl.constexpr(-1e30)
@@ -50,7 +50,7 @@ def tile(
     rest = left(scores, taken, k0, SLOTS, M, N)
     most = tl.max(tl.max(rest, 2), 1)
     tallest = most * factor
-    peak = raised(peak, rest, most, tallest > highest, k0, N)
+    peak = raised(peak, rest, tl.maximum(most, LOWEST), tallest > highest, k0, M, N)
     return tl.maximum(highest, tallest), peak
 
 
@@ -79,7 +79,7 @@ def following(
         one = tl.load(best_keys + row * top + each, mask=inside & (each < count), other=-1).to(tl.int32)
         taken = taken + (one,)  # noqa: RUF005 (Triton knows no unpacking)
 
-    state = tl.full([M], float("-inf"), tl.float32), unseen(M)
+    state = tl.full([M], float("-inf"), tl.float32), unseen(M, N)
     low, high = keys_for(q0, start, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
     until = low
     if keep is None and mask is None and bias is None and not WINDOWED:
@@ -97,4 +97,4 @@ def following(
     highest, peak = state
     ended = tl.load(lse + row, mask=inside, other=float("inf"))
     tl.store(best + row * top + count, tl.exp2(highest - ended), mask=inside)
-    tl.store(best_keys + row * top + count, first(peak).to(tl.int64), mask=inside)
+    tl.store(best_keys + row * top + count, first(peak, N).to(tl.int64), mask=inside)

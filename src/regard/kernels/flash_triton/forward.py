@@ -48,35 +48,31 @@ def tile(
     owner = h // group
     key = tiled(found, b, owner, k0, size, N, D) if FREE else rows(found, b, owner, k, there, size, D)
     if LATE and FREE:  # the largest product has the largest score: only that one is scaled before the weights are
-        products = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32)
-        most = tl.max(products, 1)
-        tallest = most * (scale * LOG2E)
-        scores = products * (scale * LOG2E)
+        scores, factor = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32), scale * LOG2E
     else:
-        scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
-        tallest = tl.max(scores, 1)
-        products, most = scores, tallest
+        scores, factor = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION), 1.0
     highest, total = state
+    most = tl.max(scores, 1)
+    tallest = most * factor
     above = tl.maximum(highest, tallest)
-    base = above
-    if not FREE:
-        base = tl.where(above == float("-inf"), 0.0, above)
-    falls = tl.exp2(highest - base)
-    below = scores - base[:, None]
+    change = highest - above
+    falls = tl.exp2(change)
+    below = tl.fma(scores, factor, -above[:, None])
     p = tl.exp2(below)
-    mass = tl.sum(p, 1)
+    used = p
+    if BELL == 1:
+        used *= bell(k, centre, width)
+    if seed is not None:
+        used *= surviving(seed, number, q, k, queries, keys, dropout)
+    value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
+    read = read * falls[:, None] + tl.dot(used.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
+    mass = tl.sum(apart.dealt(p, M, N), 2, keep_dims=True)  # while tensor cores multiply
     if PEAK or ENTROPIC or MOMENTS > 0:
         parts = apart.measure(
-            parts, products, most, below, p, mass, tallest > highest, highest, total, falls, base, seen, k0, low,
+            parts, scores, most, below, p, mass, tallest > highest, change, total, falls, seen, k0, low,
             PEAK, ENTROPIC, MOMENTS, M, N,
         )  # fmt: skip
-    if BELL == 1:
-        p *= bell(k, centre, width)
-    if seed is not None:
-        p *= surviving(seed, number, q, k, queries, keys, dropout)
-    value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
-    read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-    return (above, falls * total + mass), parts, read
+    return (above, falls[:, None, None] * total + mass), parts, read
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
@@ -103,8 +99,8 @@ def forward(
         centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + q, mask=inside, other=0.0)
     asked = rows(query, b, h, q, inside, size, D)
 
-    state = tl.full([M], float("-inf"), tl.float32), tl.zeros([M], tl.float32)  # the highest score, and Σ p
-    parts = apart.begin(M)
+    state = tl.full([M], apart.LOWEST, tl.float32), tl.zeros([M, 4, 1], tl.float32)  # the highest score, and Σ p, dealt
+    parts = apart.begin(M, N)
     read = tl.zeros([M, V], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     start = low
@@ -123,7 +119,8 @@ def forward(
             False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
-    highest, total = state
+    highest, shares = state
+    total = apart.whole(shares)
     blind = total == 0
     divisor = tl.where(blind, 1.0, total)
     write(context, b, h, q, inside, value_size, read / divisor[:, None], V)
@@ -131,7 +128,7 @@ def forward(
     ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query is 0
     tl.store(lse + row, ended, mask=inside)
     field = tl.num_programs(1).to(tl.int64) * queries
-    peak, energy, mean, variance = apart.join(parts, divisor, MOMENTS)
+    peak, energy, mean, variance = apart.join(parts, shares, divisor, MOMENTS, N)
     if ENTROPIC:
         nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
         tl.store(measured + ENTROPY * field + row, nats, mask=inside)

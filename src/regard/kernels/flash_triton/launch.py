@@ -61,16 +61,15 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
 def _held(query: Tensor, values: Tensor, plan: Plan, asked: Asked) -> tuple[list[int], dict[str, int]]:
     """Tiles and registers of a pass with statistics (apart.py).
 
-    With 128 registers for a thread as many programs of narrow heads run side by side as where nothing is asked for, and they
-    have more to do than to wait for a third stage.
+    With 128 registers for a thread as many programs of narrow heads run side by side as where nothing is asked for.
     """
     tall, wide, warps, stages = plan.tiles
     if not (asked.peak or asked.entropy or asked.moments or asked.top):
         return plan.tiles, {}
-    if query.element_size() > 2 or max(block(query.shape[3]), block(values.shape[3])) > 64:
-        return [tall, min(wide, WIDEST), warps, stages], {}
-    limit = {"maxnreg": 128} if torch.version.hip is None else {}  # AMD's compiler does not know the word
-    return [tall, min(wide, WIDEST), warps, min(stages, 2)], limit
+    tiles = [tall, min(wide, WIDEST), warps, stages]
+    narrow = query.element_size() <= 2 and max(block(query.shape[3]), block(values.shape[3])) <= 64
+    known = torch.version.hip is None  # AMD's compiler does not know the word
+    return tiles, {"maxnreg": 128} if narrow and known else {}
 
 
 def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:

@@ -10,7 +10,7 @@ SETS = [[128, 64, 4, 3], [64, 64, 4, 2], [64, 32, 4, 2], [32, 32, 4, 1], [16, 16
 """Queries, keys, warps and stages of one program."""
 
 WIDEST = 64
-"""Keys of a tile at most that are summed by threads (apart.py): 16 bits for each of them are exact in single precision."""
+"""Keys of a tile at most that are summed by threads (apart.py): of more they would keep more than registers hold."""
 
 
 def down_from(tiles: list[int]) -> list[list[int]]:
