@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.kernels.flash_triton import arguments
-from regard.kernels.flash_triton.arguments import FAR, STRETCH, Plan, fit, ordered, rows, scoped, sized, told
+from regard.kernels.flash_triton.arguments import APART, STRETCH, Plan, fit, ordered, rows, scoped, sized, told
 
 OutOfResources = pytest.importorskip("triton.runtime.errors", reason="Triton is for Linux").OutOfResources
 PLAN = Plan(None, None, None, None, None, None, 3, -1, True, 0, 1.0, 0.5, 0.1, [64, 64, 4, 2])
@@ -19,7 +19,7 @@ def test_a_tensor_is_told_by_its_strides_and_rows_that_are_not_dense_are_copied(
 
 
 def test_rows_that_are_far_apart_are_put_side_by_side():
-    near, far = (torch.empty_strided((2, 3, 4, 5), (0, 0, row, 1), device="meta") for row in (FAR - 1, FAR))
+    near, far = (torch.empty_strided((2, 3, 4, 5), (0, 0, row, 1), device="meta") for row in (APART - 1, APART))
     assert rows(near)[0] is near
     assert rows(far)[1:] == (60, 20, 5)
 

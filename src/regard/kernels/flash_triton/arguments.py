@@ -13,7 +13,7 @@ from regard.kernels.gpu.tiles import largest
 STRETCH = 16
 """Keys within which it does not matter whose window stands first: a power of two, by which any number divides exactly."""
 
-FAR = 1 << 23
+APART = 1 << 23
 """Numbers from one row to the next at which rows are put side by side: within a tile programs count in 32 bits."""
 
 
@@ -139,7 +139,7 @@ def start(program: Any, grid: tuple[int, int], first: tuple[Any, ...], **compile
 def rows(data: Tensor) -> tuple[Any, ...]:
     """A tensor of (batch, heads, rows, size) as programs take it: rows near each other, of numbers side by side."""
     batch, head, row, one = data.stride()
-    if one != 1 or row >= FAR:
+    if one != 1 or row >= APART:
         data = data.contiguous()
         batch, head, row, _ = data.stride()
     return data, batch, head, row
