@@ -12,7 +12,7 @@ PROGRAMS = {
     "flash": {"forward", "following", "received", "counted", "evened", "of_queries", "of_memory", "of_bias"},
     "rows": {"forward", "weigh"},
     "brief": {"forward", "backward"},
-    "local": {"forward", "of_queries", "of_memory"},
+    "local": {"tally", "order", "forward", "of_queries", "of_memory"},
     "simplex": {"forward", "of_queries", "of_memory"},
     "decode": {"split", "join"},
     "chances": {"forward", "backward"},

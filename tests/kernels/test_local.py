@@ -18,7 +18,7 @@ from regard.attention.score.rotary import Rotary
 from regard.attention.types import Request
 from regard.attention.within import Dimmed, Within
 from regard.kernels import flash, local
-from regard.kernels.flash_triton import backward, forward
+from regard.kernels.flash_triton import backward, forward, order, ordered, turned
 
 
 @pytest.fixture(autouse=True)
@@ -88,19 +88,48 @@ def test_in_which_order_queries_come_changes_nothing():
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
-def test_windows_that_stand_anywhere_are_read_by_their_own_queries_alone():
-    """Stretches of many queries, windows outside the source, lengths that fill no tile, and rows that differ."""
-    centre = torch.stack([torch.full((50,), 20.0), 90 * torch.rand(50) - 30, torch.arange(50.0).flip(0)])
-    leaves = [torch.randn(3, 1, length, 4, requires_grad=True) for length in (50, 37, 37)]
+@pytest.mark.parametrize("keys", [37, 48, 16, 1])
+def test_windows_that_stand_anywhere_are_read_by_their_own_queries_alone(keys):
+    """Stretches of many queries, windows outside the source, lengths that fill tiles or none, and rows that differ."""
+    near = 20 + torch.randn(150)
+    centre = torch.stack([torch.full((150,), 20.0), near, 90 * torch.rand(150) - 30, torch.arange(150.0).flip(0)])
+    leaves = [torch.randn(4, 1, length, 4, requires_grad=True) for length in (150, keys, keys)]
     centre.requires_grad_()
-    found = []
-    for run in (local.run, compose):
-        asked = Request(*leaves, Dot(), Dimmed(Softmax(), centre, 3), Within(centre, 3), 0.0, 0, False, ())
-        context = run(asked).context
-        weight = torch.arange(context.numel(), dtype=context.dtype).view(context.shape).cos()
-        found.append([context, *torch.autograd.grad(context, [*leaves, centre], weight)])
-    for ours, plain in zip(*found, strict=True):
-        torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-5)
+    ours, plain = (gradients(run, leaves, centre, 3) for run in (local.run, compose))
+    for mine, theirs in zip(ours, plain, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=2e-5)
+
+
+def gradients(run, leaves, centre, width):
+    """The context, and the gradients of everything."""
+    asked = Request(*leaves, Dot(), Dimmed(Softmax(), centre, width), Within(centre, width), 0.0, 0, False, ())
+    context = run(asked).context
+    weight = torch.arange(context.numel(), dtype=context.dtype).view(context.shape).cos()
+    return [context, *torch.autograd.grad(context, [*leaves, centre], weight)]
+
+
+def test_a_row_that_programs_do_not_count_is_sorted_to_the_same_bits(monkeypatch):
+    leaves = [torch.randn(2, 1, length, 4, requires_grad=True) for length in (70, 40, 40)]
+    centre = (50 * torch.rand(2, 70) - 5).requires_grad_()
+    counted = gradients(local.run, leaves, centre, 4)
+    monkeypatch.setattr(ordered, "LONGEST", 69)
+    monkeypatch.setattr(ordered, "by_counting", None)
+    for one, other in zip(counted, gradients(local.run, leaves, centre, 4), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_centres_that_are_no_number_leave_all_others_alone():
+    query, source = torch.randn(2, 1, 70, 4), torch.randn(2, 1, 40, 4)
+    centre = 40 * torch.rand(2, 70)
+    odd = centre.clone()
+    odd[:, ::7], odd[:, 1::7], odd[:, 2::7] = torch.nan, torch.inf, -torch.inf
+    whole, found = (
+        local.run(Request(query, source, source, Dot(), Softmax(), Within(each, 4), 0.0, 0, False, ())).context
+        for each in (centre, odd)
+    )
+    same = odd == centre
+    torch.testing.assert_close(found[:, 0][same], whole[:, 0][same])  # in other tiles
+    assert (found[:, 0][~same] == 0).all()  # they see nothing
 
 
 def test_weights_and_statistics_come_beside_the_same_context():
@@ -188,14 +217,20 @@ class Calls(TorchDispatchMode):
 
 def test_a_pass_asks_little_of_the_host(monkeypatch):
     """An H200 was busy for 0.33 ms of 2.9: each call takes the host longer than the device."""
-    for programs, name in ((forward, "forward"), (backward, "of_queries"), (backward, "of_memory")):
+    for programs, name in (
+        (order, "tally"),
+        (order, "order"),
+        (forward, "forward"),
+        (backward, "of_queries"),
+        (turned, "of_memory"),
+    ):
         monkeypatch.setattr(programs, name, _Started(getattr(programs, name).arg_names))
     module = LocalP(8, width=4, impl="fused").bfloat16()
     query, source = (torch.randn(1, 20, 8, dtype=torch.bfloat16) for _ in range(2))
     with Calls() as calls:
         context = module(query, module.remember(source)).context
         torch.autograd.grad(context, list(module.parameters()), torch.ones_like(context))
-    assert len(calls.names) <= 70
+    assert len(calls.names) <= 71
     assert "select_backward" not in calls.names  # zeros, and a copy into them
     assert "clone" not in calls.names
 

@@ -19,8 +19,9 @@ from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
 from regard.attention.within import Dimmed, Within
 from regard.kernels import flash
-from regard.kernels.flash_triton.arguments import Asked, ordered
+from regard.kernels.flash_triton.arguments import Asked
 from regard.kernels.flash_triton.operator import attend
+from regard.kernels.flash_triton.ordered import ordered, stretch
 
 
 def covers(request: Request) -> str | None:
@@ -48,9 +49,11 @@ def run(request: Request) -> Attended:
     query, scale = flash.sides(request)
     normalise: object = request.normalise
     centres = within.centre.float().contiguous()
+    keys = request.keys.shape[2]
     plan = flash.plan(request._replace(scope=scope), query, scale)._replace(
         centres=centres,
-        order=ordered(centres, request.keys.shape[2]),
+        stretch=stretch(keys),
+        **ordered(centres, keys)._asdict(),
         width=float(within.width),
         bell=(2 if normalise.renormalise else 1) if isinstance(normalise, Dimmed) else 0,
     )

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.kernels.flash_triton import arguments
-from regard.kernels.flash_triton.arguments import APART, STRETCH, Plan, fit, ordered, rows, scoped, sized, told
+from regard.kernels.flash_triton.arguments import APART, Plan, fit, rows, scoped, sized, told
 
 OutOfResources = pytest.importorskip("triton.runtime.errors", reason="Triton is for Linux").OutOfResources
 PLAN = Plan(None, None, None, None, None, None, 3, -1, True, 0, 1.0, 0.5, 0.1, [64, 64, 4, 2])
@@ -53,18 +53,3 @@ def test_a_program_that_does_not_fit_starts_with_smaller_tiles(monkeypatch):
     fit("of_memory", start, PLAN.tiles, data, data)
     assert tried[3:] == [[32, 32]]
     assert arguments.need("of_memory", [64, 64, 4, 2], 64, 64, 4) == 96 << 10  # fits, were it not for its stages
-
-
-@pytest.mark.parametrize(("batch", "keys"), [(1, 40), (3, 37), (2, 16), (5, STRETCH << 13)], ids=str)
-def test_queries_are_ordered_row_by_row_and_by_the_stretch_of_keys_that_their_windows_stand_in(batch, keys):
-    centres = (keys + 60) * torch.rand(batch, 23) - 30  # some outside the source
-    found = ordered(centres.requires_grad_(), keys)
-    for row, (places, centre) in enumerate(zip(found.view(batch, 23).tolist(), centres.tolist(), strict=True)):
-        stretches = [min(max(each, 0), keys) // STRETCH for each in centre]
-        first = sorted(range(23), key=stretches.__getitem__)  # equals as they come
-        assert places == [23 * row + query for query in first]
-
-
-def test_far_rows_are_ordered_by_wider_numbers():
-    centres = torch.tensor([[5.0, 1e9], [2e6, 3.0]])
-    assert ordered(centres, 1 << 20).tolist() == [0, 1, 3, 2]

@@ -8,8 +8,8 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.flash_triton import launch
-from regard.kernels.flash_triton.arguments import ordered
 from regard.kernels.flash_triton.launch import Asked, Plan
+from regard.kernels.flash_triton.ordered import ordered, stretch
 
 PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, [16, 16, 4, 1])
 """Everything may be seen, and the score is the plain product."""
@@ -35,7 +35,7 @@ SCOPES = {
     "some keys": ({"keep": torch.arange(SIZE)[None] < 17}, (torch.arange(SIZE) < 17).expand(SIZE, SIZE)),
     "a mask": ({"mask": MASK, "causal": True}, MASK[0, 0] & (FAR <= 0)),
     "around centres": (
-        {"centres": CENTRE, "order": ordered(CENTRE, SIZE), "width": 3.0},
+        {"centres": CENTRE, "stretch": stretch(SIZE), **ordered(CENTRE, SIZE)._asdict(), "width": 3.0},
         (torch.arange(SIZE) - CENTRE[0][:, None]).abs() <= 3,
     ),
 }

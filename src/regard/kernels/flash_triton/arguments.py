@@ -10,9 +10,6 @@ from regard.kernels.flash_triton.sets import block, down_from, need
 from regard.kernels.gpu import started
 from regard.kernels.gpu.tiles import largest
 
-STRETCH = 16
-"""Keys within which it does not matter whose window stands first: a power of two, by which any number divides exactly."""
-
 APART = 1 << 23
 """Numbers from one row to the next at which rows are put side by side: within a tile programs count in 32 bits."""
 
@@ -24,7 +21,7 @@ class Plan(NamedTuple):
     each query stands; `keep` which keys are there; `mask` what a scope allows that no program knows. `window` is below 0
     where there is none. `bell` is 0 for no Gaussian around the centre, 1 for one that falls on the weights, 2 for one after
     which they add up to one again. `tiles` are queries, keys, warps and stages of one program, smaller where a GPU has no
-    room for them. `order` are the queries by where their windows stand, as `ordered` has them, where there are centres.
+    room for them. Where there are centres, `order`, `ends` and `placed` are as `ordered` has them, with its `stretch`.
     """
 
     bias: Tensor | None
@@ -41,7 +38,10 @@ class Plan(NamedTuple):
     scale: float
     dropout: float
     tiles: list[int]
+    stretch: int = 1
     order: Tensor | None = None
+    ends: Tensor | None = None
+    placed: Tensor | None = None
 
 
 class Asked(NamedTuple):
@@ -93,28 +93,12 @@ def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, 
 
 
 def scoped(plan: Plan) -> tuple[Any, ...]:
-    """Bias, centres, keys that are there, what is allowed, and where each row begins."""
+    """Bias, windows in their order, keys that are there, what is allowed, and where each row begins."""
     bias = None if plan.bias is None else (plan.bias, *strides(plan.bias, 2))
-    centres = None if plan.centres is None else (plan.centres, plan.centres.stride(0), plan.order)
+    centres = None if plan.centres is None else (plan.placed, plan.order, plan.ends, plan.stretch)
     keep = None if plan.keep is None else (plan.keep, plan.keep.stride(0))
     mask = None if plan.mask is None else (plan.mask, *strides(plan.mask, 3))
     return bias, centres, keep, mask, plan.offsets
-
-
-def ordered(centres: Tensor, keys: int) -> Tensor:
-    """The queries of all rows, counted through: row after row, and in each by the stretch of keys that a window stands in.
-
-    One flat sort of whole numbers, of 16 bits where these suffice, takes a GPU fewer passes than one of centres row by row.
-    Equals stay in their order, so that equal inputs give equal bits.
-    """
-    batch, stretches = centres.shape[0], keys // STRETCH + 1
-    kind = torch.int16 if batch * stretches < 1 << 15 else torch.int32 if batch * stretches < 1 << 31 else torch.int64
-    with torch.no_grad():
-        places = (centres.clamp(0, keys) * (1 / STRETCH)).to(kind)
-        if batch > 1:
-            rows = torch.arange(0, batch * stretches, stretches, dtype=kind, device=centres.device)
-            places = (places + rows[:, None]).flatten()
-        return places.argsort(stable=True)
 
 
 def flags(plan: Plan) -> dict[str, Any]:

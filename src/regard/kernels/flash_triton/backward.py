@@ -17,16 +17,19 @@ import triton.language as tl
 
 from regard.kernels.flash_triton.tile import (
     allowed,
+    apart_by,
     asking,
-    bell,
+    falling,
     kept_keys,
     keys_for,
+    padded,
     position,
     queries_for,
     rows,
     scored,
+    standing,
     surviving,
-    windows_for,
+    whole_tiles,
     write,
 )
 
@@ -34,16 +37,17 @@ from regard.kernels.flash_triton.tile import (
 @triton.jit
 @no_type_check
 def flowing(
-    asked, key, value, gradient, ended, delta, bias, seed, centre, b, h, number, q, k, seen,
-    scale, dropout, width, queries, keys, BELL: tl.constexpr, PRECISION: tl.constexpr,
+    asked, key, value, gradient, ended, delta, bias, seed, away, b, h, number, q, k, seen,
+    scale, dropout, fall, queries, keys, BELL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Of one tile: the weights that values were read with, a (dOᵀ v), and the gradient of the scores."""
-    scores = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION)
-    p = tl.exp2(scores - ended[:, None])
+    scores = scored(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION)
+    below = scores - ended[:, None]
+    p = tl.exp2(below)
     back = tl.dot(gradient, tl.trans(value), input_precision=PRECISION).to(tl.float32)
     weights = p
     if BELL == 1:
-        weights = p * bell(k, centre, width)
+        weights = tl.exp2(below + fall * away * away)
     if seed is not None:
         weights *= surviving(seed, number, q, k, queries, keys, dropout)
     arriving = weights * back
@@ -53,45 +57,63 @@ def flowing(
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
 def of_queries(
-    query, found, values, gradient, lse, deltas, context, d_query, d_centre,
+    query, found, values, gradient, lse, deltas, context, d_query, d_centre, beside,
     bias, centres, keep, mask, offsets, seed,
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
-    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr, EVEN: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of a tile of queries, and of where their windows stand; and their Δ, for the other programs."""
+    """The gradients of a tile of queries, and of where their windows stand; and their Δ, for the other programs.
+
+    Of queries that place their windows it also puts `beside` each other, in their order, what those read;
+    EVEN is as in forward.py.
+    """
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
-    q = asking(q0 + tl.arange(0, M), centres, b, queries)
+    place = q0 + tl.arange(0, M)
+    q = asking(place, centres, b, queries)
     inside = q < queries
     row = number.to(tl.int64) * queries + q
     first = position(offset, offsets, b)
-    centre = None
+    centre, fall = None, falling(width)
     if centres is not None:
-        centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + q, mask=inside, other=0.0)
+        centre = standing(place, centres, b, queries)
     asked = rows(query, b, h, q, inside, size, D)
     arrived = rows(gradient, b, h, q, inside, value_size, V)
     ended = tl.load(lse + row, mask=inside, other=float("inf"))
     read = rows(context, b, h, q, inside, value_size, V)
     delta = tl.sum(arrived.to(tl.float32) * read.to(tl.float32), 1)
-    tl.store(deltas + row, delta, mask=inside)
+    if centres is None:
+        tl.store(deltas + row, delta, mask=inside)
+    else:
+        long = padded(queries)
+        at = number.to(tl.int64) * long + place
+        write((beside[0], 0, 0, size), b, h, at, None, size, asked, D)
+        write((beside[1], 0, 0, value_size), b, h, at, None, value_size, arrived, V)
+        tl.store(beside[2] + at, ended)
+        tl.store(beside[2] + tl.num_programs(1).to(tl.int64) * long + at, delta)
     found_query = tl.zeros([M, D], tl.float32)
     pull = tl.zeros([M], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
+    if EVEN:
+        low = whole_tiles(low, high, keys, N)
     for k0 in range(low, high, N):
         k = k0 + tl.arange(0, N)
-        there = kept_keys(keep, b, k, keys)
-        seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
+        there = None if EVEN else kept_keys(keep, b, k, keys)
+        away = None
+        if centre is not None:
+            away = apart_by(k0, there, centre, N)
+        seen = allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
         key = rows(found, b, h // group, k, there, size, D)
         value = rows(values, b, h // group, k, there, value_size, V)
         _, arriving, ds = flowing(
-            asked, key, value, arrived, ended, delta, bias, seed, centre, b, h, number, q, k, seen,
-            scale, dropout, width, queries, keys, BELL, PRECISION,
+            asked, key, value, arrived, ended, delta, bias, seed, away, b, h, number, q, k, seen,
+            scale, dropout, fall, queries, keys, BELL, PRECISION,
         )  # fmt: skip
         found_query += tl.dot(ds.to(key.dtype), key, input_precision=PRECISION).to(tl.float32)
         if d_centre is not None:
             exponent = ds if BELL == 2 else arriving
-            pull += tl.sum(exponent * (k[None, :].to(tl.float32) - centre[:, None]), 1)
+            pull += tl.sum(exponent * away, 1)
     write(d_query, b, h, q, inside, size, found_query * scale, D)
     if d_centre is not None:
         tl.store(d_centre + row, pull * (4 / (width * width)), mask=inside)
@@ -101,12 +123,15 @@ def of_queries(
 @no_type_check
 def of_memory(
     query, found, values, gradient, lse, deltas, d_keys, d_values,
-    bias, centres, keep, mask, offsets, seed,
-    offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
-    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
+    bias, keep, mask, offsets, seed,
+    offset, window, scale, dropout, heads, group, queries, keys, size, value_size,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of a tile of keys and values, summed over all query heads that share them."""
+    """The gradients of a tile of keys and values, summed over all query heads that share them.
+
+    Where queries place their windows turned.py has them.
+    """
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     shared = heads // group
     b, shared_head = number // shared, number % shared
@@ -118,26 +143,21 @@ def of_memory(
     found_key = tl.zeros([N, D], tl.float32)
     found_value = tl.zeros([N, V], tl.float32)
     low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
-    if centres is not None:
-        low, high = windows_for(k0, centres, b, queries, keys, width, M, N)
     for member in range(group):
         h = shared_head * group + member
         head = b * heads + h
         for q0 in range(low, high, M):
-            q = asking(q0 + tl.arange(0, M), centres, b, queries)
+            q = q0 + tl.arange(0, M)
             inside = q < queries
             row = head.to(tl.int64) * queries + q
-            centre = None
-            if centres is not None:
-                centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + q, mask=inside, other=0.0)
             asked = rows(query, b, h, q, inside, size, D)
             arrived = rows(gradient, b, h, q, inside, value_size, V)
             ended = tl.load(lse + row, mask=inside, other=float("inf"))
             delta = tl.load(deltas + row, mask=inside, other=0.0)
-            seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
+            seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
             weights, _, ds = flowing(
-                asked, key, value, arrived, ended, delta, bias, seed, centre, b, h, head, q, k, seen,
-                scale, dropout, width, queries, keys, BELL, PRECISION,
+                asked, key, value, arrived, ended, delta, bias, seed, None, b, h, head, q, k, seen,
+                scale, dropout, 0.0, queries, keys, 0, PRECISION,
             )  # fmt: skip
             found_value += tl.dot(tl.trans(weights).to(arrived.dtype), arrived, input_precision=PRECISION).to(tl.float32)
             found_key += tl.dot(tl.trans(ds).to(asked.dtype), asked, input_precision=PRECISION).to(tl.float32)
@@ -180,7 +200,7 @@ def of_bias(
         delta = tl.load(deltas + row, mask=inside, other=0.0)
         _, _, ds = flowing(
             asked, key, value, arrived, ended, delta, bias, seed, None, b, h, number, q, k, seen,
-            scale, dropout, 1.0, queries, keys, 0, PRECISION,
+            scale, dropout, 0.0, queries, keys, 0, PRECISION,
         )  # fmt: skip
         found_bias += tl.sum(tl.gather(ds, along[:, None] + along[None, :], 1), 0)
     span = queries + keys - 1

@@ -10,16 +10,19 @@ from regard.kernels.flash_triton.tile import (
     LN2,
     LOG2E,
     allowed,
+    apart_by,
     asking,
-    bell,
+    falling,
     free_until,
     kept_keys,
     keys_for,
     position,
     rows,
     scored,
+    standing,
     surviving,
     tiled,
+    whole_tiles,
     write,
 )
 
@@ -32,25 +35,30 @@ ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
 def tile(
     state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
     b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
-    FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
+    FREE: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One tile of keys, of which FREE ones are all there and all seen.
+    """One tile of keys, of which FREE ones are all there and all seen, EVEN ones all there.
 
     An online softmax: what was summed under an earlier maximum is scaled down whenever a larger one turns up.
     """
     k = k0 + tl.arange(0, N)
-    there, seen = None, None
+    there, seen, away, fall = None, None, None, falling(width)
     if not FREE:
-        there = kept_keys(keep, b, k, keys)
-        seen = allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL, WINDOWED)
+        there = None if EVEN else kept_keys(keep, b, k, keys)
+        if centre is not None:
+            away = apart_by(k0, there, centre, N)
+        seen = allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
     owner = h // group
     key = tiled(found, b, owner, k0, size, N, D) if FREE else rows(found, b, owner, k, there, size, D)
-    if LATE and FREE:  # the largest product has the largest score: only that one is scaled before the weights are
+    if LATE and (FREE or (away is not None and bias is None and BELL < 2)):
+        # the largest product has the largest score: only that one is scaled before the weights are
         scores, factor = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32), scale * LOG2E
+        if seen is not None:
+            scores = tl.where(seen, scores, float("-inf"))
     else:
-        scores, factor = scored(asked, key, bias, b, h, q, k, seen, centre, queries, scale, width, BELL, PRECISION), 1.0
+        scores, factor = scored(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION), 1.0
     highest, total = state
     most = tl.max(scores, 1)
     tallest = most * factor
@@ -61,7 +69,7 @@ def tile(
     p = tl.exp2(below)
     used = p
     if BELL == 1:
-        used *= bell(k, centre, width)
+        used = tl.exp2(below + fall * away * away)
     if seed is not None:
         used *= surviving(seed, number, q, k, queries, keys, dropout)
     value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
@@ -81,11 +89,13 @@ def forward(
     query, found, values, context, lse, measured, argmax, best, best_keys,
     bias, centres, keep, mask, offsets, seed,
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
-    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr, EVEN: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others.
+
+    EVEN where queries place their windows among keys that are all there and fill whole tiles.
 
     Of the TOP best keys this finds the first; the others are looked for one by one (best.py).
     """
@@ -96,13 +106,15 @@ def forward(
     first = position(offset, offsets, b)
     centre = None
     if centres is not None:
-        centre = tl.load(centres[0] + b.to(tl.int64) * centres[1] + q, mask=inside, other=0.0)
+        centre = standing(q0 + tl.arange(0, M), centres, b, queries)
     asked = rows(query, b, h, q, inside, size, D)
 
     state = tl.full([M], apart.LOWEST, tl.float32), tl.zeros([M, 4, 1], tl.float32)  # the highest score, and Σ p, dealt
     parts = apart.begin(M, N)
     read = tl.zeros([M, V], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
+    if EVEN:
+        low = whole_tiles(low, high, keys, N)
     start = low
     if keep is None and mask is None and bias is None and centres is None and not WINDOWED:
         start = free_until(q0, first, keys, N, CAUSAL)
@@ -110,13 +122,13 @@ def forward(
             state, parts, read = tile(
                 state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
                 b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
-                True, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
+                True, False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
             )  # fmt: skip
     for k0 in range(start, high, N):
         state, parts, read = tile(
             state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
             b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
-            False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
+            False, EVEN, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
     highest, shares = state

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from regard.kernels.flash_triton import placed
 from regard.kernels.flash_triton.arguments import (
     Asked,
     Chosen,
@@ -44,9 +45,9 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
     tiles, registers = _held(query, values, plan, asked)
 
     def by(tiles: list[int]) -> None:
-        start(
-            programs.forward, (_tiles(queries, tiles[0]), batch * heads), first, **shape, **registers, **sized(query, tiles)
-        )
+        grid = _tiles(queries, tiles[0]), batch * heads
+        kind = {**registers, "EVEN": placed.even(keys, plan, tiles)}
+        start(programs.forward, grid, first, **shape, **kind, **sized(query, tiles))
 
     fit("forward", by, tiles, query, values)
     for taken in range(1, asked.top):
@@ -59,11 +60,13 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
 
 
 def _held(query: Tensor, values: Tensor, plan: Plan, asked: Asked) -> tuple[list[int], dict[str, int]]:
-    """Tiles and registers of a pass with statistics (apart.py).
+    """Tiles and registers of a pass with placed windows, or with statistics (apart.py).
 
     With 128 registers for a thread as many programs of narrow heads run side by side as where nothing is asked for.
     """
     tall, wide, warps, stages = plan.tiles
+    if plan.centres is not None:
+        return placed.held("forward", plan.tiles, query, values)
     if not (asked.peak or asked.entropy or asked.moments or asked.top):
         return plan.tiles, {}
     tiles = [tall, min(wide, WIDEST), warps, stages]
@@ -189,25 +192,33 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
         lse.new_empty(batch, heads, span) if wants_bias else _nothing(lse.device, lse.dtype),
         lse.new_empty(batch, heads, queries) if wants_centres else _nothing(lse.device, lse.dtype),
     )
-    sides = rows(query), rows(keys), rows(values), rows(gradient), lse, torch.empty_like(lse)
-    rest = *scoped(plan), plan.seed, *told(query, keys, values, plan)
-    shape = {"V": block(values.shape[3]), **flags(plan)}
     tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the way back holds twice as much as the way there
+    if plan.centres is not None:
+        if wants_bias:
+            raise ValueError("a bias has no gradient beside windows that queries place")
+        pulled = made.centres if wants_centres else None
+        placed.backward(gradient, query, keys, values, context, lse, plan._replace(tiles=tiles), (*made[:3], pulled))
+        return made
+    sides = rows(query), rows(keys), rows(values), rows(gradient), lse, torch.empty_like(lse)
+    numbers = told(query, keys, values, plan)
+    shape = {"V": block(values.shape[3]), **flags(plan)}
 
     def queries_by(tiles: list[int]) -> None:
         grid = _tiles(queries, tiles[0]), batch * heads
-        pulled = made.centres if wants_centres else None
-        first = *sides, rows(context), rows(made.query), pulled, *rest
-        start(programs.of_queries, grid, first, **shape, **sized(query, tiles))
+        first = *sides, rows(context), rows(made.query), None, None, *scoped(plan), plan.seed, *numbers
+        start(programs.of_queries, grid, first, **shape, EVEN=False, **sized(query, tiles))
 
     def memory_by(tiles: list[int]) -> None:
         grid = _tiles(keys.shape[2], tiles[1]), batch * keys.shape[1]
-        start(programs.of_memory, grid, (*sides, rows(made.keys), rows(made.values), *rest), **shape, **sized(query, tiles))
+        bias, _, *scope = scoped(plan)
+        offset, window, _, *others = numbers
+        first = *sides, rows(made.keys), rows(made.values), bias, *scope, plan.seed, offset, window, *others
+        start(programs.of_memory, grid, first, **shape, **sized(query, tiles))
 
     fit("of_queries", queries_by, tiles, query, values)
     fit("of_memory", memory_by, tiles, query, values)
     if wants_bias:
-        _bias(sides, values, plan, told(query, keys, values, plan), made.bias)
+        _bias(sides, values, plan, numbers, made.bias)
     return made
 
 

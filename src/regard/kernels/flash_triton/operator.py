@@ -12,7 +12,9 @@ Eight = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 TENSORS = Plan._fields.index("offset")
-"""How many fields of a plan are tensors, or None, before its numbers; its order is the last."""
+"""How many fields of a plan are tensors, or None, before its numbers."""
+LAST = Plan._fields.index("order")
+"""Where others come behind its numbers: the order of its queries."""
 
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
@@ -28,10 +30,13 @@ def there(
     bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
     offsets: Tensor | None, seed: Tensor | None,
     offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
-    tiles: list[int], order: Tensor | None, asked: list[int],
+    tiles: list[int], stretch: int, order: Tensor | None, ends: Tensor | None, placed: Tensor | None, asked: list[int],
 ) -> Eight:  # fmt: skip
     """The fields of `Found`, for the fields of `Plan` and `Asked`."""
-    plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, order)
+    plan = Plan(
+        bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
+        order, ends, placed,
+    )  # fmt: skip
     return tuple(launch.forward(query, keys, values, plan, _asked(asked)))  # type: ignore[return-value]
 
 
@@ -48,10 +53,14 @@ def back(
     bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
     offsets: Tensor | None, seed: Tensor | None,
     offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
-    tiles: list[int], order: Tensor | None, wants_bias: bool, wants_centres: bool,
+    tiles: list[int], stretch: int, order: Tensor | None, ends: Tensor | None, placed: Tensor | None,
+    wants_bias: bool, wants_centres: bool,
 ) -> Five:  # fmt: skip
     """The fields of `Gradients`; those of bias and centres are of the size of what they are about."""
-    plan = Plan(bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, order)
+    plan = Plan(
+        bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
+        order, ends, placed,
+    )  # fmt: skip
     made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
     d_bias = lse.new_empty(0) if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
     d_centres = lse.new_empty(0) if centres is None or not wants_centres else _per_row(made.centres).to(centres.dtype)
@@ -76,16 +85,17 @@ def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Te
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.save_for_backward(*inputs[:3], output[0], output[1], *inputs[3:9], inputs[17])
-    ctx.numbers = inputs[9:17]
+    plan = inputs[3:-1]
+    ctx.save_for_backward(*inputs[:3], output[0], output[1], *plan[:TENSORS], *plan[LAST:])
+    ctx.numbers = plan[TENSORS:LAST]
     ctx.wants = [inputs[place] is not None and ctx.needs_input_grad[place] for place in (3, 4)]
 
 
 def _backward(ctx: Any, gradient: Tensor, *unused: Any) -> tuple[Tensor | None, ...]:
-    *saved, order = ctx.saved_tensors
-    d_query, d_keys, d_values, d_bias, d_centres = one_pass_backward(gradient, *saved, *ctx.numbers, order, *ctx.wants)
+    saved, order = ctx.saved_tensors[: 5 + TENSORS], ctx.saved_tensors[5 + TENSORS :]
+    d_query, d_keys, d_values, d_bias, d_centres = one_pass_backward(gradient, *saved, *ctx.numbers, *order, *ctx.wants)
     moved = [each if wanted else None for each, wanted in zip((d_bias, d_centres), ctx.wants, strict=True)]
-    return d_query, d_keys, d_values, *moved, *[None] * 14
+    return d_query, d_keys, d_values, *moved, *[None] * (len(Plan._fields) - 1)
 
 
 one_pass.register_autograd(_backward, setup_context=_save)
@@ -102,8 +112,8 @@ class Eager(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, keys, values, bias, centres, plan, asked):  # type: ignore[no-untyped-def]
         found = launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))
-        ctx.save_for_backward(query, keys, values, *found[:2], *plan[:TENSORS], plan.order)
-        ctx.numbers = plan[TENSORS:-1]
+        ctx.save_for_backward(query, keys, values, *found[:2], *plan[:TENSORS], *plan[LAST:])
+        ctx.numbers = plan[TENSORS:LAST]
         given = tuple(found) if any(asked) else found[:2]
         ctx.mark_non_differentiable(*given[1:])
         ctx.set_materialize_grads(False)
@@ -114,8 +124,9 @@ class Eager(torch.autograd.Function):
     def backward(ctx, gradient, *unused):  # type: ignore[no-untyped-def]
         if gradient is None:  # what reads the context passes nothing on
             return (None,) * 7
-        query, keys, values, context, lse, *tensors, order = ctx.saved_tensors
-        plan, (wants_bias, wants_centres) = Plan._make((*tensors, *ctx.numbers, order)), ctx.needs_input_grad[3:5]
+        query, keys, values, context, lse, *tensors = ctx.saved_tensors
+        plan = Plan._make((*tensors[:TENSORS], *ctx.numbers, *tensors[TENSORS:]))
+        wants_bias, wants_centres = ctx.needs_input_grad[3:5]
         made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
         d_bias = made.bias.sum_to_size(tensors[0].shape) if wants_bias else None
         d_centres = _per_row(made.centres).to(tensors[1].dtype) if wants_centres else None

@@ -9,6 +9,9 @@ from functools import cache
 SETS = [[128, 64, 4, 3], [64, 64, 4, 2], [64, 32, 4, 2], [32, 32, 4, 1], [16, 16, 4, 1]]
 """Queries, keys, warps and stages of one program."""
 
+SUMMED = {"turned": 0, "of_queries": 1, "of_memory": 2}
+"""Of programs of the way back: with how many matrices of tall x wide they sum that go through shared memory."""
+
 WIDEST = 64
 """Keys of a tile at most that are summed by threads (apart.py): of more they would keep more than registers hold."""
 
@@ -28,8 +31,8 @@ def need(program: str, tiles: list[int], size: int, value: int, width: int) -> i
     tall, wide = tiles[:2]
     if program == "of_bias":  # a tile of queries meets twice as many keys
         return 3 * min(tall, wide, 32) * (size + value) * width
-    if program in ("of_queries", "of_memory"):  # the one sums with one matrix of tall x wide, the other with two
-        return ((tall + wide) * (size + value) + (1 + (program == "of_memory")) * tall * wide) * width
+    if program in SUMMED:
+        return ((tall + wide) * (size + value) + SUMMED[program] * tall * wide) * width
     if program in ("received", "following", "weigh"):
         return (tall + wide) * size * width
     return (tall * size + wide * max(size, value) + tall * wide) * width

@@ -8,11 +8,12 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.flash_triton import arguments
+from regard.kernels.flash_triton import ordered
+from regard.kernels.flash_triton.order import stretch_of
 
 LOG2E = tl.constexpr(1.4426950408889634)
 LN2 = tl.constexpr(0.6931471805599453)
-STRETCH = tl.constexpr(arguments.STRETCH)
+FAR, WHOLE = tl.constexpr(ordered.FAR), tl.constexpr(ordered.WHOLE)
 
 
 @triton.jit
@@ -50,7 +51,10 @@ def write(view, b, h, at, there, size, data, BLOCK: tl.constexpr):
     column = tl.arange(0, BLOCK)
     base = view[0] + b.to(tl.int64) * view[1] + h.to(tl.int64) * view[2]
     place = base + at.to(tl.int64)[:, None] * view[3] + column[None, :]
-    tl.store(place, data.to(view[0].dtype.element_ty), mask=there[:, None] & (column < size)[None, :])
+    real = (column < size)[None, :]
+    if there is not None:
+        real = real & there[:, None]
+    tl.store(place, data.to(view[0].dtype.element_ty), mask=real)
 
 
 @triton.jit
@@ -66,16 +70,45 @@ def position(offset, offsets, b):
 @triton.jit
 @no_type_check
 def asking(place, centres, b, queries):
-    """The queries at these places: those of that number or, where they place their windows, those whose window is.
-
-    What is of another row, where a centre is no number, counts as behind the end.
-    """
+    """The queries at these places: those of that number or, where they place their windows, those whose window is."""
     q = place
     if centres is not None:
-        row = b.to(tl.int64) * queries
-        q = (tl.load(centres[2] + row + place, mask=place < queries, other=row + queries) - row).to(tl.int32)
-        q = tl.where((q >= 0) & (q < queries), q, queries)
+        q = tl.load(centres[1] + b.to(tl.int64) * queries + place, mask=place < queries, other=queries)
     return q
+
+
+@triton.jit
+@no_type_check
+def padded(queries):
+    """How many places rows of queries in an order have; see `ordered.padded`."""
+    return (queries + WHOLE - 1) // WHOLE * WHOLE
+
+
+@triton.jit
+@no_type_check
+def standing(place, centres, b, queries):
+    """Where the windows at these places stand, in their order; behind the end, where no key is."""
+    return tl.load(centres[0] + b.to(tl.int64) * padded(queries) + place, mask=place < queries, other=-FAR)
+
+
+@triton.jit
+@no_type_check
+def apart_by(k0, there, centre, N: tl.constexpr):
+    """How far N keys from k0 on are from the centres; too far for any window where there is no key or no query.
+
+    `there` is None where all keys are.
+    """
+    stands = k0 * 1.0 + tl.arange(0, N).to(tl.float32)  # the second is found once for all tiles
+    if there is not None:
+        stands = tl.where(there, stands, FAR)
+    return stands[None, :] - centre[:, None]
+
+
+@triton.jit
+@no_type_check
+def whole_tiles(low, high, keys, N: tl.constexpr):
+    """From which key on whole tiles reach from `low` to `high` and not beyond the last key, where keys fill such tiles."""
+    return tl.minimum(low, keys - (high - low + N - 1) // N * N)
 
 
 @triton.jit
@@ -90,16 +123,17 @@ def kept_keys(keep, b, k, keys):
 
 @triton.jit
 @no_type_check
-def allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr):
-    """Which of these queries may see which of these keys; `there` are the keys that are there at all."""
-    seen = (q < queries)[:, None] & there[None, :]
+def allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr):
+    """Which of these queries may see which of these keys; `there` are the keys that are there at all.
+
+    Where windows are placed, `away` says both.
+    """
+    seen = tl.abs(away) <= width if away is not None else (q < queries)[:, None] & there[None, :]
     far = k[None, :] - (q + first)[:, None]
     if CAUSAL:
         seen &= far <= 0
     if WINDOWED:
         seen &= (far <= window) & (far >= -window)
-    if centre is not None:
-        seen &= tl.abs(k[None, :].to(tl.float32) - centre[:, None]) <= width
     if mask is not None:
         base = mask[0] + b.to(tl.int64) * mask[1] + h.to(tl.int64) * mask[2]
         seen &= tl.load(base + q.to(tl.int64)[:, None] * mask[3] + k[None, :], mask=seen, other=0) != 0
@@ -108,18 +142,17 @@ def allowed(b, h, q, k, first, there, mask, centre, queries, window, width, CAUS
 
 @triton.jit
 @no_type_check
-def scored(asked, found, bias, b, h, q, k, seen, centre, queries, scale, width, BELL: tl.constexpr, PRECISION: tl.constexpr):
+def scored(asked, found, bias, b, h, q, k, seen, away, queries, scale, fall, BELL: tl.constexpr, PRECISION: tl.constexpr):
     """The scores of a tile, minus infinity where a key may not be seen; `seen` is None where all may be.
 
-    A bias has one number for each distance k - q.
+    A bias has one number for each distance k - q. `fall` is what a Gaussian's exponent has for each squared step away.
     """
     scores = tl.dot(asked, tl.trans(found), input_precision=PRECISION).to(tl.float32) * (scale * LOG2E)
     if bias is not None:
         base = bias[0] + b.to(tl.int64) * bias[1] + h.to(tl.int64) * bias[2]
         scores += LOG2E * tl.load(base + (k[None, :] - q[:, None] + queries - 1), mask=seen, other=0.0)
     if BELL == 2:  # a Gaussian whose weights add up to one again is one more term of the scores
-        away = (k[None, :].to(tl.float32) - centre[:, None]) / width
-        scores += (-2 * LOG2E) * away * away
+        scores += fall * away * away
     if seen is not None:
         scores = tl.where(seen, scores, float("-inf"))
     return scores
@@ -127,10 +160,9 @@ def scored(asked, found, bias, b, h, q, k, seen, centre, queries, scale, width, 
 
 @triton.jit
 @no_type_check
-def bell(k, centre, width):
-    """exp(-2 (k - p)² / width²)."""
-    away = (k[None, :].to(tl.float32) - centre[:, None]) / width
-    return tl.exp2((-2 * LOG2E) * away * away)
+def falling(width):
+    """exp(-2 (k - p)² / width²) is exp2 of this times (k - p)²."""
+    return (-2 * LOG2E) / (width * width)
 
 
 @triton.jit
@@ -165,11 +197,14 @@ def keys_for(
         low = tl.maximum(low, q0 + first - window)
         high = tl.minimum(high, q0 + M + first + window)
     if centre is not None:
-        least = tl.min(tl.where(inside, centre, keys + width), 0) - width
-        most = tl.max(tl.where(inside, centre, -width), 0) + width
+        known = inside & (centre == centre)  # NaN sees nothing
+        least = tl.min(tl.where(known, centre, keys + width), 0) - width
+        most = tl.max(tl.where(known, centre, -width), 0) + width
         low = tl.maximum(low, tl.maximum(least, 0.0).to(tl.int32))
         high = tl.minimum(high, tl.minimum(most, keys * 1.0).to(tl.int32) + 1)
-    return low // N * N, high
+    else:
+        low = low // N * N
+    return low, high
 
 
 @triton.jit
@@ -184,28 +219,15 @@ def free_until(q0, first, keys, N: tl.constexpr, CAUSAL: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def stretch(centre, keys):
-    """In which stretch of the keys a window stands; see `arguments.ordered`, which must come to the same."""
-    return (tl.minimum(tl.maximum(centre, 0.0), keys * 1.0) * (1.0 / STRETCH)).to(tl.int32)
-
-
-@triton.jit
-@no_type_check
-def windows_for(k0, centres, b, queries, keys, width, M: tl.constexpr, N: tl.constexpr):
+def windows_for(k0, centres, b, keys, width, N: tl.constexpr):
     """From which place to which, in their order, windows reach the keys of a tile; a key more, whatever was rounded.
 
     Queries of one stretch are in any order, so that all of it is taken or none.
     """
-    lowest, highest = stretch(k0 - width - 1, keys), stretch(k0 + N + width, keys)
-    before = tl.zeros([1024], tl.int32)
-    until = tl.zeros([1024], tl.int32)
-    for start in range(0, queries, 1024):
-        place = start + tl.arange(0, 1024)
-        real = place < queries
-        at = stretch(tl.load(centres[0] + b.to(tl.int64) * centres[1] + place, mask=real, other=0.0), keys)
-        before += (real & (at < lowest)).to(tl.int32)
-        until += (real & (at <= highest)).to(tl.int32)
-    return tl.sum(before, 0) // M * M, tl.sum(until, 0)
+    ends, stretch = centres[2], centres[3]
+    lowest, highest = stretch_of(k0 - width - 1, keys, stretch), stretch_of(k0 + N + width, keys, stretch)
+    row = ends + b.to(tl.int64) * ((keys - 1) // stretch + 1)
+    return tl.load(row + lowest - 1, mask=lowest > 0, other=0), tl.load(row + highest)
 
 
 @triton.jit

@@ -12,7 +12,7 @@ from regard.kernels.simplex_triton.launch import Bend
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Bend) -> Tensor:
     """The context. A plan's bias, centres and order are not known here."""
-    _, _, keep, mask, offsets, seed, offset, window, causal, _, _, scale, dropout, tiles, _ = plan
+    _, _, keep, mask, offsets, seed, offset, window, causal, _, _, scale, dropout, tiles, *_ = plan
     told = keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles, bend.alpha
     context: Tensor = sparse_pass(query, keys, values, bend.alphas, *told)[0]
     return context
