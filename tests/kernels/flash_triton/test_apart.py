@@ -8,10 +8,16 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.flash_triton import launch
+from regard.kernels.flash_triton import arguments, launch
 from regard.kernels.flash_triton.launch import Asked, Found
 
 QUICK = Asked(peak=True, entropy=True, moments=1)
+
+
+@pytest.fixture(params=["tf32", "ieee"], ids=["four hands", "one"], autouse=True)
+def hands(request, monkeypatch):
+    """As where tensor cores multiply, and where they do not: the interpreter multiplies alike."""
+    monkeypatch.setattr(arguments, "precision", lambda dtype: request.param)
 
 
 def same(found: Found, weights: Tensor, asked: Asked) -> None:

@@ -115,7 +115,7 @@ def gather(
     powers = by_row(columns.rows, panels * units, units, held(sides))
     several, reach = shared(blocks * panels * many, columns.rows.tall, tiles, slopes.device)
     direct = several == 1 and not add
-    place = found if direct else powers.data.new_empty(several, many, len(rows.rows.rows), hidden)
+    place = found if direct else powers.reach.new_empty(several, many, len(rows.rows.rows), hidden)  # parts may cancel
     lost = not v and powers.data.dtype != torch.float32
     falls = powers.reach.new_empty(several * blocks if v or lost else 0, many, hidden)
     given = {
@@ -154,7 +154,7 @@ def gather(
 
 
 def held(sides: Sides) -> torch.dtype:
-    """The precision of exponentials, of parts of a gradient, and of slopes in a place of their own, on the way back.
+    """The precision of exponentials, and of slopes in a place of their own, on the way back.
 
     An exponential loses by being bfloat16 what a number of 1/2 loses by it. Float16 has no room for e^{2x}.
     """

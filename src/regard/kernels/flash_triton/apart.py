@@ -1,6 +1,6 @@
 """Where each query looked, in sums that stay apart for the four threads of a row until the last tile of keys.
 
-Tensor cores leave a row of a tile to four threads, each with two columns in every eight. Sums over the columns of one
+Tensor cores leave a row of a tile to four hands, threads with two columns in every eight. Sums over the columns of one
 thread need no exchange, and what belongs to a column is a constant of the program, not a register: compiled for sm_90, heads
 of 64 and tiles of 64 x 64, the loop over tiles has 295 instructions, and 408 with entropy, peak and mean position, each of
 which takes one for a column; 128 registers suffice, and none is spilled.
@@ -16,51 +16,60 @@ LOWEST = tl.constexpr(-3e38)
 NEVER = tl.constexpr(2**31 - 1)
 """Behind every key."""
 WHOLE = tl.constexpr(32)
-"""Columns of a tile at most that are kept whole where the highest score is: eight for a thread."""
+"""Columns of a tile at most that are kept whole where the highest score is: eight for each of four hands."""
 
 
 @triton.jit
 @no_type_check
-def dealt(data, M: tl.constexpr, N: tl.constexpr):
-    """A tile by the thread that has a column: (M, 4, N / 4). Nothing is moved."""
-    pairs = tl.reshape(data, [M, N // 8, 4, 2])
-    return tl.reshape(tl.permute(pairs, [0, 2, 1, 3]), [M, 4, N // 4])
+def dealt(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+    """A tile by the hand that has a column: (M, 4, N / 4). Nothing is moved.
+
+    Where no tensor core multiplies there is one hand: (M, 1, N). Dealt to four in single precision beside a bias, Triton
+    3.6 summed other numbers than were there.
+    """
+    if HANDS == 1:
+        data = data[:, None, :]
+    else:
+        pairs = tl.reshape(data, [M, N // 8, 4, 2])
+        data = tl.reshape(tl.permute(pairs, [0, 2, 1, 3]), [M, 4, N // 4])
+    return data
 
 
 @triton.jit
 @no_type_check
-def column(slot):
-    """Where the columns of the first thread stand in a tile; those of each next thread stand two further."""
-    return slot // 2 * 8 + slot % 2
+def column(slot, HANDS: tl.constexpr):
+    """Where the columns of the first hand stand in a tile; those of each next one stand two further."""
+    return slot if HANDS == 1 else slot // 2 * 8 + slot % 2
 
 
 @triton.jit
 @no_type_check
-def behind():
-    """How far the columns of each thread stand behind those of the first."""
-    return 2 * tl.arange(0, 4)[None, :, None]
+def behind(HANDS: tl.constexpr):
+    """How far the columns of each hand stand behind those of the first."""
+    return 2 * tl.arange(0, HANDS)[None, :, None]
 
 
 @triton.jit
 @no_type_check
-def halves(data, M: tl.constexpr, N: tl.constexpr):
-    """The first and the last columns of each thread; the last stand half a tile behind the first."""
-    return tl.split(tl.permute(tl.reshape(data, [M, 4, 2, N // 8]), [0, 1, 3, 2]))
+def halves(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+    """The first and the last columns of each hand; the last stand half a tile behind the first."""
+    return tl.split(tl.permute(tl.reshape(data, [M, HANDS, 2, N // (2 * HANDS)]), [0, 1, 3, 2]))
 
 
 @triton.jit
 @no_type_check
-def unseen(M: tl.constexpr, N: tl.constexpr):
+def unseen(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """A peak of nothing yet, which is at 0: where the kept columns begin, and how far below the highest they are."""
-    return tl.zeros([M, 4, 1], tl.int32), tl.zeros([M, 4, N // 8 if N > WHOLE else N // 4], tl.float32)
+    kept: tl.constexpr = N // (2 * HANDS) if N > WHOLE else N // HANDS
+    return tl.zeros([M, HANDS, 1], tl.int32), tl.zeros([M, HANDS, kept], tl.float32)
 
 
 @triton.jit
 @no_type_check
-def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr):
+def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """The peak, which is in this tile where it has risen; scores are dealt, and the largest of a row is a number.
 
-    A thread keeps its columns, of wider tiles the half that has the largest. To keep one is a single instruction, which the
+    A hand keeps its columns, of wider tiles the half that has the largest. To keep one is a single instruction, which the
     others skip; which of them it is, is asked when the last tile is done.
     """
     start, kept = peak
@@ -68,7 +77,7 @@ def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr):
     if N <= WHOLE:
         start, kept = tl.where(risen, k0, start), tl.where(risen, scores - most, kept)
     else:
-        early, late = halves(scores, M, N)
+        early, late = halves(scores, M, N, HANDS)
         found = tl.max(early, 2, keep_dims=True) == most
         sooner, later = risen & found, risen & (found == 0)
         start, kept = tl.where(sooner, k0, start), tl.where(sooner, early - most, kept)
@@ -78,27 +87,29 @@ def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def first(peak, N: tl.constexpr):
+def first(peak, N: tl.constexpr, HANDS: tl.constexpr):
     """The key of a peak, of equal ones the first; 0 where the highest score is no number."""
     start, kept = peak
-    place = start + column(tl.arange(0, N // 8 if N > WHOLE else N // 4))[None, None, :] + behind()
+    slot = tl.arange(0, N // (2 * HANDS) if N > WHOLE else N // HANDS)
+    place = start + column(slot, HANDS)[None, None, :] + behind(HANDS)
     place = tl.min(tl.min(tl.where(kept == 0, place, NEVER), 2), 1)
     return tl.where(place == NEVER, 0, place)
 
 
 @triton.jit
 @no_type_check
-def begin(M: tl.constexpr, N: tl.constexpr):
+def begin(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """Of nothing: the peak, Σ p (s - highest), Σ p (k - low); Σ p, mean and Σ p (k - mean)² of positions from `low` on."""
-    none, row = tl.zeros([M, 4, 1], tl.float32), tl.zeros([M], tl.float32)
-    return unseen(M, N), none, none, row, row, none
+    none, row = tl.zeros([M, HANDS, 1], tl.float32), tl.zeros([M], tl.float32)
+    return unseen(M, N, HANDS), none, none, row, row, none
 
 
 @triton.jit
 @no_type_check
 def measure(
     parts, scores, most, below, p, mass, risen, change, total, falls, seen, k0, low,
-    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr,
 ):  # fmt: skip
     """Where a tile was looked at, added to where the tiles before it were; Σ p of both, mass and total, are dealt."""
     peak, energy, moment, reach, mean, scatter = parts
@@ -106,26 +117,26 @@ def measure(
     if PEAK:
         if seen is not None:
             most = tl.maximum(most, LOWEST)
-        peak = raised(peak, dealt(scores, M, N), most, risen, k0, M, N)
+        peak = raised(peak, dealt(scores, M, N, HANDS), most, risen, k0, M, N, HANDS)
     if ENTROPIC:
         if seen is not None:
             below = tl.maximum(below, -1e30)  # minus infinity times a weight of 0 would be NaN
-        here = tl.sum(dealt(p * below, M, N), 2, keep_dims=True)
+        here = tl.sum(dealt(p * below, M, N, HANDS), 2, keep_dims=True)
         energy = fallen * (energy + total * change[:, None, None]) + here
     if MOMENTS > 0:
-        at = column(tl.arange(0, N // 4))[None, None, :].to(tl.float32)
-        share = dealt(p, M, N)
+        at = column(tl.arange(0, N // HANDS), HANDS)[None, None, :].to(tl.float32)
+        share = dealt(p, M, N, HANDS)
         here = tl.sum(share * at, 2, keep_dims=True)
     if MOMENTS == 1:
         moment = fallen * moment + (here + (k0 - low) * mass)
     if MOMENTS == 2:  # two parts of a mean and of a variance are joined without ever squaring a far position
         added = whole(mass)
         some = tl.where(added > 0, added, 1.0)
-        middle = whole(here + behind() * mass) / some
-        away = at - (middle[:, None, None] - behind())
+        middle = whole(here + behind(HANDS) * mass) / some
+        away = at - (middle[:, None, None] - behind(HANDS))
         step = middle + (k0 - low) - mean
         weight = added / (falls * reach + some)
-        joined = 0.25 * step * step * weight * falls * reach
+        joined = (1 / HANDS) * step * step * weight * falls * reach
         scatter = fallen * scatter + tl.sum(share * away * away, 2, keep_dims=True) + joined[:, None, None]
         mean += step * weight
         reach = falls * reach + added
@@ -134,16 +145,16 @@ def measure(
 
 @triton.jit
 @no_type_check
-def join(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr):
+def join(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """The key of the highest score, Σ p (s - highest), and mean and variance of the position from `low` on, of a row."""
     peak, energy, moment, _, mean, scatter = parts
     if MOMENTS == 1:
-        mean = whole(moment + behind() * total) / divisor
-    return first(peak, N), whole(energy), mean, whole(scatter) / divisor
+        mean = whole(moment + behind(HANDS) * total) / divisor
+    return first(peak, N, HANDS), whole(energy), mean, whole(scatter) / divisor
 
 
 @triton.jit
 @no_type_check
 def whole(part):
-    """What the four threads of a row have together."""
+    """What the hands of a row have together."""
     return tl.sum(tl.sum(part, 2), 1)

@@ -107,11 +107,15 @@ def flags(plan: Plan) -> dict[str, Any]:
 
 
 def sized(query: Tensor, tiles: list[int]) -> dict[str, Any]:
-    """Single precision is multiplied in single precision: the tensor cores' short form would lose 13 of its bits."""
+    """What programs are compiled for by their tiles and the precision of the queries."""
     tall, wide, warps, stages = tiles
-    precision = "ieee" if query.dtype == torch.float32 else "tf32"
     sizes = {"M": tall, "N": wide, "D": block(query.shape[3])}
-    return {**sizes, "PRECISION": precision, "num_warps": warps, "num_stages": stages}
+    return {**sizes, "PRECISION": precision(query.dtype), "num_warps": warps, "num_stages": stages}
+
+
+def precision(dtype: torch.dtype) -> str:
+    """Single precision is multiplied in single precision: the tensor cores' short form would lose 13 of its bits."""
+    return "ieee" if dtype == torch.float32 else "tf32"
 
 
 def start(program: Any, grid: tuple[int, int], first: tuple[Any, ...], **compiled: Any) -> None:

@@ -18,12 +18,12 @@ FAR = tl.constexpr(-1e30)
 
 @triton.jit
 @no_type_check
-def left(scores, taken, k0, SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+def left(scores, taken, k0, SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """The scores of a tile, dealt, far below all others for keys that are taken."""
-    at = column(tl.arange(0, N // 4))[None, None, :] + 0.5
-    rest = dealt(scores, M, N)
+    at = column(tl.arange(0, N // HANDS), HANDS)[None, None, :] + 0.5
+    rest = dealt(scores, M, N, HANDS)
     for each in tl.static_range(SLOTS):
-        where = ((taken[each] - k0)[:, None, None] - behind()).to(tl.float32) + 0.5
+        where = ((taken[each] - k0)[:, None, None] - behind(HANDS)).to(tl.float32) + 0.5
         rest += FAR * (at == where).to(tl.float32)
     return rest
 
@@ -36,6 +36,7 @@ def tile(
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One tile of keys, of which FREE ones are all there and all seen."""
+    HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
     highest, peak = state
     k = k0 + tl.arange(0, N)
     there, seen = None, None
@@ -47,10 +48,10 @@ def tile(
         scores, factor = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32), scale * LOG2E
     else:
         scores, factor = scored(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION), 1.0
-    rest = left(scores, taken, k0, SLOTS, M, N)
+    rest = left(scores, taken, k0, SLOTS, M, N, HANDS)
     most = tl.max(tl.max(rest, 2), 1)
     tallest = most * factor
-    peak = raised(peak, rest, tl.maximum(most, LOWEST), tallest > highest, k0, M, N)
+    peak = raised(peak, rest, tl.maximum(most, LOWEST), tallest > highest, k0, M, N, HANDS)
     return tl.maximum(highest, tallest), peak
 
 
@@ -79,7 +80,8 @@ def following(
         one = tl.load(best_keys + row * top + each, mask=inside & (each < count), other=-1).to(tl.int32)
         taken = taken + (one,)  # noqa: RUF005 (Triton knows no unpacking)
 
-    state = tl.full([M], float("-inf"), tl.float32), unseen(M, N)
+    HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
+    state = tl.full([M], float("-inf"), tl.float32), unseen(M, N, HANDS)
     low, high = keys_for(q0, start, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
     until = low
     if keep is None and mask is None and bias is None and not WINDOWED:
@@ -97,4 +99,4 @@ def following(
     highest, peak = state
     ended = tl.load(lse + row, mask=inside, other=float("inf"))
     tl.store(best + row * top + count, tl.exp2(highest - ended), mask=inside)
-    tl.store(best_keys + row * top + count, first(peak, N).to(tl.int64), mask=inside)
+    tl.store(best_keys + row * top + count, first(peak, N, HANDS).to(tl.int64), mask=inside)

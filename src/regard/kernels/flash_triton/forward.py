@@ -43,6 +43,7 @@ def tile(
 
     An online softmax: what was summed under an earlier maximum is scaled down whenever a larger one turns up.
     """
+    HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
     k = k0 + tl.arange(0, N)
     there, seen, away, fall = None, None, None, falling(width)
     if not FREE:
@@ -74,11 +75,11 @@ def tile(
         used *= surviving(seed, number, q, k, queries, keys, dropout)
     value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
     read = read * falls[:, None] + tl.dot(used.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-    mass = tl.sum(apart.dealt(p, M, N), 2, keep_dims=True)  # while tensor cores multiply
+    mass = tl.sum(apart.dealt(p, M, N, HANDS), 2, keep_dims=True)  # while tensor cores multiply
     if PEAK or ENTROPIC or MOMENTS > 0:
         parts = apart.measure(
             parts, scores, most, below, p, mass, tallest > highest, change, total, falls, seen, k0, low,
-            PEAK, ENTROPIC, MOMENTS, M, N,
+            PEAK, ENTROPIC, MOMENTS, M, N, HANDS,
         )  # fmt: skip
     return (above, falls[:, None, None] * total + mass), parts, read
 
@@ -109,8 +110,9 @@ def forward(
         centre = standing(q0 + tl.arange(0, M), centres, b, queries)
     asked = rows(query, b, h, q, inside, size, D)
 
-    state = tl.full([M], apart.LOWEST, tl.float32), tl.zeros([M, 4, 1], tl.float32)  # the highest score, and Σ p, dealt
-    parts = apart.begin(M, N)
+    HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
+    state = tl.full([M], apart.LOWEST, tl.float32), tl.zeros([M, HANDS, 1], tl.float32)  # the highest score; Σ p, dealt
+    parts = apart.begin(M, N, HANDS)
     read = tl.zeros([M, V], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     if EVEN:
@@ -140,7 +142,7 @@ def forward(
     ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query is 0
     tl.store(lse + row, ended, mask=inside)
     field = tl.num_programs(1).to(tl.int64) * queries
-    peak, energy, mean, variance = apart.join(parts, shares, divisor, MOMENTS, N)
+    peak, energy, mean, variance = apart.join(parts, shares, divisor, MOMENTS, N, HANDS)
     if ENTROPIC:
         nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
         tl.store(measured + ENTROPY * field + row, nats, mask=inside)

@@ -12,9 +12,9 @@ OUTSIDE, FAR = 1e12, 1e15
 """Where a window stands at most, beyond any key, and where a key stands that is not there; its square is a number too."""
 WHOLE = 64
 """Places that rows of queries in an order have a multiple of: tiles of the way back are no larger."""
-BINS = 1024
+BINS = 512
 """Stretches of a source at most: a program counts the queries of each."""
-LEAST = 8
+LEAST = 16
 """Keys of a stretch at least."""
 LONGEST = 16384
 """Queries of a row up to which each program adds up what all others counted; sorting takes longer until then."""
