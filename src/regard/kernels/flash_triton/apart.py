@@ -37,6 +37,13 @@ def dealt(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
 
 @triton.jit
 @no_type_check
+def summed(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+    """What each hand of a row has together: (M, 4, 1), or (M, 1, 1)."""
+    return tl.sum(data, 1)[:, None, None] if HANDS == 1 else tl.sum(dealt(data, M, N, HANDS), 2, keep_dims=True)
+
+
+@triton.jit
+@no_type_check
 def column(slot, HANDS: tl.constexpr):
     """Where the columns of the first hand stand in a tile; those of each next one stand two further."""
     return slot if HANDS == 1 else slot // 2 * 8 + slot % 2
@@ -121,7 +128,7 @@ def measure(
     if ENTROPIC:
         if seen is not None:
             below = tl.maximum(below, -1e30)  # minus infinity times a weight of 0 would be NaN
-        here = tl.sum(dealt(p * below, M, N, HANDS), 2, keep_dims=True)
+        here = summed(p * below, M, N, HANDS)
         energy = fallen * (energy + total * change[:, None, None]) + here
     if MOMENTS > 0:
         at = column(tl.arange(0, N // HANDS), HANDS)[None, None, :].to(tl.float32)

@@ -75,7 +75,7 @@ def tile(
         used *= surviving(seed, number, q, k, queries, keys, dropout)
     value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
     read = read * falls[:, None] + tl.dot(used.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-    mass = tl.sum(apart.dealt(p, M, N, HANDS), 2, keep_dims=True)  # while tensor cores multiply
+    mass = apart.summed(p, M, N, HANDS)  # while tensor cores multiply
     if PEAK or ENTROPIC or MOMENTS > 0:
         parts = apart.measure(
             parts, scores, most, below, p, mass, tallest > highest, change, total, falls, seen, k0, low,
