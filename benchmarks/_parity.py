@@ -170,14 +170,14 @@ def faint(asked: Request) -> Request:
     return asked._replace(query=least * asked.query, keys=least * asked.keys)
 
 
-def crowded(case: Case) -> Callable[[torch.dtype], Verdict]:
-    """The additive kernels in little room: chunks of queries."""
+def tiled(case: Case, **changed: Any) -> Callable[[torch.dtype], Verdict]:
+    """The additive kernels by other tiles."""
 
     def check(dtype: torch.dtype) -> Verdict:
         from regard.kernels.additive_triton import operator
 
         before = operator.TILES
-        operator.TILES = replace(before, room=1 << 19 if GPU else 1 << 12)
+        operator.TILES = replace(before, **changed)
         try:
             return case(dtype)
         finally:
@@ -189,13 +189,25 @@ def crowded(case: Case) -> Callable[[torch.dtype], Verdict]:
 def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
     """By name, the kernel first."""
     many, tail = (LENGTH, LENGTH), LENGTH - 3
+    little = {"room": 1 << 19 if GPU else 1 << 12}
+    both = {"both": 32} if GPU else {"both": 8, "both_rows": 16}
     found: dict[str, Callable[[torch.dtype], Verdict]] = {
         "additive many": Case(additive_gpu.run, lambda d: additive(d, 24, (33, 65))),
         "additive hidden": Case(additive_gpu.run, lambda d: additive(d, 129, (17, 16), 2, scope=Causal() & padding(16))),
         "additive weights": Case(additive_gpu.run, lambda d: additive(d, 256, (100, 31) if GPU else (9, 7), weights=True)),
         "additive window": Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Local(5) & Dilated(2))),
         "additive tiles": Case(additive_gpu.run, lambda d: additive(d, 24, many, scope=Blocks(64) | Landmarks(2, 50))),
-        "additive crowded": crowded(Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Causal() & padding()))),
+        "additive crowded": tiled(
+            Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Causal() & padding())), **little
+        ),
+        "additive both": tiled(Case(additive_gpu.run, lambda d: additive(d, 129, many, 2)), **both),
+        "additive both hidden": tiled(
+            Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Causal() & padding())), **both
+        ),
+        "additive both crowded": tiled(
+            Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=padding())), **both, **little
+        ),
+        "additive both faint": tiled(Case(additive_gpu.run, lambda d: faint(additive(d, 128, many))), **both),
         "additive faint": Case(additive_gpu.run, lambda d: faint(additive(d, 128, many))),
         "additive one": Case(additive_gpu.run, lambda d: additive(d, 40, (1, 77), scope=padding(77))),
         "flash everywhere": Case(flash.run, lambda d: request(d)),

@@ -35,6 +35,9 @@ SHAPES = [(32, 256, 256, 512), (8, 1024, 1024, 256), (64, 1, 512, 1024), (32, 64
 """Batch, queries, keys, hidden units, which are the value's dimensions too."""
 MANY = {
     "32x64": Tiles(),
+    "32x64, both 32": Tiles(both=32),
+    "32x64, both 16": Tiles(both=16, both_registers=128),
+    "32x64, both 32, least": Tiles(both=32, least=0, kept=0.4, fill=6),
     "32x64, scores anew": Tiles(kept=0.0),
     "32x64, least": Tiles(least=0, kept=0.4, fill=8),
 }

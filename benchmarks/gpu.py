@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-TIMES = {"additive": 30, "dot": 60, "flash": 45, "recurrent": 25, "transformer": 60, "decode": 8, "simplex": 10, "norm": 5}
+TIMES = {"additive": 45, "dot": 60, "flash": 45, "recurrent": 25, "transformer": 60, "decode": 8, "simplex": 10, "norm": 5}
 """Seconds of measuring. flash holds statistics, windows, local_p and rows too."""
 CURVES = {"complexity": 30, "decoding_gpu": 60}
 ASKED = {

@@ -32,6 +32,8 @@ from regard.attention.score.t5 import T5
 from regard.attention.types import Request
 from regard.attention.within import Dimmed, Within
 from regard.kernels import brief, decode, flash, local, rows, simplex
+from regard.kernels.additive_triton import operator
+from regard.kernels.additive_triton.arguments import Tiles
 from regard.kernels.additive_triton.operator import attention
 from regard.kernels.gpu import chip, tiles
 
@@ -105,7 +107,17 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
     yield "chances", chances.covers(walk[0]) or (lambda: chances.stops(*walk).sum().backward())
     v = torch.empty(1, size, dtype=kind, requires_grad=True)
     yield "additive", lambda: attention(*asked, v)[0].sum().backward()
+    yield "additive", lambda: by_tiles(Tiles(both=32), lambda: attention(*asked, v)[0].sum().backward())
     yield "additive", lambda: attention(asked[0][:, :, :1], *asked[1:], v)[0].sum().backward()
+
+
+def by_tiles(tiles: Tiles, run: Callable[[], object]) -> None:
+    """Additive attention with other tiles than it takes."""
+    operator.TILES = tiles
+    try:
+        run()
+    finally:
+        operator.TILES = Tiles()
 
 
 def main() -> None:

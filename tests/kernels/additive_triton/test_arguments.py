@@ -44,10 +44,10 @@ def test_lengths_are_padded_so_that_every_kernel_finds_whole_tiles():
 
 
 def test_registers_are_limited_where_the_compiler_is_nvidias(monkeypatch):
-    assert limit(Tiles(registers=96)) == {}  # the interpreter has none
+    assert limit(96) == {}  # the interpreter has none
     monkeypatch.setattr(arguments, "INTERPRETED", False)
-    assert limit(Tiles(registers=96)) == {"maxnreg": 96}
-    assert limit(Tiles(registers=None)) == {}
+    assert limit(96) == {"maxnreg": 96}
+    assert limit(None) == {}
 
 
 def test_a_cpu_counts_as_two_processors():

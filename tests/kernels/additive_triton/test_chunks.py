@@ -6,7 +6,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.additive_triton.arguments import Sides, Tiles
-from regard.kernels.additive_triton.chunks import Chunk, cell, chunks, keeps, need, room, spread
+from regard.kernels.additive_triton.chunks import Chunk, beside, cell, chunks, keeps, need, room, spread
 
 TILES = {"rows": 16, "columns": 16, "gather_rows": 16, "gather_columns": 16}
 
@@ -21,6 +21,11 @@ LEAST = Tiles().least
 def test_what_is_held_is_scores_with_exponentials_and_later_scores_with_slopes_and_weights():
     assert need(2, 3, 5, 10) == need(2, 3, 5, 4) == 4 * (5 * 5) + 4 * 6
     assert (need(20, 30, 1, 10), need(20, 30, 1, 4)) == (10 * 600, 4 * 50 + 4 * 600)
+
+
+def test_parts_of_a_gradient_have_the_room_that_is_left_and_so_has_their_sum():
+    held = [torch.empty(2, 3), torch.empty(4, dtype=torch.bfloat16)]
+    assert [beside(held, 10, room) for room in (32 + 160, 32 + 159, 32, 0)] == [3, 2, -1, -2]
 
 
 @pytest.mark.parametrize(("dtype", "bytes_back"), [(torch.bfloat16, 6), (torch.float32, 8)])

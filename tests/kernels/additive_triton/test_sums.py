@@ -9,9 +9,11 @@ from regard.kernels.additive_triton.arguments import Sides, Tiles
 
 def test_the_columns_of_a_tile_are_split_where_there_are_few_programs():
     device, tiles = torch.device("cpu"), Tiles(gather_columns=32)  # two processors, eight programs
-    assert sums.shared(8, 1024, tiles, device) == (1, 1024)
-    assert sums.shared(2, 1024, tiles, device) == (4, 256)
-    assert sums.shared(1, 96, tiles, device) == (3, 32)
+    assert sums.shared(8, 1024, tiles, device, 9) == (1, 1024)
+    assert sums.shared(2, 1024, tiles, device, 9) == (4, 256)
+    assert sums.shared(1, 96, tiles, device, 9) == (3, 32)
+    assert sums.shared(2, 1024, tiles, device, 2) == (2, 512)
+    assert sums.shared(2, 1024, tiles, device, -1) == (1, 1024)
 
 
 def test_what_chunks_of_queries_find_adds_up():
@@ -35,7 +37,7 @@ def test_what_is_cut_is_written_where_it_lies():
 def test_heads_that_share_a_key_or_a_vector_add_up():
     query, key = torch.zeros(1, 2, 1, 3), torch.zeros(1, 1, 1, 3)
     each = sums.Sums(
-        query, torch.tensor([[[[1.0, 2.0, 3.0]], [[10.0, 20.0, 30.0]]]]), torch.tensor([[1.0] * 3, [2.0] * 3]), False
+        query, torch.tensor([[[[1.0, 2.0, 3.0]], [[10.0, 20.0, 30.0]]]]), torch.tensor([[1.0] * 3, [2.0] * 3]), False, 0
     )
     one = each.gradients(Sides.of(query, key, torch.ones(1, 3)), None)
     assert one.key.flatten().tolist() == [11.0, 22.0, 33.0]
@@ -44,5 +46,5 @@ def test_heads_that_share_a_key_or_a_vector_add_up():
     assert apart.key.shape == (1, 2, 1, 3)
     assert apart.v.tolist() == [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     query, v = torch.zeros(2, 4, 1, 1), torch.arange(8.0)[:, None]  # two heads of four for each vector
-    both = sums.Sums(query, query, v, False).gradients(Sides.of(query, query, torch.ones(2, 1)), None)
+    both = sums.Sums(query, query, v, False, 0).gradients(Sides.of(query, query, torch.ones(2, 1)), None)
     assert both.v.flatten().tolist() == [0 + 1 + 4 + 5, 2 + 3 + 6 + 7]

@@ -64,6 +64,13 @@ class Tiles:
     gather_columns: int = 32
     gather_pairs: int = 4
     gather_warps: int = 4
+    both: int = 0
+    """Keys of a hidden unit that a thread has where one pass finds all gradients, 16 or 32; 0: either side has a pass."""
+    both_rows: int = 32
+    both_warps: int = 4
+    both_registers: int | None = None
+    both_parts: int = 8
+    """That such a pass leaves of one gradient at most."""
     kept: float = 3.0
     """How many times the bytes of the inputs the scores may take from the way there to the way back, which finds them anew
     where they would take more, where there is no room for all at once, and under torch.compile."""
@@ -97,7 +104,7 @@ class Tiles:
     @property
     def tall(self) -> int:
         """Queries are padded to a multiple of it."""
-        return max(self.rows, self.slope_rows, self.gather_rows, self.gather_columns)
+        return max(self.rows, self.slope_rows, self.gather_rows, self.gather_columns, self.both_rows if self.both else 1)
 
     @property
     def wide(self) -> int:
@@ -205,9 +212,9 @@ def assembly() -> bool:
     return not INTERPRETED and torch.version.hip is None
 
 
-def limit(tiles: Tiles) -> dict[str, int]:
+def limit(registers: int | None) -> dict[str, int]:
     """How many registers a thread may have, as NVIDIA's compiler is told; nobody else knows the word."""
-    return {"maxnreg": tiles.registers} if tiles.registers and assembly() else {}
+    return {"maxnreg": registers} if registers and assembly() else {}
 
 
 def on(data: Tensor) -> AbstractContextManager[Any]:

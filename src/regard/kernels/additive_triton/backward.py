@@ -5,7 +5,7 @@
 Scores are computed anew unless they were kept, a chunk at a time, so that ds exists for that chunk alone. dq and dk are the
 same sum with the roles changed: a program has a tile of rows and hidden units and goes through the columns, two of which
 share a reciprocal. Where several programs share a sum, each writes its own part, so that nothing is added in an order that
-changes.
+changes. `both` finds them together.
 """
 
 from typing import no_type_check

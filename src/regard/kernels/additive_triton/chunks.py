@@ -1,6 +1,6 @@
 """Which heads and which of their queries have their scores, and the exponentials of both sides, held at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -41,6 +41,11 @@ def need(rows: int, keys: int, hidden: int, cell: int) -> int:
     return max(4 * (rows + keys) * hidden + 4 * rows * keys, cell * rows * keys)
 
 
+def beside(held: Sequence[Tensor], numbers: int, room: int) -> int:
+    """How many parts of so many numbers, in single precision, there is room for beside what is held, and for their sum."""
+    return (room - sum(each.numel() * each.element_size() for each in held)) // (4 * numbers) - 1
+
+
 def cell(value: Tensor | None, back: bool) -> int:
     """Bytes for each query and key beside no exponentials: scores; on the way back weights too, or what flows there."""
     return 4 + (2 if value is None else value.element_size()) if back else 4
@@ -64,7 +69,12 @@ def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, whole: 
 
 
 def programs(queries: int, keys: int, hidden: int, tiles: Tiles, back: bool) -> int:
-    """How many one head is: tiles of `compare`, or half as many again as those of the `gather` that has fewer."""
+    """How many one head is: tiles of `compare`, or half as many again as those of the `gather` that has fewer.
+
+    Of `both`, whose programs have more registers, three times as many where a thread has 32 keys.
+    """
+    if back and tiles.both:
+        return parts(3 * hidden * padded(keys, tiles.both), 32 * 32 * tiles.both_warps)
     if back:
         return parts(3 * parts(hidden, tiles.gather_units) * parts(min(queries, keys), tiles.gather_rows), 2)
     return parts(queries, tiles.rows) * parts(keys, tiles.columns)

@@ -66,7 +66,7 @@ def compare(sides: Sides, chunk: Chunk, scope: dict[str, Any], tiles: Tiles) -> 
         "PAIRS": tiles.pairs,
         "ASSEMBLY": assembly(),
     }
-    start(forward.compare, (down * across, splits, count), given, num_warps=tiles.warps, **limit(tiles))
+    start(forward.compare, (down * across, splits, count), given, num_warps=tiles.warps, **limit(tiles.registers))
     return Compared(scores, chunk)
 
 

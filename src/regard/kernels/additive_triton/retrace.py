@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.kernels.additive_triton import backward, step
 from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, assembly, heads, on, padded, parts, power
-from regard.kernels.additive_triton.chunks import chunks
+from regard.kernels.additive_triton.chunks import chunks, room
 from regard.kernels.additive_triton.compared import Compared, compare
 from regard.kernels.additive_triton.sums import Gradients, Sums, grouped, held, put
 from regard.kernels.gpu.started import start
@@ -35,7 +35,7 @@ def many(
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     each, scope, drop = chunks(sides, value, tiles, back=True), scoped.arguments(), dropped.arguments()
     several = len(each[0].rows) < queries
-    found = Sums.of(sides, several)
+    found = Sums.of(sides, several, room(sides, value, tiles, back=True))
     shape = batch * groups, keys, value.shape[3]
     d_value = value.new_zeros(shape, dtype=torch.float32) if several else value.new_empty(shape)
     spread = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
@@ -45,7 +45,7 @@ def many(
             these, rows = (slice(part.start, part.stop) for part in chunk)
             flow = flows[these, rows]
             compared = compare(sides, chunk, scope, tiles) if kept is None else Compared(kept[:, these], chunk)
-            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0], dtype=held(sides))
+            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0], dtype=held(sides, tiles))
             shares = product(flow, spread[these].mT, value.dtype)
             slope(compared, slopes, shares, sides, {**scope, **drop}, flowing, tiles)
             weigh(d_value[these], shares.mT, flow.to(value.dtype), several)
@@ -106,7 +106,7 @@ def from_scores(sides: Sides, slopes: Float[Tensor, "batch heads queries keys"],
     """The gradients where what flows into every score is given."""
     each = chunks(sides, None, tiles, back=True)
     (_, _, queries, _), keys = sides.query.shape, sides.key.shape[2]
-    found = Sums.of(sides, len(each[0].rows) < queries)
+    found = Sums.of(sides, len(each[0].rows) < queries, room(sides, None, tiles, back=True))
     flat = slopes.flatten(0, 1)
     with on(flat):
         for chunk in each:
@@ -162,4 +162,4 @@ def trace(sides: Sides, slopes: Float[Tensor, "batch_heads 1 keys"], d_value: Te
     with on(d_key):
         start(step.trace, (blocks * batch * groups, parts(hidden, units), 1), given, num_warps=tiles.step_warps)
     d_query = steeps.sum(1).view(sides.query.shape).to(sides.query.dtype)
-    return Sums(d_query, d_key, falls.sum(1), False).gradients(sides, d_value)
+    return Sums(d_query, d_key, falls.sum(1), False, 0).gradients(sides, d_value)

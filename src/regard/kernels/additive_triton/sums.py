@@ -8,7 +8,8 @@ from torch import Tensor
 
 from regard.kernels.additive_triton import backward
 from regard.kernels.additive_triton.arguments import Sides, Tiles, assembly, limit, padded, parts, power, processors
-from regard.kernels.additive_triton.chunks import Chunk
+from regard.kernels.additive_triton.both import Found, Plan, both, plan
+from regard.kernels.additive_triton.chunks import Chunk, beside
 from regard.kernels.additive_triton.powers import Some, by_row
 from regard.kernels.gpu.started import start
 
@@ -29,16 +30,18 @@ class Sums(NamedTuple):
     key: Float[Tensor, "batch heads keys hidden"]
     v: Float[Tensor, "batch_heads hidden"]
     several: bool
+    room: int
+    """Bytes that a chunk may hold beside all of this."""
 
     @classmethod
-    def of(cls, sides: Sides, several: bool) -> "Sums":
+    def of(cls, sides: Sides, several: bool, room: int) -> "Sums":
         """Nothing yet. Where several chunks of queries add to the keys', these are in single precision."""
         batch, groups = sides.query.shape[:2]
         shape, size = (batch, groups, *sides.key.shape[2:]), (batch * groups, sides.query.shape[3])
         query, single = torch.empty_like(sides.query), torch.float32
         if several:
-            return cls(query, sides.key.new_zeros(shape, dtype=single), query.new_zeros(size, dtype=single), True)
-        return cls(query, sides.key.new_empty(shape), query.new_empty(size, dtype=single), False)
+            return cls(query, sides.key.new_zeros(shape, dtype=single), query.new_zeros(size, dtype=single), True, room)
+        return cls(query, sides.key.new_empty(shape), query.new_empty(size, dtype=single), False, room)
 
     def gather(
         self,
@@ -49,19 +52,48 @@ class Sums(NamedTuple):
         hides: bool,
     ) -> None:
         """Add what flows into the scores of some heads and queries; `hides` says that whole tiles may have nothing."""
+        dealt = plan(sides, slopes, tiles, hides, self.room)
+        if dealt is not None:
+            self.both(sides, slopes, chunk, dealt, tiles, hides)
+            return
         sources, keys = sides.sources(chunk.heads), range(sides.key.shape[2])
         tall, wide = slopes.shape[1:]
         query = Side(Some(sides.query, chunk.heads, chunk.rows, tall), wide)
         key = Side(Some(sides.key, sources, keys, wide), 1)
         to_queries, to_keys = cut(self.query, chunk.heads, chunk.rows), cut(self.key, chunk.heads, keys)
-        falls = gather(sides, query, key, to_queries, slopes, chunk, tiles, hides, v=True)
-        lost = gather(sides, key, query, to_keys, slopes, chunk, tiles, hides, add=self.several)
+        falls = gather(sides, query, key, to_queries, slopes, chunk, tiles, hides, self.room, v=True)
+        lost = gather(sides, key, query, to_keys, slopes, chunk, tiles, hides, self.room, add=self.several)
         falls = torch.cat([falls, lost]) if len(lost) else falls
         to_v = self.v if len(chunk.heads) == len(self.v) else self.v[chunk.heads.start : chunk.heads.stop]
         if self.several:
             to_v += falls.sum(0)
         else:
             torch.sum(falls, 0, out=to_v)
+
+    def both(
+        self,
+        sides: Sides,
+        slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+        chunk: Chunk,
+        dealt: Plan,
+        tiles: Tiles,
+        hides: bool,
+    ) -> None:
+        """The same in one pass, which writes what is whole into its place."""
+        keys, (heads, _) = range(sides.key.shape[2]), chunk
+        places = cut(self.query, *chunk), cut(self.key, heads, keys), self.v[heads.start : heads.stop]
+        counts = dealt.tiles, dealt.shared, dealt.tiles * dealt.shared
+        adds = False, self.several, self.several
+        found = Found(
+            *(
+                place[None] if count == 1 and not add else self.v.new_empty(count, *place.shape)
+                for place, count, add in zip(places, counts, adds, strict=True)
+            )
+        )
+        both(sides, slopes, chunk, found, dealt, tiles, hides)
+        for place, data, count, add in zip(places, found, counts, adds, strict=True):
+            if count > 1 or add:
+                put(place, data[0] if count == 1 else data.sum(0), add)
 
     def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
         """Of the inputs as they came: heads that share a key or a v add up."""
@@ -103,6 +135,7 @@ def gather(
     chunk: Chunk,
     tiles: Tiles,
     hides: bool,
+    room: int,
     v: bool = False,
     add: bool = False,
 ) -> Float[Tensor, "some_parts some_heads hidden"]:
@@ -112,8 +145,9 @@ def gather(
     """
     many, hidden, units = len(slopes), sides.query.shape[3], width(sides, tiles)
     panels, blocks = parts(hidden, units), rows.rows.tall // tiles.gather_rows
-    powers = by_row(columns.rows, panels * units, units, held(sides))
-    several, reach = shared(blocks * panels * many, columns.rows.tall, tiles, slopes.device)
+    powers = by_row(columns.rows, panels * units, units, held(sides, tiles))
+    fits = beside([slopes, powers.data], many * len(rows.rows.rows) * hidden, room)
+    several, reach = shared(blocks * panels * many, columns.rows.tall, tiles, slopes.device, fits)
     direct = several == 1 and not add
     place = found if direct else powers.reach.new_empty(several, many, len(rows.rows.rows), hidden)  # parts may cancel
     lost = not v and powers.data.dtype != torch.float32
@@ -147,18 +181,19 @@ def gather(
         "FALLS": v,
         "LOST": lost,
     }
-    start(backward.gather, (blocks, panels, many * several), given, num_warps=tiles.gather_warps, **limit(tiles))
+    start(backward.gather, (blocks, panels, many * several), given, num_warps=tiles.gather_warps, **limit(tiles.registers))
     if not direct:
         put(found, place[0] if several == 1 else place.sum(0), add)
     return falls
 
 
-def held(sides: Sides) -> torch.dtype:
+def held(sides: Sides, tiles: Tiles) -> torch.dtype:
     """The precision of exponentials, and of slopes in a place of their own, on the way back.
 
-    An exponential loses by being bfloat16 what a number of 1/2 loses by it. Float16 has no room for e^{2x}.
+    An exponential loses by being bfloat16 what a number of 1/2 loses by it. Float16 has no room for e^{2x}. Where one pass
+    finds all gradients no exponentials are held, and slopes are read once, so that they may stay single.
     """
-    small = sides.query.dtype == sides.key.dtype == torch.bfloat16
+    small = sides.query.dtype == sides.key.dtype == torch.bfloat16 and not tiles.both
     return torch.bfloat16 if small else torch.float32
 
 
@@ -177,9 +212,12 @@ def put(place: Tensor, data: Tensor, several: bool) -> None:
         place.copy_(data)
 
 
-def shared(programs: int, columns: int, tiles: Tiles, device: torch.device) -> tuple[int, int]:
-    """Among how many programs the columns of a tile are spread, so that a processor has four, and how many each takes."""
-    several = max(1, min(columns // tiles.gather_columns, 4 * processors(device) // programs, 8))
+def shared(programs: int, columns: int, tiles: Tiles, device: torch.device, fits: int) -> tuple[int, int]:
+    """Among how many programs the columns of a tile are spread, and how many each takes.
+
+    As many as give a processor four, and as parts of the gradient `fits` says there is room for.
+    """
+    several = max(1, min(columns // tiles.gather_columns, 4 * processors(device) // programs, 8, fits))
     reach = padded(parts(columns, several), tiles.gather_columns)
     return parts(columns, reach), reach
 
