@@ -4,6 +4,7 @@ import os
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch.utils._python_dispatch import TorchDispatchMode
 
 pytest.importorskip("triton", reason="Triton is for Linux")
@@ -142,6 +143,16 @@ def test_weights_and_statistics_come_beside_the_same_context():
     assert asked.statistics["entropy"].shape == (1, 1, 3)
 
 
+@pytest.mark.parametrize("kind", [LocalP, LocalM])
+def test_statistics_that_a_kernel_does_not_know_come_from_gathered_windows_beside_its_context(kind):
+    module, query = kind(5, width=3, impl="fused"), torch.randn(1, 9, 5)
+    memory = module.remember(torch.randn(1, 25, 5))
+    asked, alone = module(query, memory, statistics=("top_20", "max")), module(query, memory)
+    assert torch.equal(asked.context, alone.context)
+    assert asked.statistics["top_20"].shape == (1, 1, 9, 20)
+    torch.testing.assert_close(asked.statistics["max"], asked.statistics["top_20"][..., 0])
+
+
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_2")
 
 
@@ -213,6 +224,24 @@ class Calls(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         self.names.append(func.overloadpacket.__name__)
         return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.unhooked
+def test_it_may_be_compiled_with_a_gradient_and_serves_many_lengths():
+    module = LocalP(5, width=3)
+    counted = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(
+        lambda query, source: module(query, module.remember(source)).context, backend=counted, dynamic=True
+    )
+    query = torch.randn(1, 3, 5, requires_grad=True)
+    for keys in (40, 600, 1200, 5000):
+        source = torch.randn(1, keys, 5)
+        context, expected = compiled(query, source), module(query, module.remember(source)).context
+        torch.testing.assert_close(context, expected)
+        leaves = [query, *module.parameters()]
+        gradients = [torch.autograd.grad(each.square().sum(), leaves, allow_unused=True) for each in (context, expected)]
+        torch.testing.assert_close(*gradients)
+    assert counted.frame_count <= 2
 
 
 def test_a_pass_asks_little_of_the_host(monkeypatch):

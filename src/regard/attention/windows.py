@@ -130,8 +130,9 @@ class Windows(Attention):
         keys = memory.keys.shape[2]
         offset = last(query.shape[1], keys) if offset is None else offset
         centre = self.centre(query, lengths(memory), offset)
-        fused = self.fused(asked, memory, centre, offset, () if weights else statistics)
-        if fused is not None and not weights:
+        told = () if weights else statistics
+        fused = self.fused(asked, memory, centre, offset, told)
+        if fused is not None and set(fused.statistics) >= set(told) and not weights:
             return Attended(self.output(self.merge(fused.context)), statistics=fused.statistics, state=state)
         window = around(centre, self.width, keys)
         allowed = self.allowed(window, memory, offset)
@@ -154,6 +155,7 @@ class Windows(Attention):
     ) -> Attended | None:
         """What the kernel finds through the windows, or None where they are gathered; "fused" insists on it.
 
+        Statistics that it does not know it leaves to those who gather.
         Where a window is as wide as the source there is nothing to gather, and plain products are faster than the kernel.
         """
         whole = not torch.compiler.is_compiling() and memory.keys.shape[2] <= 2 * self.width + 1
@@ -176,6 +178,8 @@ class Windows(Attention):
             statistics,
         )
         kernel = kernels.LOADED[self.kernel]
+        if statistics and against(kernel, request) is not None:
+            request = request._replace(statistics=())  # which the gathered windows have then
         found = attempt(kernel, request) if against(kernel, request) is None else None
         if found is None and self.impl == "fused":
             reason = f"{self.kernel} {against(kernel, request)}"

@@ -33,7 +33,10 @@ class Ordered(NamedTuple):
 
 def stretch(keys: int) -> int:
     """Keys within which it does not matter whose window stands first: a power of two."""
-    return max(LEAST, 1 << (-(-keys // BINS) - 1).bit_length())
+    wide = LEAST
+    while wide * BINS < keys:  # and no logarithm, which torch.compile would take to hold for 512 lengths
+        wide *= 2
+    return wide
 
 
 def padded(queries: int) -> int:
@@ -44,7 +47,7 @@ def padded(queries: int) -> int:
 def ordered(centres: Tensor, keys: int) -> Ordered:
     """The order of queries with these centres. Equals stay as they come, so that equal inputs give equal bits."""
     if torch.compiler.is_compiling():
-        return Ordered(*in_order(centres, keys))
+        return Ordered(*in_order(centres.detach(), keys))  # whose gradient is not by way of their order
     return by_counting(centres, keys) if centres.shape[1] <= LONGEST else by_sorting(centres, keys)
 
 
