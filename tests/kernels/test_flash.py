@@ -166,6 +166,15 @@ def test_rows_that_lie_apart_in_memory_are_read_where_they_lie():
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
+def test_masks_and_offsets_that_lie_apart_in_memory_are_read_where_they_lie():
+    keep = (torch.arange(21)[:, None] < torch.tensor([21, 4, 9])).t()  # as of tokens whose time comes first
+    places = torch.tensor([7, 0, 3, 0, 5, 0])[::2]
+    for offset in (places, torch.tensor(3).expand(3)):
+        asked = request(scope=Padding(keep) & Causal(), shape=(3, 1, 1, 18, 21), offset=offset)
+        assert keep.stride() == (1, 3)
+        torch.testing.assert_close(flash.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
+
+
 def test_dropout_falls_on_the_weights_alike_there_and_back():
     asked = request(T5(1, buckets=8, farthest=16), Causal(), shape=(1, 1, 1, 9, 12), sizes=(5, 12))
     shown = asked._replace(values=torch.eye(12)[None, None], dropout=0.4)
@@ -249,6 +258,7 @@ def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
         "needs queries, keys and values in one of float32, float16 and bfloat16, got float64, float32, float32": double,
         "needs heads of at most 256, got 300": asked._replace(values=torch.randn(1, 1, 3, 300)),
         "needs a query and a key, and one of them is missing": asked._replace(query=asked.query[:, :, :0]),
+        "needs at most 65535 heads in a batch, got 65536": asked._replace(query=asked.query.expand(65536, 1, 2, 5)),
         "keeps the 16 largest weights at most, and top_17 is asked for": asked._replace(statistics=("top_17",)),
     }
     for reason, each in reasons.items():

@@ -28,6 +28,7 @@ from regard.attention.score.t5 import T5
 from regard.attention.types import Request
 from regard.attention.within import Dimmed, Within
 from regard.kernels import flash, rows
+from regard.kernels.gpu import chip
 from regard.viewer.record.listening import Listening, Wanted
 
 
@@ -129,6 +130,7 @@ def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
     assert rows.covers(asked._replace(weights=False)) == "gives weights, and none are asked for"
     learning = asked._replace(query=asked.query.requires_grad_())
     assert rows.covers(learning) == "gives weights that have no gradient, and one is wanted"
+    assert rows.covers(request(T5(2, buckets=8, farthest=16))) == "gives weights that have no gradient, and one is wanted"
     assert rows.covers(request()._replace(normalise=Sparsemax())) == "needs Softmax, got Sparsemax"
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     assert rows.covers(request()) == "cannot be traced"
@@ -149,6 +151,7 @@ def test_what_no_program_covers_has_its_chosen_queries_one_by_one(build):
     found = rows.chosen(asked, [17, 0, 4], [1], range(2, 9))
     torch.testing.assert_close(found, true_weights(asked)[:, [1]][:, :, [17, 0, 4], 2:9].float(), rtol=1e-5, atol=1e-6)
     assert rows.chosen(asked, []).shape == (2, 2, 0, 21)
+    assert rows.chosen(asked, [3], keys=range(5, 5)).shape == (2, 2, 1, 0)
 
 
 def test_it_says_why_rows_cannot_be_chosen(monkeypatch):
@@ -160,6 +163,11 @@ def test_it_says_why_rows_cannot_be_chosen(monkeypatch):
     none = additive._replace(query=additive.query[:, :, :0])
     assert rows.covers_chosen(none) == "needs a query and a key, and one of them is missing"
     assert rows.covers_chosen(request(Concat(5, 5, tanh=False))).endswith("T5, Alibi, got Concat")
+    many = additive._replace(query=additive.query[:1].expand(32768, 2, 18, 5))
+    assert rows.covers_chosen(many) == "needs at most 65535 heads in a batch, got 65536"
+    with monkeypatch.context() as patch:
+        patch.setattr(chip, "lacking", lambda device, dtype: f"lacks {dtype}")
+        assert rows.covers_chosen(additive) == "lacks torch.float32"
     drawn = request()._replace(normalise=Gumbel())
     with pytest.raises(ValueError, match="the weights of chosen queries cannot be found again: Gumbel draws others"):
         rows.chosen(drawn, [0])

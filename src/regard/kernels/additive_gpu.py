@@ -41,6 +41,9 @@ INSTALLED = find_spec("triton") is not None
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32)
 
+PLACES = 2**31 - 2**24
+"""Numbers of a head, whose places are counted in 32 bits; it is padded to whole tiles."""
+
 MANY = 2**30
 """Numbers that plain PyTorch would hold at once from which on, with a gradient, this is taken: gibibytes are saved then."""
 
@@ -63,8 +66,21 @@ def covers(request: Request) -> str | None:
         return "cannot be exported"
     if request.statistics and torch.compiler.is_compiling():
         return "takes statistics a block of queries at a time, which cannot be traced"
+    reason = _covers_sizes(request)
+    if reason is not None:
+        return reason
     kinds = *(data.dtype for data in request[:3]), precisions(request, request.query)[0]
     return chip.lacking(request.query.device, torch.bfloat16 if torch.bfloat16 in kinds else torch.float32)
+
+
+def _covers_sizes(request: Request) -> str | None:
+    hidden, values = request.keys.shape[3], request.values.shape[3]
+    if not (hidden and values):
+        return f"needs a hidden unit and a dimension of the values at least, got {hidden} and {values}"
+    longest = max(request.query.shape[2], request.keys.shape[2])
+    if longest * hidden >= PLACES:
+        return f"needs fewer than {PLACES} numbers in a head, got {longest} rows of {hidden}"
+    return None
 
 
 def worthwhile(request: Request) -> bool:
@@ -145,7 +161,7 @@ def scoped(request: Request) -> "Scoped":
     bits, kinds = (None, None) if found is None else found
     offset = request.offset
     if isinstance(offset, Tensor):
-        return Scoped(keep, bits, kinds, offset.to(request.query.device), 0, behind, ahead)
+        return Scoped(keep, bits, kinds, offset.to(request.query.device).contiguous(), 0, behind, ahead)
     return Scoped(keep, bits, kinds, None, offset, behind, ahead)
 
 

@@ -43,6 +43,8 @@ SCORES = (*sdpa.PRODUCTS, T5, Alibi)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 TOP, SIZE = 16, 256
 """How many of the largest weights a program keeps at most, and the largest size of a head."""
+HEADS = 65535
+"""Heads of all rows together: programs are counted by them along an axis of the grid that ends there."""
 NOTHING = Asked()
 """What is asked where no statistics are."""
 
@@ -77,6 +79,8 @@ def _covers_sizes(request: Request) -> str | None:
         return f"needs heads of at most {SIZE}, got {max(keys.shape[-1], values.shape[-1])}"
     if 0 in (*query.shape, *keys.shape, *values.shape):
         return "needs a query and a key, and one of them is missing"
+    if query.shape[0] * query.shape[1] > HEADS:
+        return f"needs at most {HEADS} heads in a batch, got {query.shape[0] * query.shape[1]}"
     if top(request) > TOP:
         return f"keeps the {TOP} largest weights at most, and top_{top(request)} is asked for"
     return chip.lacking(query.device, query.dtype) or _covers_room(request)
@@ -147,7 +151,7 @@ def plan(request: Request, query: Float[Tensor, "batch heads queries dim"], scal
         centres=None,
         keep=keep(known),
         mask=mask(request, known),
-        offsets=request.offset.to(device) if isinstance(request.offset, Tensor) else None,
+        offsets=request.offset.to(device).contiguous() if isinstance(request.offset, Tensor) else None,
         seed=torch.randint(2**31 - 1, (1,), device=device) if request.dropout else None,
         offset=0 if varies else request.offset,  # type: ignore[arg-type]
         window=min(windows) if windows else -1,
@@ -187,9 +191,9 @@ def bias(request: Request) -> Float[Tensor, "rows bias_heads span"] | None:
 
 
 def keep(known: list[Scope]) -> Bool[Tensor, "batch keys"] | None:
-    """The keys that all paddings leave."""
+    """The keys that all paddings leave, those of a row beside each other."""
     kept = [part.keep for part in known if isinstance(part, Padding)]
-    return kept[0] if len(kept) == 1 else torch.stack(kept).all(0) if kept else None
+    return kept[0].contiguous() if len(kept) == 1 else torch.stack(kept).all(0) if kept else None
 
 
 def mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:

@@ -17,9 +17,10 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.score.additive import Additive
 from regard.attention.score.concat import Concat
 from regard.attention.types import Attended, Request
-from regard.kernels import flash
+from regard.kernels import decode, flash
 from regard.kernels.flash_triton import launch
 from regard.kernels.flash_triton.arguments import Chosen
+from regard.kernels.gpu import chip
 
 TILES = [16, 64, 4, 2]
 """Queries, keys, warps and stages of one program: chosen queries are few."""
@@ -29,7 +30,7 @@ def covers(request: Request) -> str | None:
     """None when this kernel computes the same thing, else the reason it does not."""
     if not request.weights:
         return "gives weights, and none are asked for"
-    if torch.is_grad_enabled() and any(each.requires_grad for each in (request.query, request.keys, request.values)):
+    if torch.is_grad_enabled() and decode.learns(request):
         return "gives weights that have no gradient, and one is wanted"
     if torch.compiler.is_compiling():
         return "cannot be traced"
@@ -57,7 +58,9 @@ def covers_chosen(request: Request) -> str | None:
         return f"needs queries in float32, float16 or bfloat16, got {str(request.query.dtype).removeprefix('torch.')}"
     if 0 in (*request.query.shape, *request.keys.shape):
         return "needs a query and a key, and one of them is missing"
-    return None if flash.INSTALLED else flash.MISSING
+    if request.query.shape[0] * request.query.shape[1] > flash.HEADS:
+        return f"needs at most {flash.HEADS} heads in a batch, got {request.query.shape[0] * request.query.shape[1]}"
+    return chip.lacking(request.query.device, request.query.dtype) if flash.INSTALLED else flash.MISSING
 
 
 @torch.no_grad()
@@ -78,7 +81,7 @@ def chosen(
     device = request.query.device
     some = None if heads is None else torch.tensor(heads, device=device, dtype=torch.int64)
     if covers_chosen(request) is not None:
-        among = keys or range(length)
+        among = range(length) if keys is None else keys
         found = _one_by_one(request, rows)[..., among.start : among.stop]
         return found if some is None else found[:, some]
     return _weigh(request, Chosen(torch.tensor(rows, device=device, dtype=torch.int64), some, keys=keys))
