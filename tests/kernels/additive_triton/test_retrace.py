@@ -104,14 +104,21 @@ def test_the_way_back_holds_exponentials_and_slopes_of_bfloat16_as_such(monkeypa
     assert set(held) | {each.data.dtype for each in raised} == {torch.float32}
 
 
-@pytest.mark.parametrize("room", [None, 1 << 12], ids=["in one go", "in chunks of queries"])
-@pytest.mark.parametrize("kept", [0.0, 4.0])
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize(
+    ("kept", "room", "outlier"), [(0.0, None, None), (4.0, None, None), (0.0, None, 0), (4.0, None, 1), (0.0, 1 << 12, 1)]
+)
 def test_the_gradient_of_the_vector_loses_nothing_by_exponentials_in_half_precision_where_both_sides_are_small(
-    monkeypatch, kept, room
+    monkeypatch, kept, room, outlier
 ):
-    """e^{2x} of bfloat16 has no room for an x of 0.01, of which tanh is most of what flows into v."""
+    """e^{2x} of bfloat16 has no room for an x of 0.01, of which tanh is most of what flows into v.
+
+    Nor where one number is so large that its tile takes no exponentials: what is taken back elsewhere was never there.
+    """
     torch.manual_seed(0)
     sides = [0.01 * torch.randn(2, 1, time, 16) for time in (32, 40)]
+    if outlier is not None:
+        sides[outlier][:, :, 0, 3] = 22.0
     given = [each.bfloat16() for each in (*sides, torch.randn(2, 1, 40, 16), torch.randn(1, 16))]
     flow = torch.randn(2, 1, 32, 16).bfloat16()
     monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=kept, room=room))
@@ -126,4 +133,5 @@ def test_the_gradient_of_the_vector_loses_nothing_by_exponentials_in_half_precis
 
     right, plain = gradient(formula, torch.float64), gradient(formula, torch.bfloat16)
     found = gradient(lambda *leaves: operator.attention(*leaves)[0], torch.bfloat16)
-    assert (found - right).norm() <= 2 * (plain - right).norm()
+    small = torch.arange(16) != 3
+    assert (found - right)[:, small].norm() <= 2 * (plain - right)[:, small].norm()

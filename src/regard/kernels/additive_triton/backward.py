@@ -109,6 +109,13 @@ def number(places, present):
     return tl.where(data == data, data, 0.0)
 
 
+@triton.jit
+@no_type_check
+def rounding(power, right):
+    """δ of an exponential (1 + δ) that is rounded to the precision in which those of columns are held."""
+    return power.to(right.dtype.element_ty).to(tl.float32) / power - 1.0
+
+
 @triton.jit(do_not_specialize=["base", "column_base", "R", "C", "row_begin", "column_begin", "row_count", "column_count"])
 @no_type_check
 def gather(
@@ -161,7 +168,10 @@ def gather(
                 q = number(rows, inside)  # again: a register for each would be held all the way
                 for c in range(start, tl.minimum(start + COLUMNS, column_count)):
                     ds = tl.load(slopes + c * column_stride).to(tl.float32)[:, None]
-                    r = plain(q + number(columns + c * D + units, units < D)[None, :], ASSEMBLY)
+                    k = number(columns + c * D + units, units < D)
+                    if FALLS:  # as if it were rounded here too: LOST takes it back for all columns
+                        k += 0.5 * rounding(exponential(tl.where(tl.abs(k) > 40.0, 0.0, k)), right)
+                    r = plain(q + k[None, :], ASSEMBLY)
                     fall += ds * r
                     steep += ds * (r - r * r)
             else:
@@ -188,5 +198,4 @@ def gather(
         whole_level = tl.sum(tl.sum(level, axis=1), axis=0)
         tl.store(falls + part_of_v * D + units, whole_level - 2.0 * tl.sum(fall, axis=0), mask=units < D)
     if LOST:
-        delta = power.to(right.dtype.element_ty).to(tl.float32) / power - 1.0
-        tl.store(falls + part_of_v * D + units, -2.0 * tl.sum(delta * steep, axis=0), mask=units < D)
+        tl.store(falls + part_of_v * D + units, -2.0 * tl.sum(rounding(power, right) * steep, axis=0), mask=units < D)

@@ -147,12 +147,12 @@ def forward(
         nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
         tl.store(measured + ENTROPY * field + row, nats, mask=inside)
     if PEAK:
-        tl.store(measured + LARGEST * field + row, tl.where(blind, 0.0, 1 / divisor), mask=inside)
+        tl.store(measured + LARGEST * field + row, tl.where(blind, 0.0, tl.minimum(1 / divisor, 1.0)), mask=inside)
         tl.store(argmax + row, peak.to(tl.int64), mask=inside)
     if MOMENTS > 0:
         tl.store(measured + MEAN * field + row, tl.where(blind, 0.0, mean + low), mask=inside)
     if MOMENTS == 2:
         tl.store(measured + SPREAD * field + row, tl.sqrt(variance), mask=inside)
     if TOP > 0:
-        tl.store(best + row * TOP, tl.exp2(highest - ended), mask=inside)
+        tl.store(best + row * TOP, tl.minimum(tl.exp2(highest - ended), 1.0), mask=inside)
         tl.store(best_keys + row * TOP, peak.to(tl.int64), mask=inside)
