@@ -38,6 +38,7 @@ MANY = {
     "32x64, both 32": Tiles(both=32),
     "32x64, both 16": Tiles(both=16, both_registers=128),
     "32x64, both 32, least": Tiles(both=32, least=0, kept=0.4, fill=6),
+    "64x64, threads 8x16": Tiles(rows=64, down=8, across=16, warps=4),
     "32x64, scores anew": Tiles(kept=0.0),
     "32x64, least": Tiles(least=0, kept=0.4, fill=8),
 }

@@ -49,8 +49,13 @@ def plain(x, ASSEMBLY: tl.constexpr):
 @triton.jit
 @no_type_check
 def spread(COUNT: tl.constexpr, THREADS: tl.constexpr):
-    """The places of a tile along one axis, (each, threads): what a thread has is each of one column."""
-    return tl.arange(0, COUNT // THREADS)[:, None] * THREADS + tl.arange(0, THREADS)[None, :]
+    """The places of a tile along one axis, (each, threads): what a thread has is each of one column.
+
+    Four of its places are beside each other, where it has as many, so that they are loaded at once.
+    """
+    BESIDE: tl.constexpr = COUNT // THREADS if COUNT // THREADS < 4 else 4
+    each = tl.arange(0, COUNT // THREADS)[:, None]
+    return each // BESIDE * (BESIDE * THREADS) + tl.arange(0, THREADS)[None, :] * BESIDE + each % BESIDE
 
 
 @triton.jit
