@@ -3,8 +3,8 @@
     h = r - 1/2 = -tanh / 2,    dq = 4 v Σ_k ds (1/4 - h²),    dk = 4 v Σ_q ds (1/4 - h²),    dv = -2 Σ ds h
 
 `gather` finds dq and dk apart, and every reciprocal twice. Here a program has a few hidden units and a tile of keys, whose
-exponentials and sums stay in registers, and goes through the queries, two of which share a reciprocal. A thread has keys of
-one unit: what it adds up for dk is its own, and for dq a few threads of its warp have the rest. Neither side is raised
+exponentials and sums stay in registers, and goes through the queries; two keys share a reciprocal. A thread has keys of one
+unit: what it adds up for dk is its own, and for dq a few threads of its warp have the rest. Neither side is raised
 beforehand, and nothing is rounded on the way. Where the keys are several tiles, each leaves its own part of dq, and where
 the queries are dealt to several programs, each leaves one of dk: nothing is added in an order that changes.
 """
@@ -167,7 +167,7 @@ def descend(
     power0, power1, power2, power3 = raised(k0), raised(k1), raised(k2), raised(k3)
     query += (head * T + begin) * D
     slopes += local * tall * wide
-    to_query += tile * query_part + local * query_head
+    to_query += tile.to(tl.int64) * query_part + local * query_head
     w = 4.0 * tl.load(v + h * v_heads // heads * D + units, mask=inside, other=0.0).to(tl.float32)
     written = (lanes == 0)[:, None] & inside[None, :]
     fall = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
@@ -213,14 +213,14 @@ def descend(
                     flows += wide
         else:
             tl.store(to_query + block, tl.zeros((ROWS, UNITS), to_query.dtype.element_ty), mask=asking)
-    to_key += part * key_part + local * key_head
+    to_key += part.to(tl.int64) * key_part + local * key_head
     w3 = w[None, :, None]
     tl.store(to_key + cells, (w3 * steep0).to(to_key.dtype.element_ty), mask=left > 0)
     tl.store(to_key + D + cells, (w3 * steep1).to(to_key.dtype.element_ty), mask=left > 1)
     tl.store(to_key + 2 * D + cells, (w3 * steep2).to(to_key.dtype.element_ty), mask=left > 2)
     tl.store(to_key + 3 * D + cells, (w3 * steep3).to(to_key.dtype.element_ty), mask=left > 3)
     fallen = -2.0 * tl.sum(tl.sum(fall, axis=2), axis=0)
-    tl.store(to_v + tl.program_id(1) * v_part + local * D + units, fallen, mask=inside)
+    tl.store(to_v + tl.program_id(1).to(tl.int64) * v_part + local * D + units, fallen, mask=inside)
 
 
 @triton.jit
