@@ -45,7 +45,6 @@ from regard.attention.score.t5 import T5
 from regard.attention.types import Request
 from regard.attention.within import Dimmed, Within
 from regard.kernels import flash, local, rows, sdpa
-from regard.viewer.record.listening import formed
 
 RESULTS = Path(__file__).parent / "results" / "flash.csv"
 HEADER = ["case", "name", "pass", "dtype", "ms", "spread_ms", "peak_bytes", *WHERE]
@@ -222,6 +221,13 @@ def rows_case() -> dict[str, Side]:
         return [torch.cat([formed(part) for part in parts], dim=2)]
 
     return {"rows": lambda: [rows.chosen(asked, places)], "one by one": one_by_one}
+
+
+@torch.no_grad()
+def formed(asked: Request) -> Tensor:
+    """The weights by the first two stages, in single precision, as a recorder has them; a recorder itself needs NumPy."""
+    wide = asked._replace(query=asked.query.float(), keys=asked.keys.float())
+    return Softmax()(wide.scores(), wide.allowed)
 
 
 CASES = {"window": window_case, "local_p": local_case, "statistics": statistics_case, "t5": t5_case, "rows": rows_case}

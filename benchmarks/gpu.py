@@ -4,7 +4,8 @@ Parity is parity.py: a line for each kernel, case and precision, and a failure s
 is a script of that name, compiles first, all of them side by side; then they measure one after the other, alone on the GPU.
 Lines are flushed and rows are in results/ as soon as they are there, so that whoever stops it loses nothing; what a part has
 no time for it leaves out and names. The parts of `curves`, lengths and whole searches, are measured where they are asked.
-Exit code 1 where a case or a script failed. It needs torch and triton and nothing else.
+Exit code 1 where a case or a script failed. It needs torch and triton and nothing else; whole searches, of the curves, need
+what the package requires too.
 
     python benchmarks/gpu.py                                     what `make gpu` does
     python benchmarks/gpu.py --only parity                       in about a minute
