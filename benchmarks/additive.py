@@ -12,6 +12,7 @@ for one query the bytes read once. Every set of tiles is a row; rows are appende
 """
 
 import argparse
+import importlib.util
 import platform
 import statistics
 import sys
@@ -27,6 +28,10 @@ import _bare  # noqa: F401
 from _apart import apart
 from _timing import Budget, commit, highest, on_gpu, put, staged
 from parity import passed
+
+if importlib.util.find_spec("triton") is None:  # which the next two import
+    print("needs triton, and it is not installed; pip install triton, on Linux", file=sys.stderr)
+    sys.exit(2)
 from regard.kernels.additive_triton import operator
 from regard.kernels.additive_triton.arguments import Tiles
 

@@ -53,32 +53,31 @@ ASKED = {(1, 1): 12, (1, 64): 9, (1, 512): 5, (5, 1): 12, (5, 64): 7, (5, 512): 
 MEMORY = 1.3
 """What a beam of 5 may take of what greedy search takes."""
 WIDE = {"size": 512, "layers": 6, "heads": 8, "feedforward": 2048}
-SMALL = {"size": 64, "layers": 2, "heads": 4, "feedforward": 128}
 VOCABULARY, TOKENS = 16_000, 16
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+DEVICE = torch.device("cuda")
 Side = Callable[[Padded, int], object]
 Case = tuple[int, int]
 """Beams and sentences."""
 
 
-def made(sizes: dict[str, int], vocabulary: int, ends: float, tie: bool = True) -> Seq2Seq:
+def made(ends: float, tie: bool = True) -> Seq2Seq:
     """A model with random weights; `ends` is what EOS is likelier by than other tokens, in spreads of their logits.
 
     Tied, it says the same again and again; untied, one thing after the other.
     """
     halves = {"encoder": "transformer", "decoder": "transformer", "tie": tie}
-    model = Model(**sizes, **halves, attention=AttentionPart(name="transformer", heads=sizes["heads"]))
-    built = build(model, Dropout(), vocabulary, vocabulary, joint=True).eval().requires_grad_(False).to(DEVICE)
-    source = sources(8, vocabulary, 8, 16)
+    model = Model(**WIDE, **halves, attention=AttentionPart(name="transformer", heads=WIDE["heads"]))
+    built = build(model, Dropout(), VOCABULARY, VOCABULARY, joint=True).eval().requires_grad_(False).to(DEVICE)
+    source = sources(8, 8, 16)
     built.decoder.output.bias[EOS] = ends * built(source, source.data).output.std()
     return built
 
 
-def sources(batch: int, vocabulary: int, shortest: int, longest: int) -> Padded:
+def sources(batch: int, shortest: int, longest: int) -> Padded:
     lengths = torch.randint(shortest, longest + 1, (batch,))
     lengths[0] = longest
     keep = torch.arange(longest) < lengths[:, None]
-    data = torch.randint(4, vocabulary, keep.shape).masked_fill(~keep, PAD)
+    data = torch.randint(4, VOCABULARY, keep.shape).masked_fill(~keep, PAD)
     return Padded(data, keep).to(DEVICE)
 
 
@@ -89,13 +88,13 @@ def found(model: Seq2Seq, source: Padded, beams: int, length: int, compiled: boo
     return [each[0] for each in search(memory, beams=beams, length=length)]
 
 
-def parity(vocabulary: int) -> int:
+def parity() -> int:
     """How many sentences of some batches the engine answers worse than our own search, or better."""
     strange = 0
     for ends in (-1e4, 1.5, 2.5):
-        model = made(WIDE if DEVICE.type == "cuda" else SMALL, vocabulary, ends, tie=False)
+        model = made(ends, tie=False)
         for beams, batch, most in ((1, 37, 40), (5, 37, 40), (5, 1, 70), (1, 3, 70), (4, 8, 9)):
-            source = sources(batch, vocabulary, 1, 21)
+            source = sources(batch, 1, 21)
             with torch.no_grad():
                 memory = model.encode(source)
             right = [each[0] for each in reference(model.decoder, memory, beams=beams, length=most)]
@@ -137,13 +136,12 @@ def forget() -> None:
     ready.MADE.clear()
     encoded.MADE.clear()
     gc.collect()
-    if DEVICE.type == "cuda":
-        torch.cuda.empty_cache()
+    torch.cuda.empty_cache()
 
 
 def first(side: Side) -> float:
     """Seconds to the first answer."""
-    source = sources(1, VOCABULARY, TOKENS, TOKENS)
+    source = sources(1, TOKENS, TOKENS)
     began = time.perf_counter()
     side(source, 5)
     return time.perf_counter() - began
@@ -152,8 +150,6 @@ def first(side: Side) -> float:
 def peak(side: Side, source: Padded, beams: int) -> int:
     """Bytes at the highest, weights and all, from the first call of a shape to the third."""
     forget()
-    if DEVICE.type != "cuda":
-        return 0
     torch.cuda.reset_peak_memory_stats()
     for _ in range(3):
         side(source, beams)
@@ -178,7 +174,7 @@ def times(name: str, make: Callable[[], Side], batches: list[int], peers: dict[C
         print(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:300]}", flush=True)
         return took
     for beams, batch in ((beams, batch) for beams in (1, 5) for batch in batches):
-        source = sources(batch, VOCABULARY, TOKENS, TOKENS)
+        source = sources(batch, TOKENS, TOKENS)
         case = f"{name}, beam {beams}, batch {batch}"
         highest = peak(side, source, beams)
         found = tried(case, partial(partial, side, source, beams), rounds=20)
@@ -209,27 +205,31 @@ def compared(name: str, mine: dict[Case, Took], peers: dict[Case, Took]) -> None
             print(f"{'':16} memory {each.peak / max(1, mine[1, batch].peak):.2f} of greedy's, asked under {MEMORY}")
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["parity", "times"])
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 64, 512])
     options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("needs a GPU, and there is none; on a CPU run benchmarks/decoding.py", file=sys.stderr)
+        return 2
     torch.manual_seed(0)
     strange = 0
     if options.only != "times":
-        strange = parity(VOCABULARY if DEVICE.type == "cuda" else 500)
+        strange = parity()
         print(f"parity: {strange} sentences differ" if strange else "parity: none worse or better", flush=True)
     if options.only == "parity" or strange:
-        sys.exit(bool(strange))
-    model = made(WIDE, VOCABULARY, ends=-1e4).to(torch.bfloat16)
+        return 1 if strange else 0
+    model = made(ends=-1e4).to(torch.bfloat16)
     sides: dict[str, Callable[[], Side]] = {"ours": lambda: ours(model)}
     if options.compile:
         sides["ours, compiled"] = lambda: ours(model, compiled=True)
     peers = times("Hugging Face", hugging_face, options.batches, {})
     for name, make in sides.items():
         compared(name, times(name, make, options.batches, peers), peers)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

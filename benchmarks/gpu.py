@@ -15,6 +15,7 @@ what the package requires too.
 """
 
 import argparse
+import importlib.util
 import os
 import signal
 import subprocess
@@ -96,6 +97,17 @@ def timed(parts: dict[str, int], seconds: float | None) -> dict[str, tuple[str, 
     return found
 
 
+def lacking() -> str | None:
+    """What this machine has not got, and what to do without it, or None."""
+    if missing := [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]:
+        return f"needs {missing[0]}, and it is not installed; pip install {' '.join(missing)}"
+    import torch
+
+    if not torch.cuda.is_available():
+        return "needs a GPU, and there is none; make test runs the same kernels in Triton's interpreter"
+    return None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["parity", "times", "curves"], help="without it, parity and times")
@@ -105,6 +117,9 @@ def main() -> int:
     unknown = [name for name in options.part if name not in (*KERNELS, *ASKED)]
     if unknown:
         parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(dict.fromkeys((*KERNELS, *ASKED)))}")
+    if reason := lacking():
+        print(reason, file=sys.stderr)
+        return 2
     wanted = options.part or [*KERNELS, *ASKED]
     ended: dict[str, tuple[str, float]] = {}
     kernels = [name for name in KERNELS if name in wanted]

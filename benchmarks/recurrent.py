@@ -168,21 +168,22 @@ def compare(shape: Shape, rounds: int, budget: Budget) -> None:
         put(RESULTS, HEADER, [name, shown, "bfloat16", *numbers, *where()])
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["parity", "time"], help="one of the two")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=120.0, help="of the times; what is left then is left out")
     options = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("this needs a GPU, and there is none; on a CPU run tests/models/test_looped.py")
+        print("needs a GPU, and there is none; on a CPU run tests/models/test_looped.py", file=sys.stderr)
+        return 2
     torch.manual_seed(0)
     fine = options.only == "time" or parity()
     budget = Budget(options.seconds)
     for shape in SHAPES if options.only != "parity" else []:
         compare(shape, options.rounds, budget)
-    sys.exit(0 if fine else 1)
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,6 +8,7 @@ code 1 where one found no tiles that fit. Single precision takes its time: a min
 """
 
 import argparse
+import importlib.util
 import os
 import sys
 import tempfile
@@ -15,6 +16,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+if importlib.util.find_spec("triton") is None:
+    print("needs triton, and it is not installed; pip install triton, on Linux", file=sys.stderr)
+    sys.exit(2)
 os.environ.pop("TRITON_INTERPRET", None)
 
 import torch

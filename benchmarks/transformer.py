@@ -238,7 +238,7 @@ def trains() -> bool:
     return apart < 0.02
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="parity, time, or the sides whose name holds this")
     parser.add_argument("--seconds", type=float, default=120.0, help="of the times; what is left then is left out")
@@ -247,7 +247,8 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="show the kernels of each side")
     options = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("this needs a GPU, and there is none; on a CPU run benchmarks/training.py")
+        print("needs a GPU, and there is none; on a CPU run benchmarks/training.py", file=sys.stderr)
+        return 2
     torch.manual_seed(0)
     fine = parity() if options.only in ("", "parity") else True
     asked = [shape for shape in SHAPES if shape[0] in options.rows and options.only != "parity"]
@@ -255,8 +256,8 @@ def main() -> None:
     for shape in asked:  # each has its share of the time
         budget = Budget(options.seconds * shape[0] / sum(rows for rows, _ in asked))
         compare(shape, only, options.rounds, options.profile, budget)
-    sys.exit(0 if fine else 1)
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

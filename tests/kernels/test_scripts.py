@@ -31,23 +31,32 @@ def required(*names):
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Runs Python where `packages` and what they require are all that is installed: links to these in a folder."""
+    """Runs a script where `packages` and what they require are all that is installed, and no GPU is seen."""
     folders = {}
 
     def run(*command, packages=("torch", "triton")):
         if packages not in folders:
             folder = folders[packages] = tmp_path_factory.mktemp("packages")
-            for package in required(*packages).values() if packages else ():
+            for name, package in required(*packages).items():
                 for top in {file.parts[0] for file in package.files} - {"..", "__pycache__"}:
-                    if not (folder / top).exists():
+                    if not (folder / top).exists() and ("triton" in packages or name != "triton"):
                         (folder / top).symlink_to(package.locate_file(top))
-        kept = {name: value for name, value in os.environ.items() if name not in ("TRITON_INTERPRET", "PYTHONPATH")}
-        environment = {**kept, "PYTHONPATH": str(folders[packages]), "PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run(
-            [sys.executable, "-S", *command], env=environment, cwd=BENCHMARKS, capture_output=True, text=True
-        )
+        return process("-S", *command, path=folders[packages])
 
     return run
+
+
+def process(*command, path):
+    kept = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    changed = {
+        "PYTHONPATH": str(path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONWARNINGS": "ignore",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    return subprocess.run(
+        [sys.executable, *command], env={**kept, **changed}, cwd=BENCHMARKS, capture_output=True, text=True
+    )
 
 
 def test_these_are_the_scripts_that_are_timed(monkeypatch):
@@ -57,7 +66,35 @@ def test_these_are_the_scripts_that_are_timed(monkeypatch):
     assert list(gpu.TIMES) == TIMED
 
 
-@pytest.mark.parametrize("script", ["gpu", "parity", *TIMED, "complexity"])
-def test_a_script_needs_torch_and_triton_alone(bare, script):
-    done = bare("-c", f"import {script}, importlib.util; print(importlib.util.find_spec('numpy'))")
+@pytest.mark.parametrize("script", ["gpu", "parity", *TIMED])
+def test_a_script_that_needs_torch_and_triton_alone_says_that_there_is_no_gpu(bare, script):
+    done = bare(f"{script}.py")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert re.fullmatch("needs a GPU, and there is none; .+\n", done.stderr)
+
+
+def test_lengths_need_no_more_than_the_times_and_there_is_no_more(bare):
+    done = bare("-c", "import complexity, importlib.util; print(importlib.util.find_spec('numpy'))")
     assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
+
+
+def test_whole_searches_say_that_there_is_no_gpu_and_write_nothing():
+    results = BENCHMARKS / "results" / "decoding_gpu.csv"
+    before = results.read_bytes()
+    done = process("decoding_gpu.py", path=BENCHMARKS.parent / "src")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "needs a GPU, and there is none; on a CPU run benchmarks/decoding.py\n"
+    assert results.read_bytes() == before
+
+
+@pytest.mark.parametrize("script", ["gpu", "additive", "room"])
+def test_a_script_that_needs_triton_says_so(bare, script):
+    done = bare(f"{script}.py", packages=("torch",))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch("needs triton, and it is not installed; pip install triton.*\n", done.stderr)
+
+
+def test_without_torch_nothing_is_started(bare):
+    done = bare("gpu.py", packages=())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "needs torch, and it is not installed; pip install torch triton\n"
