@@ -2,8 +2,8 @@
 
 python docs/speed.py [RESULTS] [DOCS]        reads benchmarks/results/*.csv, writes docs/speed/*.svg and docs/speed.md
 
-Of each file the rows of the hardware that was measured last count, and of each side those of its last commit; where a side
-was measured with several settings, the fastest stands for it.
+Of each file the rows of the GPU that was measured last count, where there is none those of the last processor, and of each
+side those of its last commit; where a side was measured with several settings, the fastest stands for it.
 """
 
 import csv
@@ -29,6 +29,8 @@ class Chart(NamedTuple):
     """Whether more is better."""
 
 
+GPU = re.compile("NVIDIA|Tesla|Quadro|GeForce|AMD Instinct|AMD Radeon")
+"""How the names of GPUs begin, and those of processors do not."""
 BESIDE = {"ms as launched": ("ms", 1), "peak MiB": ("peak_bytes", 2**20)}
 """What a table shows beside what its chart does, where all rows have it."""
 
@@ -63,12 +65,13 @@ CHARTS = {
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of the hardware that was measured last; none where there is no file."""
+    """The rows of the hardware that was measured last, a GPU before any processor; none where there is no file."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return [row for row in rows if row["hardware"] == rows[-1]["hardware"]]
+    counts = [row for row in rows if GPU.match(row["hardware"])] or rows
+    return [row for row in counts if row["hardware"] == counts[-1]["hardware"]]
 
 
 def chosen(rows: list[Row], chart: Chart) -> dict[str, dict[str, Row]]:

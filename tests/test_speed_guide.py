@@ -53,6 +53,13 @@ def test_the_fastest_of_the_last_commit_on_the_last_hardware_stands_for_a_side(t
     assert lines[2:] == ["| 1x2 | ours | 4 | 3 |", "| 1x2 | plain | 1,234 | 3 |"]
 
 
+def test_rows_of_a_processor_do_not_take_the_place_of_those_of_a_gpu(tmp_path):
+    ryzen, one, other = "AMD Ryzen 7 w/ Radeon 780M", "NVIDIA H200", "Tesla T4"
+    for hardware, found in (((other, one, ryzen), one), ((one, other, ryzen), other), (("Apple M4", ryzen), ryzen)):
+        write(tmp_path / "complexity.csv", [measured("ours", 4, hardware=each) for each in hardware])
+        assert [row["hardware"] for row in speed.read(tmp_path / "complexity.csv")] == [found]
+
+
 def test_a_table_has_the_devices_own_time_where_it_was_measured():
     found = {
         "1x2": {"ours": measured("ours", 4) | {"device_ms": "2.5"}, "theirs": measured("theirs", "") | {"device_ms": "3"}}
