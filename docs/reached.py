@@ -50,9 +50,10 @@ def additive(rows: list[Row]) -> Iterator[Figure]:
     for shape in ADDITIVE:
         for which, asked in (("fwd", "4.5 x torch.compile"), ("fwd+bwd", "5 x torch.compile, 9 x eager")):
             ours, built, plain = (named(rows, name, shape, which, "device_ms") for name in ("ours", "compiled", "eager"))
-            fast = " and ".join(times(each, ours, "device_ms") for each in (built, plain))
-            slow = " and ".join(times(each, ours) for each in (built, plain))
-            yield Figure(f"additive {which}, {shape}", asked, f"torch.compile and eager: {fast}; launched by Python {slow}")
+            fast, slow = ([times(each, ours, field) for each in (built, plain)] for field in ("device_ms", "ms"))
+            told = f"torch.compile and eager: {' and '.join(fast)}" if ours is not None else MISSING
+            told += "" if set(slow) == {MISSING} else f"; launched by Python {' and '.join(slow)}"
+            yield Figure(f"additive {which}, {shape}", asked, told)
             thin = named(rows, "ours", shape, which, "peak_bytes")
             held = _held(ours)
             if thin is not None and _held(thin) != held:

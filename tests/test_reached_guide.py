@@ -31,6 +31,7 @@ def test_what_has_no_row_was_not_measured(reached, tmp_path):
     lines = reached.reached(tmp_path).splitlines()
     assert lines[0] == "| what | asked | reached |"
     assert "| additive, one step, 64x1x512x1024 | under 1.6 x the time of reading its bytes once | not measured |" in lines
+    assert "| additive fwd, 32x256x256x512 | 4.5 x torch.compile | not measured |" in lines
     assert "| recurrent decoder, 64x50x50x1024 | 10 x eager; under 2 x the cuDNN LSTM alone | not measured |" in lines
     assert "| Transformer-base, 128x32 | 450k tokens/s | not measured |" in lines
     assert "| scaled dot, 24 shapes | within 3 % of the fastest public path | not measured |" in lines
@@ -50,6 +51,8 @@ def test_additive_is_judged_by_the_device_and_as_python_launches_it(reached):
     assert found["additive fwd, 32x256x256x512"] == fast
     thin = "1.50 x; 1.10 x in smaller chunks, at 3.00 x torch.compile"
     assert found["its peak memory, 32x256x256x512, fwd"] == thin
+    replayed = told(reached, "additive", [row | {"ms": ""} for row in rows])
+    assert replayed["additive fwd, 32x256x256x512"] == "torch.compile and eager: 4.50 x and 9.00 x"
     rows.pop(2)
     assert told(reached, "additive", rows)["its peak memory, 32x256x256x512, fwd"] == "1.50 x"
     assert found["additive, one step, 64x1x512x1024"] == "1.50 x"
