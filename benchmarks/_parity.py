@@ -247,18 +247,27 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
 
 def names(kernel: str) -> Iterator[str]:
     """The cases of a kernel."""
-    from _parity_models import cases
+    yield from (each for each in cases() if each.split()[0] == kernel)
 
-    yield from (each for each in (*attentions(), *cases()) if each.split()[0] == kernel)
+
+def precisions(name: str) -> list[str]:
+    """What a case is checked in; updates as train.precision has it."""
+    return ["float32", "bfloat16"] if name.startswith("updates") else list(DTYPES)
+
+
+def cases() -> dict[str, Callable[[torch.dtype], Verdict]]:
+    """All of them, by name."""
+    import _parity_models
+    import _updates
+
+    return {**attentions(), **_parity_models.cases(), **_updates.cases()}
 
 
 def check(name: str, dtype: str) -> Verdict:
     """One case in one precision."""
-    from _parity_models import cases
-
     torch.manual_seed(0)
     interpreted()
-    return {**attentions(), **cases()}[name](DTYPES[dtype])
+    return cases()[name](DTYPES[dtype])
 
 
 def interpreted() -> None:

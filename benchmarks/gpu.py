@@ -1,11 +1,11 @@
 """Everything that is measured on a GPU: parity of every kernel, then times, in under eight minutes.
 
-Parity is parity.py: a line for each kernel, case and precision, and a failure stops nothing. For the times every part, which
-is a script of that name, compiles first, all of them side by side; then they measure one after the other, alone on the GPU.
-Lines are flushed and rows are in results/ as soon as they are there, so that whoever stops it loses nothing; what a part has
-no time for it leaves out and names. The parts of `curves`, lengths and whole searches, are measured where they are asked.
-Exit code 1 where a case or a script failed. It needs torch and triton and nothing else; whole searches, of the curves, need
-what the package requires too.
+Parity is parity.py: a line for each kernel, case and precision, and for small trainings, whose losses must go the same way
+with all kernels and with none; a failure stops nothing. For the times every part, which is a script of that name, compiles
+first, all of them side by side; then they measure one after the other, alone on the GPU. Lines are flushed and rows are in
+results/ as soon as they are there, so that whoever stops it loses nothing; what a part has no time for it leaves out and
+names. The parts of `curves`, lengths and whole searches, are measured where they are asked. Exit code 1 where a case or a
+script failed. It needs torch and triton and nothing else; whole searches, of the curves, need what the package requires too.
 
     python benchmarks/gpu.py                                     what `make gpu` does
     python benchmarks/gpu.py --only parity                       in about a minute
@@ -16,6 +16,7 @@ what the package requires too.
 
 import argparse
 import importlib.util
+import math
 import os
 import signal
 import subprocess
@@ -43,9 +44,12 @@ ASKED = {
 COMPILED = {"additive": 5, "dot": 5, "flash": 6, "decode": 2, "simplex": 3, "norm": 1}
 """Scripts that compile in processes of their own, and how many each has."""
 KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
-KERNELS += ("residual", "feedforward", "layers", "chances")
-PARITY, COMPILING, GRACE = 90, 60, 20
-"""Seconds of parity, of compiling, and beyond its time after which a script is stopped."""
+KERNELS += ("residual", "feedforward", "layers", "chances", "updates")
+PARITY, COMPILING, GRACE, WHOLE = 90, 60, 20, 470
+"""Seconds of parity, of compiling, beyond its time after which a script is stopped, and after which everything is.
+
+All parts seldom need their grace, and with it they would add up to ten minutes: so a part that comes when little is left has
+less time, and one for which nothing is left is left out. Whoever sets the seconds of each part sets the whole too."""
 
 
 def command(name: str, *told: str) -> list[str]:
@@ -76,6 +80,11 @@ def ended(process: "subprocess.Popen[bytes]", limit: float) -> str:
     return "ok" if code == 0 else f"exit code {code}"
 
 
+def left(usual: float, end: float) -> float:
+    """A part's time, or what is left of the whole without the part's grace."""
+    return min(usual, end - time.perf_counter() - GRACE)
+
+
 def compiled(names: list[str], seconds: float) -> None:
     """Compile for all parts at once; what is not ready in time is compiled where it is measured."""
     began = time.perf_counter()
@@ -85,12 +94,15 @@ def compiled(names: list[str], seconds: float) -> None:
         print(f"compiling {name}: {ended(process, seconds + GRACE - (time.perf_counter() - began))}", flush=True)
 
 
-def timed(parts: dict[str, int], seconds: float | None) -> dict[str, tuple[str, float]]:
+def timed(parts: dict[str, int], seconds: float | None, end: float) -> dict[str, tuple[str, float]]:
     """How every part ended."""
-    compiled([name for name in parts if name in COMPILED], COMPILING)
+    compiled([name for name in parts if name in COMPILED], left(COMPILING, end))
     found = {}
     for name, usual in parts.items():
-        limit = usual if seconds is None else seconds
+        limit = left(usual if seconds is None else seconds, end)
+        if limit <= 0:
+            found[name] = "left out: the time is up", 0.0
+            continue
         told = [*ASKED[name], *(["--compile", "never"] if name in COMPILED else [])]
         told += ["--seconds", str(limit)] if name in TIMES else []
         found[name] = run(name, limit + GRACE, *told)
@@ -121,6 +133,7 @@ def main() -> int:
         print(reason, file=sys.stderr)
         return 2
     wanted = options.part or [*KERNELS, *ASKED]
+    end = time.perf_counter() + (WHOLE if options.seconds is None else math.inf)
     ended: dict[str, tuple[str, float]] = {}
     kernels = [name for name in KERNELS if name in wanted]
     if options.only in (None, "parity") and kernels:
@@ -128,7 +141,7 @@ def main() -> int:
         ended["parity"] = run("parity", limit + GRACE, *kernels, "--seconds", str(limit))
     for which, parts in (("times", TIMES), ("curves", CURVES)):
         if options.only == which or (options.only is None and (which == "times" or options.part)):
-            ended |= timed({name: usual for name, usual in parts.items() if name in wanted}, options.seconds)
+            ended |= timed({name: usual for name, usual in parts.items() if name in wanted}, options.seconds, end)
     print()
     for name, (how, taken) in ended.items():
         print(f"{name:12} {taken:6.1f} s  {how}", flush=True)

@@ -4,8 +4,8 @@
 0.1, gradients cut to 1, fused AdamW; batches of 400 and 128 sentences of 32 tokens, with the masks that padding needs. Ours
 is what `regard train` does: the model of a config, its loss that never holds all logits, its CUDA graphs, with and without
 train.compile, and what each kernel is worth. A step of ours ends by fetching its loss; those of others wait for nothing.
-Parity comes first: kernels against double precision, and a training with all of them against one with none. A side that
-fails says why and the rest go on; a row is appended to results/transformer.csv as soon as it is there.
+Parity comes first (parity.py): kernels against double precision, and small trainings with all of them and with none. A side
+that fails says why and the rest go on; a row is appended to results/transformer.csv as soon as it is there.
 
     python benchmarks/transformer.py                      all of it, on one GPU
     python benchmarks/transformer.py --only ours          the sides whose name holds this
@@ -18,7 +18,6 @@ import statistics
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +29,16 @@ import _bare  # noqa: F401
 from _parity_models import without
 from _peers import HEADS, INNER, LAYERS, SIZE, VOCABULARY, Marian, Torch
 from _timing import WHERE, Budget, on_gpu, put, where
+from _updates import Updates, batch_of
 from parity import passed
 from regard.config import AttentionPart, Dropout, Model, Train
-from regard.data.batch import Batch, Padded, shifted
+from regard.data.batch import Batch, shifted
 from regard.kernels import brief
 from regard.models import feedforward, residual_gpu
 from regard.models.seq2seq import build
 from regard.training import projected
 from regard.training.compiled import Compiled
-from regard.training.experiment import Loss, Progress
-from regard.training.graphed import Graphed
 from regard.training.halved import Halved
-from regard.training.losses import Teacher
-from regard.training.optimise import LARGEST, clip, optimiser, step_unless
-from regard.training.outcome import Outcome
-from regard.training.seed import reseed
 
 RESULTS = Path(__file__).parent / "results" / "transformer.csv"
 HEADER = ["name", "shape", "dtype", "ms", "spread_ms", "tokens_per_second", "peak_bytes", "start_s", *WHERE]
@@ -66,50 +60,12 @@ BASE = Model(
 Step = Callable[[], object]
 
 
-def batch_of(rows: int, length: int) -> Batch:
-    """Random tokens of full length, on the host, where a loader leaves them."""
-    source, target = (
-        Padded(torch.randint(4, VOCABULARY, (rows, length)), torch.ones(rows, length, dtype=torch.bool)) for _ in range(2)
-    )
-    return Batch(source, target)
-
-
-class Ours:
-    """An update as training/update.py does it, from the same parts."""
-
-    def __init__(
-        self,
-        batch: Batch,
-        *,
-        compiled: bool = False,
-        halved: bool = True,
-        graph: bool = True,
-        model: Model = BASE,
-        drop: float = 0.1,
-    ):
-        self.batch, self.count = batch, 0
-        self.settings = Train(precision="bf16", optimiser="adamw", rate=1e-4, smoothing=0.1)
-        self.model = build(model, Dropout(drop, drop), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
-        self.teacher = Teacher(self.settings, self.model)
-        self.optimiser = optimiser(self.model, self.settings)
-        self.layers = Compiled(self.model) if compiled else Halved(self.model) if halved else nullcontext()
-        self.graphs = Graphed(self.cost, DEVICE, list(self.model.parameters()))
-        if not graph:
-            self.graphs.most = 0
-
-    def cost(self, batch: Batch) -> Loss:
-        with torch.autocast("cuda", torch.bfloat16), self.layers:
-            return self.teacher(self.model, batch, Progress(0, 1))
-
-    def __call__(self) -> float:
-        """One update; its loss a token."""
-        reseed(0, self.count, DEVICE)
-        self.count += 1
-        loss = self.graphs(self.batch)
-        norm = clip(self.model.parameters(), loss.tokens, self.settings.clip)
-        step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
-        self.optimiser.zero_grad(set_to_none=False)
-        return Outcome(loss, norm).fetch().loss
+def ours(batch: Batch, *, compiled: bool = False, halved: bool = True, graph: bool = True) -> Updates:
+    """What `regard train` does; with its layers compiled, or its matrices rounded in one go."""
+    settings = Train(precision="bf16", optimiser="adamw", rate=1e-4, smoothing=0.1)
+    model = build(BASE, Dropout(0.1, 0.1), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
+    layers = Compiled(model) if compiled else Halved(model) if halved else nullcontext()
+    return Updates(model, batch, settings, layers, graph)
 
 
 class Others:
@@ -135,21 +91,21 @@ def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]
     """Every side by its name: how it is made, and the kernels that it goes without."""
     rows = batch.source.data.shape[0]
     made: dict[str, tuple[Callable[[], Step], tuple[Any, ...]]] = {
-        "ours, graph": (lambda: Ours(batch), ()),
+        "ours, graph": (lambda: ours(batch), ()),
         "Hugging Face Marian, eager": (lambda: Others(batch, Marian()), ()),
         "nn.Transformer, eager": (lambda: Others(batch, Torch()), ()),
-        "ours, eager": (lambda: Ours(batch, graph=False), ()),
+        "ours, eager": (lambda: ours(batch, graph=False), ()),
     }
     if rows == SHAPES[0][0]:
         made |= {
-            "ours, compiled, graph": (lambda: Ours(batch, compiled=True), ()),
+            "ours, compiled, graph": (lambda: ours(batch, compiled=True), ()),
             "nn.Transformer, compiled": (lambda: Others(batch, Torch(), compiled=True), ()),
-            "ours, graph, SDPA": (lambda: Ours(batch), (brief,)),
-            "ours, graph, loss in steps": (lambda: Ours(batch), (projected,)),
-            "ours, graph, sums and norms apart": (lambda: Ours(batch), (residual_gpu,)),
-            "ours, graph, bends apart": (lambda: Ours(batch), (feedforward,)),
-            "ours, graph, matrices one by one": (lambda: Ours(batch, halved=False), ()),
-            "ours, compiled, graph, SDPA": (lambda: Ours(batch, compiled=True), (brief,)),
+            "ours, graph, SDPA": (lambda: ours(batch), (brief,)),
+            "ours, graph, loss in steps": (lambda: ours(batch), (projected,)),
+            "ours, graph, sums and norms apart": (lambda: ours(batch), (residual_gpu,)),
+            "ours, graph, bends apart": (lambda: ours(batch), (feedforward,)),
+            "ours, graph, matrices one by one": (lambda: ours(batch, halved=False), ()),
+            "ours, compiled, graph, SDPA": (lambda: ours(batch, compiled=True), (brief,)),
         }
     return made
 
@@ -193,7 +149,7 @@ def told(step: Step) -> None:
 
 def compare(shape: tuple[int, int], only: str, rounds: int, profile: bool, budget: Budget) -> None:
     """Every side that was asked for, one after the other."""
-    batch, tokens = batch_of(*shape), shape[0] * shape[1]
+    batch, tokens = batch_of(*shape, VOCABULARY), shape[0] * shape[1]
     for name, (make, absent) in sides(batch).items():
         if only not in name or budget.over(f"{shape!s:10} {name}"):
             continue
@@ -221,23 +177,7 @@ def compare(shape: tuple[int, int], only: str, rounds: int, profile: bool, budge
 
 def parity() -> bool:
     """Whether the kernels are as near to double precision as plain PyTorch, and a training with them goes as without."""
-    return passed(["brief", "loss", "residual", "feedforward", "layers"]) & trains()
-
-
-def trains() -> bool:
-    """The losses of 30 updates with kernels and graph, beside those without any."""
-    small = replace(BASE, size=128, layers=2, heads=4, feedforward=256, attention=AttentionPart("transformer", heads=4))
-    curves = []
-    for absent in ((), (brief, projected, residual_gpu, feedforward)):
-        torch.manual_seed(0)
-        with without(*absent):
-            step = Ours(batch_of(16, 24), graph=not absent, halved=not absent, model=small, drop=0.0)
-            curves.append(torch.tensor([step() for _ in range(30)]))
-    apart = ((curves[0] - curves[1]).abs() / curves[1]).max().item()
-    print(
-        f"30 updates: loss {curves[0][0]:.3f} to {curves[0][-1]:.3f}, at most {100 * apart:.2f} % from those without kernels"
-    )
-    return apart < 0.02
+    return passed(["brief", "loss", "residual", "feedforward", "layers", "updates"])
 
 
 def main() -> int:

@@ -54,6 +54,8 @@ def cases(monkeypatch):
         ("residual rms", "float32"),
         ("feedforward", "float16"),
         ("layers", "float16"),
+        ("updates transformer", "float32"),
+        ("updates additive", "float32"),
     ],
 )
 def test_a_case_is_within_its_bounds(cases, name, dtype):
@@ -89,6 +91,33 @@ def test_a_gradient_may_be_three_times_as_far_away(cases):
     exact, plain = torch.ones(3, dtype=torch.float64), torch.ones(3) + 1e-3
     right, near, far = (cases.Found([], [each]) for each in (exact, plain, exact + 2.5e-3))
     assert cases.judged(far, far, near, right).fine
+
+
+@pytest.mark.parametrize("name", ["transformer", "additive"])
+def test_losses_of_a_training_part_where_a_kernel_is_wrong(cases, name, monkeypatch):
+    import _updates as updates
+    from regard.kernels import additive_gpu, brief
+
+    kernel = {"transformer": brief, "additive": additive_gpu}[name]
+    right = kernel.run
+    monkeypatch.setattr(kernel, "run", lambda asked: (found := right(asked))._replace(context=1.05 * found.context))
+    cases.interpreted()
+    found = updates.check(name, torch.float32)
+    assert not found.fine
+    assert found.error < 0.1
+    assert found.bound == 1e-4
+
+
+def test_losses_that_do_not_become_less_show_nothing(cases, monkeypatch):
+    import _updates as updates
+
+    monkeypatch.setattr(updates, "losses", lambda *_: torch.tensor([3.0, 2.0, 3.0], dtype=torch.float64))
+    assert not updates.check("additive", torch.float32).fine
+
+
+def test_updates_are_checked_in_the_precisions_of_a_training(cases):
+    assert cases.precisions("updates additive") == ["float32", "bfloat16"]
+    assert cases.precisions("layers") == list(cases.DTYPES)
 
 
 def test_every_kernel_has_cases(cases):

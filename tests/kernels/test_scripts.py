@@ -66,6 +66,32 @@ def test_these_are_the_scripts_that_are_timed(monkeypatch):
     assert list(gpu.TIMES) == TIMED
 
 
+def test_however_long_its_parts_take_the_whole_is_under_eight_minutes(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import gpu
+
+    clock, begun = [0.0], []
+
+    def slow(process, limit):
+        clock[0] += max(0.0, limit)
+        return f"stopped after {limit:.0f} s"
+
+    monkeypatch.setattr(gpu, "lacking", lambda: None)
+    monkeypatch.setattr(gpu, "started", lambda name, *told: begun.append(name))
+    monkeypatch.setattr(gpu, "ended", slow)
+    monkeypatch.setattr(gpu.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(sys, "argv", ["gpu"])
+    assert gpu.main() == 1
+    assert clock[0] <= gpu.WHOLE < 480
+    assert begun[:1] == ["parity"]
+    said = capsys.readouterr().out.splitlines()[-9:]
+    assert [line.split()[0] for line in said] == ["parity", *TIMED]
+    assert said[-1].endswith("0.0 s  left out: the time is up")
+    monkeypatch.setattr(sys, "argv", ["gpu", "--only", "times", "--seconds", "90"])
+    gpu.main()
+    assert "left out" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("script", ["gpu", "parity", *TIMED])
 def test_a_script_that_needs_torch_and_triton_alone_says_that_there_is_no_gpu(bare, script):
     done = bare(f"{script}.py")
