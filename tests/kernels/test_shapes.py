@@ -1,17 +1,25 @@
-"""Shapes that are drawn, as benchmarks/parity.py --shapes does it on a GPU: a few in Triton's interpreter, more in `make soak`."""
+"""Shapes that are drawn, as benchmarks/parity.py --shapes does it: a few in Triton's interpreter, more in `make soak`, and there
+2,000 where there is a GPU."""
 
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 pytest.importorskip("triton", reason="Triton is for Linux")
-if os.environ.get("TRITON_INTERPRET") != "1":
-    pytest.skip("these run in the interpreter; benchmarks/parity.py --shapes checks on a GPU", allow_module_level=True)
+if os.environ.get("TRITON_INTERPRET") == "1":
+    from .test_parity import cases  # puts back what it changes for the interpreter
+else:
 
-from .test_parity import cases  # noqa: F401  # puts back what it changes for the interpreter
+    @pytest.fixture
+    def cases():
+        pytest.skip("runs in the interpreter; the soak draws shapes on a GPU")
 
+
+PARITY = Path(__file__).parents[2] / "benchmarks" / "parity.py"
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 SOME = ("flash rows causal padded 2:2 x 9 bfloat16", "brief padded 2:2 x 24 float32", "local padded 1:1 x 8 float32",
         "simplex sparsemax padded 4:2 x 17 bfloat16", "additive one padded 2:2 x 40 float32",
@@ -19,7 +27,7 @@ SOME = ("flash rows causal padded 2:2 x 9 bfloat16", "brief padded 2:2 x 24 floa
 
 
 @pytest.fixture
-def drawn(cases):  # noqa: F811
+def drawn(cases):
     import _drawn
 
     return _drawn
@@ -43,6 +51,16 @@ def test_a_drawn_shape_is_within_bounds(drawn, name):
 def test_many_drawn_shapes_are_within_bounds_and_repeats_equal(drawn, place):
     looked = drawn.look((place, 6, 0, 4))
     assert not looked.bad, "\n".join(looked.bad)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU; the interpreter has 6 shapes of each family")
+def test_two_thousand_drawn_shapes_are_within_bounds_and_250_repeats_equal_on_a_gpu():
+    told = ["--shapes", "2000", "--repeats", "250", "--seconds", "800"]  # side by side with other tests
+    done = subprocess.run([sys.executable, PARITY, *told], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "shapes: 2000 of 2000 within bounds, 250 repeats of each family" in done.stdout
 
 
 def test_there_are_as_many_families_as_are_soaked_and_every_name_is_one(drawn):
