@@ -154,6 +154,7 @@ def test_it_is_for_a_gpu_with_triton(monkeypatch):
     assert "needs Triton" in brief.covers(request())
     monkeypatch.setattr(brief, "DEVICES", ("cuda",))
     assert brief.covers(request()) == "needs a GPU, got cpu"
+    assert brief.covers(request()._replace(scope=Local(2))).endswith("joined by &, got Local")  # which no GPU would help
 
 
 @pytest.mark.parametrize(

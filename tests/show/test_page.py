@@ -59,10 +59,36 @@ def test_kernels_say_what_they_cover_and_why_not():
         "flex": "needs Softmax, got Sparsemax",
         "linear": "needs SumToOne, got Sparsemax",
         "sdpa": "needs Softmax, got Sparsemax",
-        "simplex": f"needs one of {products}, got Additive",
+        "simplex": "needs a GPU, got cpu",
         **windows,
         **weights,
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "answers"),
+    [
+        (
+            "softmax",
+            "normalise",
+            {"flash": "needs a GPU, got cpu", "brief": "needs a GPU, got cpu", "decode": "needs a GPU, got cpu",
+             "flex": "needs a GPU, got cpu", "simplex": "needs Sparsemax or Entmax, got Softmax", "linear": "needs SumToOne, got Softmax"},
+        ),
+        (
+            "causal",
+            "scope",
+            {"flash": "needs a GPU, got cpu", "brief": "needs a GPU, got cpu", "decode": "needs a GPU, got cpu",
+             "flex": "needs a GPU, got cpu", "simplex": "needs Sparsemax or Entmax, got Softmax", "linear": "needs SumToOne, got Softmax"},
+        ),
+        (
+            "local",
+            "scope",
+            {"flash": "needs a GPU, got cpu", "brief": "needs Everywhere, Padding, Causal or several of them joined by &, got Local"},
+        ),
+    ],
+)  # fmt: skip
+def test_a_page_shows_what_stands_in_the_way_and_not_one_of_many_scores(name, kind, answers):
+    assert answers.items() <= covered(name, kind).items()
 
 
 def test_a_scope_is_drawn_by_asking_it():

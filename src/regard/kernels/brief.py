@@ -39,8 +39,8 @@ def covers(request: Request) -> str | None:
     normalise: object = request.normalise
     if type(normalise) is not Softmax:
         return f"needs Softmax, got {type(normalise).__name__}"
-    if request.device not in DEVICES:
-        return f"needs a GPU, got {request.device}"
+    if request.device not in DEVICES:  # a scope that no GPU would help is told first
+        return _covers_scope(request) or f"needs a GPU, got {request.device}"
     if not INSTALLED:
         return flash.MISSING
     if request.weights or request.statistics:

@@ -101,10 +101,10 @@ def covered(name: str, kind: str) -> dict[str, str]:
         requests = {each: example.request._replace(score=s, keys=prepare(s, example.key)) for each, s in scores.items()}
     answers = {}
     for kernel, module in kernels.LOADED.items():
-        reasons = {each: module.covers(request) for each, request in requests.items()}
-        fine = [each for each, reason in reasons.items() if reason is None]
-        about = [reason for reason in reasons.values() if reason and lookup.class_name(name) in reason]
-        answers[kernel] = f"covers it with {', '.join(fine)}".removesuffix(" with ") if fine else _first(about, reasons)
+        asked = {each: module.covers(request) for each, request in requests.items()}
+        fine = [each for each, reason in asked.items() if reason is None]
+        reasons = {each: reason for each, reason in asked.items() if reason is not None}
+        answers[kernel] = f"covers it with {', '.join(fine)}".removesuffix(" with ") if fine else _in_the_way(name, reasons)
     return answers
 
 
@@ -140,8 +140,13 @@ def _takes(made: type[Any], option: inspect.Parameter) -> bool:
     return True
 
 
-def _first(about: list[str], reasons: dict[str, str | None]) -> str:
-    return next(iter(about), None) or next(reason for reason in reasons.values() if reason)
+def _in_the_way(name: str, reasons: dict[str, str]) -> str:
+    """Of the reasons by score, the one that says most of a thing: the device, where a kernel asks for no more than another;
+    then what names the thing itself, then what a better score would not change."""
+    device = [reason for reason in reasons.values() if reason.startswith("needs a GPU, got ")]
+    about = [reason for reason in reasons.values() if lookup.class_name(name) in reason]
+    beside = [reason for score, reason in reasons.items() if not reason.endswith(f"got {lookup.class_name(score)}")]
+    return next(iter((*device, *about, *beside, *reasons.values())))
 
 
 def _allowed(scope: Scope, batch: int, queries: int, keys: int) -> Tensor:
