@@ -55,9 +55,15 @@ def test_the_guide_has_a_word_for_everything(kind):
     assert set(lookup.names(kind)) <= said
 
 
-def test_the_guide_s_code_prints_what_it_says():
-    [code] = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-    [expected] = re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)
+PRINTED = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def test_all_of_the_guide_s_code_says_what_it_prints():
+    assert len(PRINTED) == GUIDE.count("```python\n") == GUIDE.count("```text\n") == 2
+
+
+@pytest.mark.parametrize(("code", "expected"), PRINTED, ids=["modules", "rows"])
+def test_the_guide_s_code_prints_what_it_says(code, expected):
     printed = io.StringIO()
     with redirect_stdout(printed):
         exec(code, {})
