@@ -279,3 +279,11 @@ def test_what_is_known_to_be_clean_is_taken_as_it_is():
     assert cleaned(Encoded(data, keep, clean=True)) is data
     assert cleaned(Encoded(data)) is data
     assert cleaned(Encoded(data, keep)).tolist() == [[[1, 1, 1], [0, 0, 0]]]
+
+
+def test_a_cache_of_packed_rows_cannot_be_extended():
+    heads, numbers = MultiHead(4, heads=2), torch.ones(1, 3, dtype=torch.long)
+    attended, memory = heads.itself(Encoded(torch.randn(1, 3, 4), documents=numbers))
+    assert attended.context.shape == (1, 3, 4)
+    with pytest.raises(ValueError, match="extends a memory of one example a row, got packed rows; write them whole"):
+        heads.itself(Encoded(torch.randn(1, 1, 4)), memory)

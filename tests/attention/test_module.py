@@ -4,6 +4,7 @@ import re
 import pytest
 import torch
 
+from regard import lookup
 from regard.attention import Attention, Encoded, Memory
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
@@ -213,3 +214,35 @@ def test_a_mask_of_padding_of_another_size_is_refused():
     text = "Padding was made for (1, 5) (batch, keys), and met a batch of 1 with 2 keys"
     with pytest.raises(ValueError, match=re.escape(text)):
         Attention(query=2).remember(Encoded(SOURCE, torch.ones(1, 5, dtype=torch.bool)))
+
+
+def test_examples_that_share_a_row_do_not_see_each_other():
+    attention = Attention(4, size=4)
+    source, query = torch.randn(2, 5, 4), torch.randn(2, 3, 4)
+    keys, queries = torch.tensor([[1, 1, 2, 2, 2], [1, 2, 2, 2, 0]]), torch.tensor([[1, 2, 2], [1, 1, 2]])
+    memory = attention.remember(Encoded(source, documents=keys))
+    assert memory.documents is keys
+    found = attention(query, memory, documents=queries)
+    alone = attention(query[:1, 1:], attention.remember(source[:1, 2:]))
+    torch.testing.assert_close(found.context[:1, 1:], alone.context)
+
+
+@pytest.mark.parametrize(("known", "other"), [("memory", "queries"), ("queries", "memory")])
+def test_packed_rows_need_the_documents_of_both_sides(known, other):
+    attention, numbers = Attention(4), torch.ones(1, 3, dtype=torch.long)
+    memory = attention.remember(Encoded(torch.randn(1, 3, 4), documents=numbers if known == "memory" else None))
+    with pytest.raises(ValueError, match=f"got those of the {known} and none of the {other}"):
+        attention(torch.randn(1, 3, 4), memory, documents=numbers if known == "queries" else None)
+
+
+@pytest.mark.parametrize("scope", ["everywhere", "causal", "local", "dilated", "others"])
+def test_scopes_that_go_by_distances_may_be_packed(scope):
+    assert Attention(4, scope=scope).unpackable is None
+    assert Attention(4, scope=Causal() & lookup.build(scope, "scope")).unpackable is None
+
+
+def test_an_attention_that_goes_by_places_of_a_row_refuses_packed_ones():
+    attention, numbers = Attention(4, scope="blocks"), torch.ones(1, 3, dtype=torch.long)
+    memory = attention.remember(Encoded(torch.randn(1, 3, 4), documents=numbers))
+    with pytest.raises(ValueError, match="Attention cannot read packed rows: it has a scope that goes by the places"):
+        attention(torch.randn(1, 3, 4), memory, documents=numbers)

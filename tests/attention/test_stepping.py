@@ -3,6 +3,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, Sampled
+from regard.attention.mechanisms.coverage import Coverage
 from regard.attention.stepping import Stepping, join
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
@@ -58,3 +59,10 @@ def test_joined_steps_stand_in_a_row_and_keys_to_come_have_no_weight():
     assert found.state == (3,)
     assert found.sampled.log_probability.tolist() == [[[1, 2]]]
     assert join([Attended(torch.zeros(1, 1, 2))]).weights is None
+
+
+def test_packed_rows_are_refused():
+    attention, numbers = Coverage(4), torch.ones(1, 3, dtype=torch.long)
+    memory = attention.remember(Encoded(torch.randn(1, 3, 4), documents=numbers))
+    with pytest.raises(ValueError, match="packed rows need an attention without one"):
+        attention(torch.randn(1, 3, 4), memory)

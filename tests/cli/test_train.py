@@ -120,3 +120,36 @@ def test_settings_are_read_in_both_spellings():
         settings(["x"])
     with pytest.raises(ConfigError, match=re.escape("--a.b needs a value: --a.b=VALUE")):
         settings(["--a.b"])
+
+
+PACKED = ["--model.encoder=transformer", "--model.decoder=transformer", "--model.attention=transformer", "--train.packed=64"]
+
+
+def test_packed_rows_are_trained_on_and_a_run_goes_on_from_where_it_was(tmp_path):
+    settings = [*SMALL, *PACKED, "--train.checkpoint_every=3", "--train.log_every=2", "--data.batch_tokens=256"]
+    for name, stops in (("once", [6]), ("twice", [3, 6])):
+        for steps in stops:
+            done = regard("train", "translate", *settings, f"--train.max_steps={steps}", "--out", tmp_path / name)
+            assert done.returncode == 0, done.stderr
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("once", "twice")]
+    assert weights[0] == weights[1]
+    assert "packed = 64" in (tmp_path / "once" / "config.toml").read_text(encoding="utf-8")
+    log = [json.loads(line) for line in (tmp_path / "once" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert any("decoder.0.cross" in line.get("attention", {}) for line in log), "attentions are looked at, an example a row"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "train.packed=64 would change nothing: it needs a transformer encoder and a transformer decoder"),
+        ([*PACKED, "--train.coverage=1"], "and train.coverage=1.0 takes a row for one; leave one of the two out"),
+        ([*PACKED, "--model.attention=coverage"], "the attention decoder.0.cross: it carries a state from query to query"),
+        ([*PACKED, "--train.packed=4"], "rows of 4 places do not hold the longest example, which has"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_packed_is_told_before_anything_is_trained(tmp_path, arguments, told):
+    done = regard("train", "translate", "--train.packed=64", *arguments, "--data.samples=60", "--out", tmp_path / "run")
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert not (tmp_path / "run" / "model.safetensors").exists()

@@ -1,6 +1,6 @@
 import torch
 
-from regard.data.batch import Batch, Padded, pad
+from regard.data.batch import Batch, Padded, pad, places, shifted
 
 
 def test_short_rows_are_filled_and_marked_as_empty():
@@ -39,3 +39,35 @@ def test_a_batch_without_targets_moves_too():
 def test_padded_may_hold_vectors():
     moved = Padded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)).to("cpu")
     assert moved.data.shape == (2, 3, 4)
+
+
+ROWS = Padded(
+    torch.tensor([[5, 6, 2, 7, 2, 0], [8, 2, 0, 0, 0, 0]]),
+    torch.tensor([[True] * 5 + [False], [True] * 2 + [False] * 4]),
+    torch.tensor([[1, 1, 1, 2, 2, 0], [1, 1, 0, 0, 0, 0]]),
+)
+
+
+def test_the_input_of_packed_targets_begins_anew_with_each_example():
+    assert shifted(ROWS.data, ROWS.documents)[:, :5].tolist() == [[1, 5, 6, 1, 7], [1, 8, 1, 0, 0]]
+
+
+def test_places_are_counted_from_the_beginning_of_each_example():
+    assert places(ROWS.documents).tolist() == [[0, 1, 2, 0, 1, 0], [0, 1, 0, 0, 0, 0]]
+
+
+def test_packed_rows_are_moved_and_picked_with_their_documents():
+    assert ROWS.to("meta").documents.device.type == "meta"
+    picked = ROWS.picked([1])
+    assert picked.data.tolist() == [[8, 2]]
+    assert picked.documents.tolist() == [[1, 1]]
+
+
+def test_examples_of_packed_rows_can_be_taken_apart():
+    alone = ROWS.apart()
+    assert alone.data.tolist() == [[5, 6, 2], [7, 2, 0], [8, 2, 0]]
+    assert alone.documents is None
+    assert alone.apart() is alone
+    batch = Batch(ROWS, None, (("a", "b"), ("c",)))
+    assert batch.apart().records == ("a", "b", "c")
+    assert batch.apart().apart().records == ("a", "b", "c")

@@ -148,3 +148,33 @@ def test_a_measure_that_the_task_does_not_know_is_refused_before_anything_is_tra
     config = small("inflect")
     with pytest.raises(ConfigError, match=r"train\.better needs to be one of loss, perplexity, exact, cer, got 'bleu'"):
         tasks.experiment("inflect", dataclasses.replace(config, train=Train(better="bleu")))
+
+
+def test_rows_are_packed_where_that_is_asked_for():
+    config = small("reverse")
+    model = Model(
+        encoder="transformer", decoder="transformer", attention=AttentionPart("transformer", heads=2), size=16, heads=2
+    )
+    config = dataclasses.replace(config, model=model, train=Train(max_steps=2, packed=32))
+    experiment, _ = tasks.experiment("reverse", config)
+    batch = experiment.train.batch(0)
+    assert batch.source.data.shape[1] == batch.target.data.shape[1] == 32
+    assert int(batch.source.documents.max()) > 1
+    loss = experiment.loss(experiment.model, batch, Progress(0, 2))
+    loss.total.backward()
+    assert all(parameter.grad is not None for parameter in experiment.model.parameters())
+    assert experiment.evaluate(experiment.model)["loss"] > 0
+
+
+@pytest.mark.parametrize(
+    ("model", "train", "told"),
+    [
+        (Model(size=16), {}, r"train\.packed needs a transformer encoder and decoder, got a recurrent encoder"),
+        (Model(size=16), {"risk": "minimum_risk"}, r"train\.risk=minimum_risk takes a row for one"),
+    ],
+)
+def test_what_cannot_be_packed_is_refused_before_data_is_read(model, train, told):
+    config = dataclasses.replace(small("reverse"), model=model, train=Train(packed=32, **train))
+    config = dataclasses.replace(config, data=dataclasses.replace(config.data, train="nowhere.tsv"))
+    with pytest.raises(ConfigError, match=told):
+        tasks.experiment("reverse", config)

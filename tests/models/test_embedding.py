@@ -50,3 +50,10 @@ def test_a_norm_comes_behind_the_positions():
     plain = Embedding(4, 6, positions=embedding.positions)
     plain.table = embedding.table
     assert_close(found, torch.nn.functional.layer_norm(plain(TOKENS), (6,)))
+
+
+@pytest.mark.parametrize("kind", [Sinusoidal, Learned])
+def test_positions_may_be_given_one_by_one(kind):
+    embedding = Embedding(4, 6, positions=kind(6))
+    places = torch.tensor([[0, 1], [5, 0]])
+    assert_close(embedding(TOKENS, places=places), embedding.table.weight[TOKENS] + embedding.positions.at(places))

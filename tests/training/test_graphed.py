@@ -222,3 +222,16 @@ def test_a_rounded_batch_of_pictures_has_more_filling_and_costs_the_same():
     made.model.eval()
     torch.testing.assert_close(update.cost(batch).total, update.cost(wide).total, rtol=1e-4, atol=1e-3)
     made.train.close()
+
+
+def test_packed_rows_are_of_one_length_and_stay_so():
+    made = experiment(device="cpu", packed=27)
+    batch = made.train.batch(0)
+    wide = rounded(batch)
+    assert wide.source.data.shape[1] == wide.target.data.shape[1] == 27
+    assert wide.target.documents is batch.target.documents
+    shapes = {graphed._shape(rounded(made.train.batch(step))) for step in range(2 * made.train.steps_per_epoch())}
+    assert len(shapes) == 1
+    held = graphed._plain(batch)
+    assert torch.equal(held.source.documents, batch.source.documents)
+    assert held.source.documents is not batch.source.documents

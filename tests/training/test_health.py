@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.attention.statistics import measure as statistics
 from regard.attention.types import Attended, Encoded
-from regard.data.batch import Batch, pad
+from regard.data.batch import Batch, Padded, pad
 from regard.models.types import Step
 from regard.training import health
 from regard.training.health import STATISTICS, Health, correlation, figures, probe
@@ -158,3 +158,11 @@ def test_looking_takes_no_more_than_a_fiftieth_of_the_time(monkeypatch):
         looking.look(made.model, now[0])
         assert looking.spent <= max(1.0, 0.02 * now[0] + 1e-9)
     assert looking.spent >= 0.015 * now[0]
+
+
+def test_examples_that_share_a_row_are_probed_one_by_one():
+    keep, numbers = torch.ones(1, 4, dtype=torch.bool), torch.tensor([[1, 1, 2, 2]])
+    packed = Padded(torch.tensor([[4, 2, 5, 2]]), keep, numbers)
+    found = probe(Batch(packed, packed, ((0, 1),)))
+    assert found.source.data.tolist() == [[4, 2], [5, 2]]
+    assert found.source.documents is None

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from regard.attention.module import Attention
 from regard.attention.types import Attended
 from regard.config import AttentionPart, Dropout, Model, Train
-from regard.data.batch import Padded, shifted
+from regard.data.batch import Batch, Padded, shifted
 from regard.models.seq2seq import build
 from regard.training import judge
 from regard.training.experiment import Loss, Progress
@@ -308,3 +308,14 @@ def test_places_that_are_not_read_once_have_their_price():
     uneven = (1 - read).square().masked_fill(~batch.source.keep, 0.0).sum()
     torch.testing.assert_close(priced.parts["doubly_stochastic"], uneven)
     torch.testing.assert_close(priced.total, plain.total + 2 * uneven)
+
+
+def test_packed_rows_are_taught_by_the_likelihood_of_targets_alone():
+    padded = Padded(torch.tensor([[4, 2, 5, 2]]), torch.ones(1, 4, dtype=torch.bool), torch.tensor([[1, 1, 2, 2]]))
+    with pytest.raises(ValueError, match="teach goes by whole rows for all but the likelihood of targets, got packed rows"):
+        teach(Network(), Batch(padded, padded), coverage=1.0)
+
+
+def test_a_teacher_of_packed_rows_refuses_settings_that_go_by_rows():
+    with pytest.raises(ValueError, match=r"train\.coverage=1\.0 takes a row for one"):
+        Teacher(Train(packed=64, coverage=1.0), Network())

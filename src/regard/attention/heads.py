@@ -105,6 +105,10 @@ class MultiHead(Attention):
         more = self.remember(encoded, first=0 if memory is None else memory.keys.shape[2])
         if memory is None:
             return more
+        if memory.documents is not None or more.documents is not None:
+            raise ValueError(
+                f"{type(self).__name__} extends a memory of one example a row, got packed rows; write them whole, in one go"
+            )
         return Memory(
             torch.cat((memory.keys, more.keys), dim=2),
             torch.cat((memory.values, more.values), dim=2),
@@ -123,10 +127,10 @@ class MultiHead(Attention):
         packed = self.packed
         if packed is None or packed.parts != 3 or memory is not None:
             memory = self.extend(memory, encoded)
-            return self(encoded.data, memory, **asked), memory
+            return self(encoded.data, memory, documents=encoded.documents, **asked), memory
         query, key, value = map(self.split, apart(F.linear(cleaned(encoded), packed.weight, packed.bias), 3))
-        memory = Memory(prepare(self.score, key), value, encoded.keep)
-        return self.answer(query, memory, (), **asked), memory
+        memory = Memory(prepare(self.score, key), value, encoded.keep, documents=encoded.documents)
+        return self.answer(query, memory, (), documents=encoded.documents, **asked), memory
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
         """Cut the last axis into heads."""

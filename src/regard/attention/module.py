@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard import lookup
 from regard.attention.attend import read
 from regard.attention.check import stages
-from regard.attention.scope import Offset
+from regard.attention.scope import Offset, Scope, relative
+from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.padding import Padding
 from regard.attention.score import positional, prepare
+from regard.attention.score.location import Location
 from regard.attention.statistics import known
 from regard.attention.types import Attended, Encoded, Memory, State
 
@@ -94,7 +96,8 @@ class Attention(nn.Module):
         if values is not None and keep is not None:
             values = values.masked_fill(~keep[..., None], 0.0)
         key, value = self.sides(data, values)
-        return Memory(prepare(self.score, self.split(key), first), self.split(value), keep, encoded.grid)
+        prepared = prepare(self.score, self.split(key), first)
+        return Memory(prepared, self.split(value), keep, encoded.grid, encoded.documents)
 
     def sides(self, data: Tensor, values: Tensor | None) -> tuple[Tensor, Tensor]:
         """A source as it is compared, and as it is read: itself where no other `values` are given."""
@@ -104,6 +107,15 @@ class Attention(nn.Module):
     def positional(self) -> bool:
         """Whether it matters at which position a query stands."""
         return not isinstance(self.scope, Everywhere) or positional(self.score)
+
+    @property
+    def unpackable(self) -> str | None:
+        """Why examples may not share a row, where that is so; None where the attention need only be kept to its example."""
+        if isinstance(self.score, Location):
+            return "has a score for each place of a row, wherever an example begins"
+        if not relative(self.scope):
+            return "has a scope that goes by the places of a row, wherever an example begins"
+        return None
 
     def start(self, memory: Memory) -> State:
         """The state before the first step: nothing."""
@@ -118,10 +130,11 @@ class Attention(nn.Module):
         offset: Offset | None = None,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
+        documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
-        """Read from the memory what each query finds there."""
-        self.check(query, memory, statistics)
-        told: Any = {"offset": offset, "weights": weights, "statistics": statistics}
+        """Read from the memory what each query finds there; `documents` are the queries' examples where rows are packed."""
+        self.check(query, memory, statistics, documents)
+        told: Any = {"offset": offset, "weights": weights, "statistics": statistics, "documents": documents}
         return self.answer(self.split(self.query(query)), memory, state, **told)
 
     def answer(
@@ -133,6 +146,7 @@ class Attention(nn.Module):
         offset: Offset | None = None,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
+        documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
         """The same for queries that were projected beforehand."""
         attended = read(
@@ -140,9 +154,9 @@ class Attention(nn.Module):
             memory,
             score=self.score,
             normalise=self.normalise,
-            scope=self.scope if memory.keep is None else self.scope & Padding(memory.keep),
+            scope=self.within(memory, documents),
             dropout=self.dropout if self.training else 0.0,
-            offset=offset,
+            offset=0 if offset is None and documents is not None else offset,  # packed rows are asked whole
             impl=self.impl,
             weights=weights,
             statistics=statistics,
@@ -150,7 +164,20 @@ class Attention(nn.Module):
         context = self.output(self.merge(attended.context))  # and no _replace, which torch.compile of 2.11 cannot give back
         return Attended(context, attended.weights, attended.statistics, state, attended.sampled)
 
-    def check(self, query: Tensor, memory: Memory, statistics: tuple[str, ...]) -> None:
+    def within(self, memory: Memory, documents: Int[Tensor, "batch queries"] | None) -> Scope:
+        """The scope, without what is padding and without what belongs to other examples of the row."""
+        scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
+        if memory.documents is None and documents is None:
+            return scope
+        if memory.documents is None or documents is None:
+            kind, other = ("memory", "queries") if documents is None else ("queries", "memory")
+            raise ValueError(
+                f"{type(self).__name__} needs the documents of both sides where rows are packed, got those of the {kind} "
+                f"and none of the {other}; Encoded(documents=...) has those of a source, attention(documents=...) of queries"
+            )
+        return scope & Document(memory.documents, documents)
+
+    def check(self, query: Tensor, memory: Memory, statistics: tuple[str, ...], documents: Tensor | None = None) -> None:
         """Raise where a question cannot be meant for this attention."""
         if query.ndim != 3:
             raise ValueError(
@@ -161,6 +188,8 @@ class Attention(nn.Module):
             raise TypeError(
                 f"{type(self).__name__} reads a Memory, got {type(memory).__name__}; call remember(source) first"
             )
+        if self.unpackable and not (memory.documents is None and documents is None):
+            raise ValueError(f"{type(self).__name__} cannot read packed rows: it {self.unpackable}; give each example a row")
         known(statistics)
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:

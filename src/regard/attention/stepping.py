@@ -3,7 +3,7 @@
 from abc import abstractmethod
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -44,9 +44,10 @@ class Stepping(Attention):
         offset: Offset | None = None,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
+        documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
         """Look with one query after the other. Without a state this begins anew; by default the first stands at 0."""
-        self.check(query, memory, statistics)
+        self.check(query, memory, statistics, documents)
         first = 0 if offset is None else offset
         state = self.start(memory) if isinstance(state, tuple) and not state else state
         if not query.shape[1]:
@@ -73,6 +74,11 @@ class Stepping(Attention):
     def positional(self) -> bool:
         """Steps follow each other, so it matters."""
         return True
+
+    @property
+    def unpackable(self) -> str | None:
+        """What is carried on would reach the next example."""
+        return "carries a state from query to query, and packed rows need an attention without one"
 
     @property
     def gathers(self) -> bool:

@@ -78,6 +78,8 @@ class Encoded(NamedTuple):
     """Rows and columns of a map, whose places `data` holds row after row, behind those for the whole if there are such."""
     clean: bool = False
     """Whether `data` is known to be zero outside `keep`."""
+    documents: Int[Tensor, "batch time"] | None = None
+    """The number of the example at each place, where several share a row and do not see each other."""
 
 
 class Memory(NamedTuple):
@@ -88,6 +90,8 @@ class Memory(NamedTuple):
     keep: Bool[Tensor, "batch keys"] | None = None
     grid: tuple[int, int] | None = None
     """Rows and columns of a map, whose places are the keys row after row, behind one for the whole if there is such."""
+    documents: Int[Tensor, "batch keys"] | None = None
+    """The number of the example at each key, where several share a row."""
 
 
 class Attended(NamedTuple):

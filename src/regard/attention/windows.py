@@ -111,6 +111,11 @@ class Windows(Attention):
         alone = torch.compiler.is_exporting()  # a graph with its number of beams open has each in a row of its own
         return super().positional or (self.centre is not None and (self.centre.positional or alone))
 
+    @property
+    def unpackable(self) -> str | None:
+        """A window would have to stand at a place of the example."""
+        return super().unpackable if self.centre is None else "has a window at a place of the row"
+
     def forward(
         self,
         query: Float[Tensor, "batch queries query"],
@@ -120,11 +125,13 @@ class Windows(Attention):
         offset: Offset | None = None,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
+        documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
         """Read from the window of each query what it finds there."""
         if self.centre is None:
-            return super().forward(query, memory, state, offset=offset, weights=weights, statistics=statistics)
-        self.check(query, memory, statistics)
+            told: Any = {"offset": offset, "weights": weights, "statistics": statistics, "documents": documents}
+            return super().forward(query, memory, state, **told)
+        self.check(query, memory, statistics, documents)
         asked = self.split(self.query(query))
         aligned(asked, memory, offset)
         keys = memory.keys.shape[2]

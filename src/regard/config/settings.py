@@ -213,6 +213,8 @@ class Train:
     log_every: int = 50
     bad_batches: int = 20
     """Give up after so many batches whose loss or gradient is not finite."""
+    packed: int = 0
+    """Places of a row that holds several examples, one after the other, for a Transformer; 0: a row for each example."""
     graphs: bool = True
     """On a GPU, replay what an update does as one CUDA graph for each shape of batch."""
     compile: bool = False

@@ -48,8 +48,8 @@ class Loader:
         self.examples = examples
         self.seed = seed
         self.shuffle = shuffle
-        self._source = _Rows([example.source for example in examples])
-        self._target = _Rows([example.target or [] for example in examples]) if paired else None
+        self._source = Sequences([example.source for example in examples])
+        self._target = Sequences([example.target or [] for example in examples]) if paired else None
         shorter, longer = self._lengths()
         self._levels = levels(longer, 16) * (1 << 32) + levels(shorter, 4)
         self._sorted = np.lexsort((shorter, longer))
@@ -104,7 +104,7 @@ class Loader:
         return np.minimum(self._source.lengths, other), np.maximum(self._source.lengths, other)
 
 
-class _Rows:
+class Sequences:
     """Sequences end to end in one array, from which a batch is taken at once."""
 
     def __init__(self, sequences: Sequence[Sequence[int]]):
@@ -114,6 +114,7 @@ class _Rows:
         self.data: Numbers = np.fromiter(chain.from_iterable(sequences), np.int64, total)
 
     def pad(self, indices: Numbers) -> Padded:
+        """These sequences, a row each."""
         lengths = self.lengths[indices]
         places = np.arange(int(lengths.max()))
         keep = places < lengths[:, None]

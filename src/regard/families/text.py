@@ -12,6 +12,7 @@ from regard.alignment.head import Head
 from regard.config import Data, Model
 from regard.data import table
 from regard.data.loader import Loader
+from regard.data.packed import Packed
 from regard.data.table import Record
 from regard.data.text import Example, Report, TextCodec
 from regard.data.vocabulary import EOS, UNK
@@ -19,6 +20,7 @@ from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.families.tables import Tables, tables, texts
 from regard.models import seq2seq
+from regard.models.packable import apart, packable
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
 from regard.training.guided import linked
@@ -46,6 +48,10 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
     """
     from regard.start import start  # it opens runs, and their tasks
 
+    if config.train.packed:  # what cannot be packed is told before anything is read
+        apart(config.train)
+        with torch.device("meta"):
+            outline(config)
     begin = start(config, out)
     training, validation, held_out, trained = records(task, config)
     codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
@@ -69,7 +75,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
     return Experiment(
         model=model,
         codec=codec,
-        train=Loader(examples, config.data.batch_tokens, config.train.seed),
+        train=batches(config, examples),
         valid=valid,
         loss=Teacher(config.train, model, risk(task, config, codec)),
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
@@ -79,6 +85,13 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         better=config.train.better,
         upwards=config.train.better not in DOWNWARDS,
     ), report
+
+
+def batches(config: TextConfig, examples: Sequence[Example]) -> Loader | Packed:
+    """What is trained on, an example a row or several."""
+    if config.train.packed:
+        return Packed(examples, config.train.packed, config.data.batch_tokens, config.train.seed)
+    return Loader(examples, config.data.batch_tokens, config.train.seed)
 
 
 def familiar(examples: Sequence[Example], origin: str | None) -> None:
@@ -110,7 +123,10 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
 
 def outline(config: TextConfig) -> Seq2Seq:
     """The model of a config for small vocabularies, to see whether it can be built."""
-    return seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint)
+    made = seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint)
+    if config.train.packed:
+        packable(made)
+    return made
 
 
 def read(data: Data, path: str) -> list[Record]:

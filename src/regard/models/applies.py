@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 from regard.config import ConfigError, PatchesPart
+from regard.models.packable import apart
 
 
 class Rule(NamedTuple):
@@ -178,6 +179,10 @@ RULES = {
     "train.film_every": Rule(lambda config: config.train.film is not None, "a film (train.film=SENTENCE)"),
     "train.self_decoding_most": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
     "train.self_decoding_steps": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
+    "train.packed": Rule(
+        lambda config: _reads_text(config) and config.model.encoder == config.model.decoder == "transformer",
+        "a transformer encoder and a transformer decoder",
+    ),
     "train.compile": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "search.coverage_penalty": Rule(_attends, "an attention"),
     "search.diversity": Rule(lambda config: config.search.groups > 1, "groups to keep apart (search.groups=2 or more)"),
@@ -201,7 +206,7 @@ RULES = {
 TEACHING = ["confidence", "coverage", "doubly_stochastic", "diagonal", "guided", "guided_attention", "statistics"]
 TEACHING += ["baseline", "reward", "entropy_bonus", "self_decoding", "self_decoding_most", "self_decoding_steps"]
 TEACHING += ["risk", "risk_metric", "risk_samples", "risk_alpha", "risk_reference", "risk_share", "risk_from"]
-TEACHING += ["graphs", "compile", "film", "film_every"]
+TEACHING += ["packed", "graphs", "compile", "film", "film_every"]
 """What of a training is only for models that write text."""
 
 
@@ -237,6 +242,7 @@ def trainable(config: Any) -> None:
     from importlib.util import find_spec
 
     train = config.train
+    apart(train)
     if train.schedule == "noam" and train.warmup < 1:
         raise ConfigError(f"train.schedule=noam needs train.warmup of 1 or more, got {train.warmup}; the paper has 4000")
     if train.self_decoding_most > 1:

@@ -10,6 +10,9 @@ from regard.attention.stepping import Stepping, join
 from regard.attention.types import Attended, Memory, Sampled, State
 from regard.models.types import repeat
 
+POSITIONAL = "goes by the positions of source and target, which in packed rows do not correspond"
+"""Why an attention to the source may not be asked by several examples of a row."""
+
 
 def ask(
     attention: Attention,
@@ -20,13 +23,15 @@ def ask(
     position: int | Int[Tensor, " rows"] = 0,
     weights: bool = False,
     statistics: tuple[str, ...] = (),
+    documents: Int[Tensor, "rows queries"] | None = None,
 ) -> Attended:
     """Ask an attention for rows = sources x beams, with one memory for all beams of a source.
 
     The beams become queries side by side. That takes an attention which is blind to positions, since all beams stand at the
     same one; any other is asked beam by beam. Only an attention with a state of its own gets a memory for each row, unless
     it gathers the few keys it wants by itself. `position` is that of the first query. Statistics are about whole rows: with
-    beams there are none.
+    beams there are none. `documents` are the examples of the queries where several share a row: a place in the target then
+    says nothing of one in the source, so that the attention has to be blind to both.
     """
     sources, rows = memory.values.shape[0], query.shape[0]
     if sources == 0 or rows % sources:
@@ -34,6 +39,10 @@ def ask(
     beams = rows // sources
     blind = not attention.positional
     offset = 0 if blind else position
+    if documents is not None:
+        if reason := attention.unpackable or (None if blind else POSITIONAL):
+            raise ValueError(f"{type(attention).__name__} cannot read a packed source: it {reason}; give each example a row")
+        return attention(query, memory, state, weights=weights, statistics=statistics, documents=documents)
     if beams == 1:
         return attention(query, memory, state, offset=offset, weights=weights, statistics=statistics)
     alone = not blind and torch.compiler.is_exporting()  # beam by beam takes a number of beams, which a graph leaves open

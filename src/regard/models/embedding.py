@@ -16,7 +16,7 @@ class Embedding(nn.Module):
     Vaswani et al. 2017, section 3.4 and 3.5, https://arxiv.org/abs/1706.03762. √d only where `scaled`; the table then starts
     with a spread of 1/√d, so that it serves as an output layer too, and else within ±`spread`.
     `size` is the width of what comes out, which positions set beside the vectors make wider. With `norm` a layer norm comes
-    before the dropout, as in BART's authors' code.
+    before the dropout, as in BART's authors' code. Where examples share a row, `places` are the positions of its tokens.
     """
 
     def __init__(
@@ -48,10 +48,11 @@ class Embedding(nn.Module):
         tokens: Int[Tensor, "rows time"],
         offset: Offset = 0,
         mask: Float[Tensor, "rows size"] | None = None,
+        places: Int[Tensor, "rows time"] | None = None,
     ) -> Float[Tensor, "rows time size"]:
         vectors = self.table(tokens)
         if self.scale != 1.0:
             vectors = vectors * self.scale
         if self.positions is not None:
-            vectors = self.positions(vectors, offset)
+            vectors = self.positions(vectors, offset, places)
         return self.drop(self.norm(vectors), mask)

@@ -47,11 +47,11 @@ def encode(model: Any, source: Padded, compiled: bool = False) -> Tree:
 
 
 def plain(model: Seq2Seq, source: Padded) -> bool:
-    """Whether a model is in use on a CPU, in float32, and each of its sources has something in it."""
+    """Whether a model is in use on a CPU, in float32, and each of its sources has a row and something in it."""
     where = source.data.device.type
     if where != "cpu" or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or model.training:
         return False
-    if torch.get_default_dtype() != torch.float32:  # rooms and masks take that
+    if torch.get_default_dtype() != torch.float32 or source.documents is not None:  # rooms and masks take that
         return False
     return bool(source.data.numel()) and bool(source.keep.any(1).all())
 
@@ -97,7 +97,7 @@ class Engine:
 
     def __call__(self, source: Padded) -> Encoded:
         """What the encoder finds in a batch, none of whose sources is empty."""
-        tokens, keep = source
+        tokens, keep = source.data, source.keep
         hidden = ~keep
         mask = torch.zeros(keep.shape).masked_fill_(hidden, -math.inf)[:, None, None] if bool(hidden.any()) else None
         data, rooms = self.widen(self.embedding(tokens)).flatten(0, 1), Rooms()

@@ -128,17 +128,17 @@ def up(length: int, steps: int = MANY) -> int:
 
 def pinned(batch: AnyBatch) -> AnyBatch:
     """The same batch in memory that a GPU can read by itself, while the host goes on."""
-    moved = {name: _pinned(value) for name, value in batch._asdict().items() if value is not None and name != "records"}
+    moved = {
+        name: _changed(value, Tensor.pin_memory)
+        for name, value in batch._asdict().items()
+        if value is not None and name != "records"
+    }
     return batch._replace(**moved)
-
-
-def _pinned(value: Tensor | tuple[Tensor, ...]) -> Any:
-    return value.pin_memory() if isinstance(value, Tensor) else type(value)(*(each.pin_memory() for each in value))
 
 
 def _wider(padded: Padded, steps: int = MANY) -> Padded:
     more = up(padded.data.shape[1], steps) - padded.data.shape[1]
-    if not more:
+    if not more or padded.documents is not None:  # packed rows are all of one length
         return padded
     return Padded(F.pad(padded.data, (0, more), value=PAD), F.pad(padded.keep, (0, more), value=False))
 
@@ -157,14 +157,16 @@ def _shape(batch: AnyBatch) -> Shape:
 
 def _plain(batch: AnyBatch) -> AnyBatch:
     """A copy without its records, which a graph does not read."""
-    copies = {name: _copied(value) for name, value in batch._asdict().items() if name != "records"}
+    copies = {name: _changed(value, torch.clone) for name, value in batch._asdict().items() if name != "records"}
     return type(batch)(**copies)
 
 
-def _copied(value: Tensor | tuple[Tensor, ...] | None) -> Any:
+def _changed(value: Tensor | tuple[Tensor | None, ...] | None, change: Callable[[Tensor], Tensor]) -> Any:
+    """A tensor, or each of several, changed; None stays what it is."""
     if value is None or isinstance(value, Tensor):
-        return value if value is None else value.clone()
-    return type(value)(*map(torch.clone, value))
+        return value if value is None else change(value)
+    made: Any = type(value)
+    return made(*(None if each is None else change(each) for each in value))
 
 
 def _tensors(batch: AnyBatch) -> Iterable[Tensor]:
@@ -172,7 +174,7 @@ def _tensors(batch: AnyBatch) -> Iterable[Tensor]:
         if isinstance(value, Tensor):
             yield value
         elif value is not None and name != "records":
-            yield from value
+            yield from (each for each in value if each is not None)
 
 
 def _detached(loss: Loss) -> Loss:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended
-from regard.data.batch import Padded, shifted
+from regard.data.batch import Batch, Padded, shifted
 from regard.training.experiment import AnyBatch, Experiment
 from regard.training.losses import cross_entropy
 
@@ -64,9 +64,11 @@ def takes_statistics(model: nn.Module) -> bool:
 
 
 def probe(batch: AnyBatch) -> AnyBatch:
-    """A few rows with targets of one length, so that no padded query blurs the picture."""
+    """A few examples with targets of one length, a row each, so that no padded query blurs the picture."""
     if batch.target is None:
         return batch
+    batch = batch.apart() if isinstance(batch, Batch) else batch
+    assert batch.target is not None
     lengths = batch.target.keep.sum(1).tolist()
     short = [length for length in lengths if 1 < length <= LONGEST] or [min(lengths)]
     chosen, _ = Counter(short).most_common(1)[0]

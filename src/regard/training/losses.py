@@ -16,6 +16,7 @@ from regard.config import Train
 from regard.data.batch import Padded, shifted
 from regard.decoding.looked import crosses, places
 from regard.models.outputs.projection import Projection
+from regard.models.packable import apart
 from regard.models.types import Source, Step, Tree
 from regard.training.diagonal import astray
 from regard.training.doubly_stochastic import unevenness
@@ -88,17 +89,25 @@ def teach(
     `coverage` is the price of looking again, `doubly_stochastic` that of places which are not read once, `diagonal` that of
     looking far from the diagonal, and `looks` what teaches attentions that draw where they look.
     `guide` says which attention is to look where the links of the batch's records say. `statistics` is the price of contexts
-    unlike the source in mean and scale, and `risk` what puts the metric beside, or in place of, the likelihood.
+    unlike the source in mean and scale, and `risk` what puts the metric beside, or in place of, the likelihood. Of packed
+    rows only the target is taught.
     """
     target = batch.target
     if target is None:
         raise ValueError("teach needs a batch with targets, and this one has only sources")
     priced = coverage or doubly_stochastic or diagonal or guide
-    options = ({"own": own} if own else {}) | ({"weights": True} if priced else {})
-    apart = not own and looks is None and projects(model)
-    options |= {"project": False} if apart else {}
-    step, memory = written(model, batch.source, shifted(target.data), bool(statistics or doubly_stochastic), **options)
-    if apart:
+    if target.documents is not None and (own or priced or statistics or looks is not None or risk is not None):
+        raise ValueError(
+            "teach goes by whole rows for all but the likelihood of targets, got packed rows and own, coverage, "
+            "doubly_stochastic, diagonal, guide, statistics, looks or risk; leave these out, or give each example a row"
+        )
+    options: dict[str, Any] = ({"own": own} if own else {}) | ({"weights": True} if priced else {})
+    bare = not own and looks is None and projects(model)
+    options |= {"project": False} if bare else {}
+    options |= {} if target.documents is None else {"documents": target.documents}
+    fed = shifted(target.data, target.documents)
+    step, memory = written(model, batch.source, fed, bool(statistics or doubly_stochastic), **options)
+    if bare:
         loss = straight(model, step.output, target, smoothing, confidence)
     else:
         loss = taught(step.output, target, smoothing, confidence)
@@ -200,6 +209,7 @@ class Teacher(nn.Module):
     def __init__(self, settings: Train, model: nn.Module, risk: Risk | None = None):
         super().__init__()
         self.settings, self.risk = settings, risk
+        apart(settings)
         self.looks = Looks(settings, drawn) if (drawn := drawing(model)) else None
         soften(model, settings.soft_looks)
         self.guide = guided(settings, model)

@@ -40,3 +40,11 @@ def test_an_exported_program_leaves_lengths_open_and_finds_the_end_of_the_table_
     assert positions(torch.zeros(1, 2, 2), torch.tensor([2])).tolist() == [positions.table.weight[2:].tolist()]
     with pytest.raises(IndexError, match="index out of range"):
         positions(torch.zeros(1, 2, 2), torch.tensor([3]))
+
+
+def test_a_row_may_be_longer_than_the_table_where_no_place_is():
+    learned = Learned(4, limit=3)
+    places = torch.tensor([[0, 1, 2, 0, 1]])
+    assert torch.equal(learned(torch.zeros(1, 5, 4), places=places), learned.table.weight[places])
+    with pytest.raises(ValueError, match="Learned has vectors for 3 positions, and met position 4"):
+        learned(torch.zeros(1, 5, 4), places=places + 1)

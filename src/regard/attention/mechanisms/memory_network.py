@@ -92,7 +92,12 @@ class MemoryNetwork(Attention):
             fits("MemoryNetwork", "key", self.source, data.shape[-1])
         age = self.age(plain)
         keys, values = self.embedded(plain.keys, slice(None, -1), age), self.embedded(plain.values, slice(1, None), age)
-        return Memory(keys, values, plain.keep, plain.grid)
+        return Memory(keys, values, plain.keep, plain.grid, plain.documents)
+
+    @property
+    def unpackable(self) -> str | None:
+        """Hops ask by themselves, and ages are counted along the row."""
+        return "counts the age of a place along the row, whichever example it belongs to"
 
     def embedded(
         self, data: Float[Tensor, "batch 1 keys key"], sets: slice, age: Int[Tensor, "#batch keys"]
@@ -124,9 +129,10 @@ class MemoryNetwork(Attention):
         offset: Offset | None = None,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
+        documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
         """Ask as often as there are hops."""
-        self.check(query, memory, statistics)
+        self.check(query, memory, statistics, documents)
         hops = self.walk(query, memory, offset=offset, weights=weights, statistics=statistics)
         answers = [hop.answer for hop in hops]
         found = self.H(hops[-1].question) + answers[-1].context[:, 0]

@@ -15,7 +15,8 @@ class Positions(nn.Module, ABC):
     """A vector for each position, added to the input or set beside it.
 
     join="add" needs vectors as wide as the input; join="concat" lets both keep their own room, and the result is wider by
-    `size`. `offset` is the position of the first element: one number, or one per batch row.
+    `size`. `offset` is the position of the first element: one number, or one per batch row; `places` are the positions
+    themselves, where they do not follow each other.
     """
 
     def __init__(self, size: int, join: Literal["add", "concat"] = "add"):
@@ -34,7 +35,12 @@ class Positions(nn.Module, ABC):
         """How wide the result is when the input is `data` wide."""
         return data if self.join == "add" else data + self.size
 
-    def forward(self, data: Float[Tensor, "batch time dim"], offset: Offset = 0) -> Float[Tensor, "batch time out"]:
+    def forward(
+        self,
+        data: Float[Tensor, "batch time dim"],
+        offset: Offset = 0,
+        places: Int[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time out"]:
         batch, time, dim = data.shape
         if self.join == "add" and dim != self.size:
             raise ValueError(
@@ -42,7 +48,8 @@ class Positions(nn.Module, ABC):
                 f"build it with size {dim}, or with join='concat'"
             )
         first = offset[:, None] if isinstance(offset, Tensor) else offset
-        vectors = self.at(torch.arange(time, device=data.device)[None] + first).to(data.dtype)
+        along = torch.arange(time, device=data.device)[None] + first if places is None else places
+        vectors = self.at(along).to(data.dtype)
         if self.join == "add":
             return data + vectors
         return torch.cat((data, vectors.expand(batch, time, self.size)), dim=-1)

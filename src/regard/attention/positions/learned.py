@@ -30,13 +30,21 @@ class Learned(Positions):
         vectors: Tensor = self.table(positions)
         return vectors
 
-    def forward(self, data: Float[Tensor, "batch time dim"], offset: Offset = 0) -> Float[Tensor, "batch time out"]:
+    def forward(
+        self,
+        data: Float[Tensor, "batch time dim"],
+        offset: Offset = 0,
+        places: Int[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time out"]:
         if torch.compiler.is_exporting():  # which leaves lengths open; who runs the program finds no vector in the table
-            return super().forward(data, offset)
-        last = data.shape[1] + (int(offset.max()) if isinstance(offset, Tensor) else offset)
+            return super().forward(data, offset, places)
+        if places is None:
+            last = data.shape[1] + (int(offset.max()) if isinstance(offset, Tensor) else offset)
+        else:
+            last = 0 if places.is_cuda else int(places.max()) + 1  # a GPU would have to be waited for
         if last > self.limit:
             raise ValueError(
                 f"Learned has vectors for {self.limit} positions, and met position {last}; "
                 f"build it with limit={last} or more, or use Sinusoidal, which has no last position"
             )
-        return super().forward(data, offset)
+        return super().forward(data, offset, places)

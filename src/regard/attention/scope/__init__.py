@@ -7,7 +7,7 @@ reference, the fused kernels and `torch.nn.attention.flex_attention`. Scopes com
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Int
@@ -21,6 +21,9 @@ Offset = int | Int[Tensor, " batch"]
 
 class Scope(ABC):
     """allowed(b, h, q, k) is True where query q of head h in row b may see key k."""
+
+    relative: ClassVar[bool] = False
+    """Whether it goes by the distance of q and k alone, so that it holds wherever in a row an example begins."""
 
     @abstractmethod
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor: ...
@@ -106,6 +109,13 @@ def parts(scope: Scope) -> Iterator[Scope]:
         yield from parts(scope.right)
     else:
         yield scope
+
+
+def relative(scope: Scope) -> bool:
+    """Whether a scope, or every part of one, goes by the distance of query and key alone."""
+    if isinstance(scope, And | Or):
+        return relative(scope.left) and relative(scope.right)
+    return relative(scope.inner) if isinstance(scope, Not) else scope.relative
 
 
 def _scope(other: Any) -> Scope:

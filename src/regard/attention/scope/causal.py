@@ -1,6 +1,7 @@
 """Causal scope: nothing that comes later."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -16,6 +17,8 @@ class Causal(Scope):
     Vaswani et al. 2017, section 3.2.3, https://arxiv.org/abs/1706.03762
     Cost: half of the scores are wasted unless a kernel skips them.
     """
+
+    relative: ClassVar[bool] = True
 
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
         return k <= q

@@ -1,6 +1,7 @@
 """Dilated scope: every n-th key."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -17,6 +18,8 @@ class Dilated(Scope):
     Unlike the paper, keys after the query are seen too: `Causal() & Dilated(n)` is the paper's.
     Cost: T S / stride scores are wanted; without a kernel that skips, T S are computed.
     """
+
+    relative: ClassVar[bool] = True
 
     stride: int = 2
 

@@ -1,6 +1,7 @@
 """Everywhere: global attention."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,6 +18,8 @@ class Everywhere(Scope):
     Luong, Pham and Manning 2015, section 3.1, https://arxiv.org/abs/1508.04025
     Cost: no mask is formed, and none is applied.
     """
+
+    relative: ClassVar[bool] = True
 
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
         return torch.ones_like(k, dtype=torch.bool)

@@ -1,6 +1,7 @@
 """Local scope: a window around the query."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -17,6 +18,8 @@ class Local(Scope):
     `Causal() & Local(r)` is the one-sided window of language models.
     Cost: T (2 window + 1) scores are wanted; without a kernel that skips, T S are computed.
     """
+
+    relative: ClassVar[bool] = True
 
     window: int = 2
 

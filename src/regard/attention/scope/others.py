@@ -1,6 +1,7 @@
 """Others: everything but oneself."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -16,6 +17,8 @@ class Others(Scope):
     Shin, Lee, Yoon and Jung 2020, "diagonal masking", https://arxiv.org/abs/2004.08097
     Cost: that of a mask; nothing can be skipped.
     """
+
+    relative: ClassVar[bool] = True
 
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
         return k != q

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -11,6 +11,7 @@ from regard import lookup
 from regard.attention.heads import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
+from regard.data.batch import places
 from regard.models.asking import ask
 from regard.models.attentions import Make, attention
 from regard.models.decoders import Remembered, shown, spread
@@ -45,6 +46,8 @@ class Asked(NamedTuple):
     statistics: tuple[str, ...]
     source: bool = False
     """Whether the weights over the source are needed in any case."""
+    documents: Int[Tensor, "rows time"] | None = None
+    """To which example each token belongs, where several share a row."""
 
 
 class Layer(nn.Module):
@@ -67,13 +70,16 @@ class Layer(nn.Module):
     ) -> tuple[Data, Memory, dict[str, Attended]]:
         """The data as it asks the source, the cache with these tokens in it, and what each attention saw."""
         seen, looks, told = cache.keys.shape[2], {}, asked.statistics  # a dict with its types would stop torch.compile
-        before = cache if seen else None
-        looks["self"], cache = self.self.itself(Encoded(entered), before, weights=asked.weights, statistics=told)
+        before, documents = cache if seen else None, asked.documents
+        entering = Encoded(entered, documents=documents)
+        looks["self"], cache = self.self.itself(entering, before, weights=asked.weights, statistics=told)
         if self.cross is None or memory is None:
             return self.around_self.leave(data, looks["self"].context), cache, looks
         data, entered = self.around_self.onto(data, looks["self"].context, self.around_cross.norm)
         weights = asked.weights or asked.source
-        looks["cross"] = ask(self.cross, entered, memory, state, position=seen, weights=weights, statistics=told)
+        looks["cross"] = ask(
+            self.cross, entered, memory, state, position=seen, weights=weights, statistics=told, documents=documents
+        )
         return data, cache, looks
 
     def think(self, data: Data, context: Context | None, norm: nn.Module) -> tuple[Data, Data]:
@@ -96,6 +102,8 @@ class Transformer(Writing):
     costs one token. The highest attention may have a say in the output (models/outcome.py), and `counterparts` tell one that
     points what it copies. Layer n is the submodule "n".
     """
+
+    packs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -180,9 +188,11 @@ class Transformer(Writing):
         weights: bool = False,
         statistics: tuple[str, ...] = (),
         project: bool = True,
+        documents: Int[Tensor, "rows time"] | None = None,
     ) -> Step:
-        """Go on from a state by any number of tokens."""
-        data = embedded = self.widen(self.embedding(tokens, state.caches[0].keys.shape[2]))
+        """Go on from a state by any number of tokens; examples that share a row are written whole."""
+        placed = None if documents is None else places(documents)
+        data = embedded = self.widen(self.embedding(tokens, state.caches[0].keys.shape[2], places=placed))
         if self.summary is not None:
             data = data + spread(memory.summary, tokens.shape[0])[:, None]
         caches, attended, layers = [], dict[str, Attended](), self.layers
@@ -190,7 +200,7 @@ class Transformer(Writing):
         for number, layer in enumerate(layers):
             path, highest = f"decoder.{number}", number + 1 == len(layers)
             kept = memory.memories.get(f"{path}.cross")
-            asked = Asked(weights, statistics, source=highest and self.outcome is not None)
+            asked = Asked(weights, statistics, highest and self.outcome is not None, documents)
             data, cache, looks = layer.look(data, entered, state.caches[number], kept, state.attentions[number], asked)
             caches.append(cache)
             attended |= {f"{path}.{name}": look for name, look in looks.items()}

@@ -1,7 +1,7 @@
 """How every decoder writes: one token at a time, or all that it is taught at once."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -18,6 +18,8 @@ class Writing(nn.Module):
 
     outcome: Outcome | None
     output: nn.Module
+    packs: ClassVar[bool] = False
+    """Whether `write` takes the `documents` of examples that share a row."""
 
     @abstractmethod
     def start(self, memory: Remembered) -> Any:
@@ -51,15 +53,24 @@ class Writing(nn.Module):
         own: float = 0.0,
         draws: Float[Tensor, "batch time"] | None = None,
         project: bool = True,
+        documents: Int[Tensor, "batch time"] | None = None,
     ) -> Step:
         """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
 
         Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
+        `documents` says to which example each token belongs, where several share a row.
         """
+        if documents is not None and (own or not self.packs):
+            given = f"own={own}" if own else f"a {type(self).__name__.lower()} decoder"
+            raise ValueError(
+                f"packed rows need a transformer decoder that is fed the target alone, got {given}; give each example a row"
+            )
         if not project and (own or self.outcome is not None or not isinstance(self.output, Projection)):
             raise ValueError(
                 "project=False needs an output that is nothing but a projection, and targets alone as its input"
             )
         if own:
             return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
-        return self.write(target, memory, self.start(memory), weights=weights, statistics=statistics, project=project)
+        told: dict[str, Any] = {} if documents is None else {"documents": documents}
+        told |= {"weights": weights, "statistics": statistics, "project": project}
+        return self.write(target, memory, self.start(memory), **told)

@@ -5,10 +5,21 @@ decoder may start from, of which `summary` takes one vector for a decoder that w
 what was read, for a decoder that copies. Encoders of pictures (`pictures.py`) give the `grid` of a map in place of tokens.
 """
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.types import Encoded
+from regard.data.batch import Padded
+
+
+def alone(source: Padded, kind: str) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
+    """The tokens of a source and where there are any, for an encoder that would read on from one example into the next."""
+    if source.documents is not None:
+        raise ValueError(
+            f"a {kind} encoder reads one example a row, got packed rows; give each a row (train.packed=0), or use the "
+            "transformer encoder"
+        )
+    return source.data, source.keep
 
 
 def summary(encoded: Encoded) -> Float[Tensor, "batch size"]:

@@ -9,6 +9,7 @@ from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
 from regard.models.embedding import Embedding
+from regard.models.encoders import alone
 from regard.models.gated import HALF, Gated, started
 
 
@@ -54,7 +55,7 @@ class Convolution(nn.Module):
         self.side = kernel // 2
 
     def forward(self, source: Padded) -> Encoded:
-        tokens, keep = source
+        tokens, keep = alone(source, "convolution")
         hidden = ~keep[..., None]
         embedded = self.embedding(tokens).masked_fill(hidden, 0.0)
         data = self.widen(embedded)

@@ -12,6 +12,7 @@ from regard.models import onnx_cells
 from regard.models.cells import Unrolled, layer, run, stacked
 from regard.models.dropout import Drop
 from regard.models.embedding import Embedding
+from regard.models.encoders import alone
 
 Data = Float[Tensor, "batch time _"]
 
@@ -56,7 +57,7 @@ class Recurrent(nn.Module):
         self.drop = Drop(drop_residual, variational)
 
     def forward(self, source: Padded) -> Encoded:
-        tokens, keep = source
+        tokens, keep = alone(source, "recurrent")
         lengths = keep.sum(1)
         order = backwards(keep, lengths) if self.reverse else None
         if order is not None:

@@ -2,19 +2,20 @@
 
 from typing import cast
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard import lookup
 from regard.attention.module import cleaned
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
-from regard.data.batch import Padded
+from regard.data.batch import Padded, places
 from regard.models.embedding import Embedding
 from regard.models.shared_bias import share
 from regard.models.sublayers import Sublayers
 
 Data = Float[Tensor, "batch time size"]
+Documents = Int[Tensor, "batch time"] | None
 
 
 class Layer(nn.Module):
@@ -30,9 +31,12 @@ class Layer(nn.Module):
     def forward(self, data: Data, keep: Bool[Tensor, "batch time"]) -> Data:
         return self.around_feedforward.leave(*self.through(data, self.around_self.enter(data, keep), keep))
 
-    def through(self, data: Data, entered: Data, keep: Bool[Tensor, "batch time"]) -> tuple[Data, Data]:
+    def through(
+        self, data: Data, entered: Data, keep: Bool[Tensor, "batch time"], documents: Documents = None
+    ) -> tuple[Data, Data]:
         """The data as it leaves the last sublayer, and what that found, from what entered the first."""
-        found, _ = self.self.itself(Encoded(entered, keep, clean=self.around_self.cleans(data)))
+        seen = Encoded(entered, keep, clean=self.around_self.cleans(data), documents=documents)
+        found, _ = self.self.itself(seen)
         data, entered = self.around_self.onto(data, found.context, self.around_feedforward.norm)
         return data, self.feedforward(entered)
 
@@ -44,7 +48,8 @@ class Transformer(nn.Module):
 
     Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
     Unless norm="post" one more norm follows the last layer. The final state is the mean over the source: this encoder has no
-    last state, and a decoder without attention needs one vector. Layer n is the submodule "n".
+    last state, and a decoder without attention needs one vector. Layer n is the submodule "n". Examples that share a row
+    do not see each other, and each has its positions from 0 on; the mean is that of the row.
     """
 
     def __init__(
@@ -89,17 +94,18 @@ class Transformer(nn.Module):
         self.size = size
 
     def forward(self, source: Padded) -> Encoded:
-        tokens, keep = source
-        encoded = self.stacked(self.widen(self.embedding(tokens)), keep)
+        tokens, keep, documents = source
+        placed = None if documents is None else places(documents)
+        encoded = self.stacked(self.widen(self.embedding(tokens, places=placed)), keep, documents)
         data = cleaned(encoded)
         mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
-        return Encoded(data, keep, (mean,), tokens=tokens, clean=encoded.clean)
+        return Encoded(data, keep, (mean,), tokens=tokens, clean=encoded.clean, documents=documents)
 
-    def stacked(self, data: Data, keep: Bool[Tensor, "batch time"]) -> Encoded:
+    def stacked(self, data: Data, keep: Bool[Tensor, "batch time"], documents: Documents = None) -> Encoded:
         """One layer after the other, and the last norm: what leaves a layer enters the next in one go."""
         layers = [cast(Layer, self.get_submodule(name)) for name in self.names]
         norms = [*(layer.around_self.norm for layer in layers[1:]), self.norm]
         entered, clean = layers[0].around_self.enter(data, keep), layers[0].around_self.cleans(data)
         for layer, norm in zip(layers, norms, strict=True):
-            data, entered = layer.around_feedforward.onto(*layer.through(data, entered, keep), norm, keep)
+            data, entered = layer.around_feedforward.onto(*layer.through(data, entered, keep, documents), norm, keep)
         return Encoded(entered, keep, clean=clean)

@@ -40,7 +40,7 @@ class Engine:
 
     def __call__(self, source: Padded) -> Encoded:
         """What the encoder finds in a batch, none of whose sources is empty; what only fills them up is not computed."""
-        tokens, keep = source
+        tokens, keep = source.data, source.keep
         self.spoken.know(tokens.shape[1])
         given = packed(source)
         data = torch.empty(len(given.tokens), self.model.size)

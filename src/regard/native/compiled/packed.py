@@ -31,6 +31,6 @@ class Packed(NamedTuple):
 
 def packed(source: Padded) -> Packed:
     """The tokens of a batch."""
-    tokens, keep = source
+    tokens, keep = source.data, source.keep
     sources, places = (each.contiguous() for each in keep.nonzero(as_tuple=True))
     return Packed(tokens[sources, places], places, sources, keep.sum(1))

@@ -46,7 +46,7 @@ def encode(model: Any, source: Source, precision: str = "float32", compiled: boo
         return model.encode(source)
     if source.data.device.type != "cuda":
         return on_cpu(model, source, compiled)
-    if not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda"):
+    if not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda") or source.documents is not None:
         return model.encode(source)
     found = encoding(model, precision)
     return model.encode(source) if found is None else found(source)
@@ -123,7 +123,7 @@ class Graph:
     def fill(self, source: Padded) -> None:
         """Take a batch in; rows that are left over repeat its first."""
         count, time = self.source.data.shape
-        for mine, given in zip(self.source, source, strict=True):
+        for mine, given in zip(self.source[:2], source[:2], strict=True):
             short = time - given.shape[1]
             wider = F.pad(given, (0, short)) if short else given  # with PAD, which is 0, and False
             mine.copy_(wider if len(given) == count else repeated(wider, count))
