@@ -101,7 +101,8 @@ def share(batch: Callable[[int], Batch], steps: int) -> tuple[float, int]:
     """The share of the places of an epoch that are tokens, and how many shapes its batches have."""
     kept, spent, shapes = 0, 0, set()
     for step in range(steps):
-        sides = batch(step).source, batch(step).target
+        source, target, _ = batch(step)
+        sides = source, target
         kept += sum(int(side.keep.sum()) for side in sides)
         spent += sum(side.keep.numel() for side in sides)
         shapes.add(tuple(side.keep.shape for side in sides))
@@ -126,7 +127,7 @@ def main() -> None:
     parser.add_argument("--places", type=int, nargs="+", default=[256], help="of a packed row")
     parser.add_argument("--tokens", type=int, default=4096, help="the budget of a batch")
     parser.add_argument("--batches", type=int, default=6, help="of a round")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=7, help="0: shares alone")
     parser.add_argument("--size", type=int, default=256, help="of the model, which has 3 + 3 layers and 4 heads")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()
@@ -142,7 +143,7 @@ def main() -> None:
     sides = {
         name: Side(model, [batch(step) for step in range(options.batches)])
         for name, (batch, _) in ways.items()
-        if DEVICE.type == "cpu" or name != "Loader"  # a GPU's are rounded anyway
+        if options.rounds and (DEVICE.type == "cpu" or name != "Loader")  # a GPU's are rounded anyway
     }
     times = timed(sides, options.rounds)
     rows = []

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+import regard
 from regard.data.batch import Batch, shifted
 from regard.data.packed import Packed
 from regard.data.table import Record
@@ -158,3 +159,14 @@ def test_a_decoder_that_is_fed_its_own_output_writes_one_example_a_row():
     model, packed = made(**TRANSFORMER), batch()
     with pytest.raises(ValueError, match=r"fed the target alone, got own=0\.5"):
         model(packed.source, shifted(packed.target.data), documents=packed.target.documents, own=0.5)
+
+
+def test_a_recorder_may_listen():
+    torch.manual_seed(0)
+    model, packed = made(**TRANSFORMER).eval(), batch()
+    fed, options = shifted(packed.target.data, packed.target.documents), {"documents": packed.target.documents}
+    with torch.no_grad():
+        wanted = model(packed.source, fed, **options).output
+        with regard.record(model):
+            found = model(packed.source, fed, **options).output
+    assert_close(found, wanted)

@@ -46,6 +46,14 @@ def test_compiled_updates_cost_what_others_cost_and_one_layer_is_compiled_for_al
 
 
 @pytest.mark.unhooked
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
+def test_compiled_updates_of_packed_rows_cost_what_others_cost(monkeypatch):
+    monkeypatch.setattr(compiled, "BACKEND", "eager")
+    torch.compiler.reset()
+    assert losses(compile=True, packed=32) == pytest.approx(losses(packed=32), rel=1e-5)
+
+
+@pytest.mark.unhooked
 def test_layers_are_only_exchanged_while_it_is_entered(monkeypatch):
     monkeypatch.setattr(compiled, "BACKEND", "eager")
     model = experiment().model

@@ -146,23 +146,24 @@ def test_replayed_labels_cost_what_they_cost_kernel_by_kernel(monkeypatch, optio
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize(
-    ("kind", "name"),
+    ("kind", "name", "packed"),
     [
-        ("transformer", "transformer"),
-        ("convolution", "additive"),
-        ("recurrent", "additive"),
-        ("recurrent", "location_sensitive"),
-        ("recurrent", "additive+hard"),
-        ("recurrent", "additive+marginal"),
+        ("transformer", "transformer", 0),
+        ("transformer", "transformer", 64),
+        ("convolution", "additive", 0),
+        ("recurrent", "additive", 0),
+        ("recurrent", "location_sensitive", 0),
+        ("recurrent", "additive+hard", 0),
+        ("recurrent", "additive+marginal", 0),
     ],
 )
-def test_replayed_updates_cost_what_they_cost_kernel_by_kernel(monkeypatch, kind, name, precision, dropout):
+def test_replayed_updates_cost_what_they_cost_kernel_by_kernel(monkeypatch, kind, name, packed, precision, dropout):
     model = dataclasses.replace(TRANSFORMER, encoder=kind, decoder=kind, attention=AttentionPart(name, heads=2))
 
     def losses(most):
         monkeypatch.setattr(graphed, "MOST", most)
         config = tasks.find("reverse").Config()
-        train = Train(max_steps=60, precision=precision, device="cuda", smoothing=0.1)
+        train = Train(max_steps=60, precision=precision, device="cuda", smoothing=0.1, packed=packed)
         data = dataclasses.replace(config.data, samples=300, batch_tokens=256)
         drop = dataclasses.replace(config.dropout, embedding=dropout, residual=dropout, attention=dropout)
         chosen = dataclasses.replace(config, data=data, model=model, dropout=drop, train=train)

@@ -125,12 +125,14 @@ class MultiHead(Attention):
     def itself(self, encoded: Encoded, memory: Memory | None = None, **asked: Any) -> tuple[Attended, Memory]:
         """Self-attention: what the data finds in itself and in the memory before it; and that memory with it at its end."""
         packed = self.packed
+        if encoded.documents is not None:
+            asked["documents"] = encoded.documents
         if packed is None or packed.parts != 3 or memory is not None:
             memory = self.extend(memory, encoded)
-            return self(encoded.data, memory, documents=encoded.documents, **asked), memory
+            return self(encoded.data, memory, **asked), memory
         query, key, value = map(self.split, apart(F.linear(cleaned(encoded), packed.weight, packed.bias), 3))
         memory = Memory(prepare(self.score, key), value, encoded.keep, documents=encoded.documents)
-        return self.answer(query, memory, (), documents=encoded.documents, **asked), memory
+        return self.answer(query, memory, (), **asked), memory
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
         """Cut the last axis into heads."""

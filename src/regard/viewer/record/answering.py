@@ -30,10 +30,11 @@ def answer(
     offset: Any = None,
     weights: bool = False,
     statistics: tuple[str, ...] = (),
+    **packed: Any,
 ) -> Attended:
-    """Let an attention answer as it was asked, and keep where it looked."""
+    """Let an attention answer as it was asked, and keep where it looked; `packed` are the documents of packed rows."""
     if recorder.silent:
-        return original(query, memory, state, offset=offset, weights=weights, statistics=statistics)
+        return original(query, memory, state, offset=offset, weights=weights, statistics=statistics, **packed)
     ear, itself = listen(recorder, name, module, query, memory, (weights, statistics))
     wanted = recorder.wanted
     formed = wanted.weights or (wanted.rows is not None and not ear.picks)
@@ -41,7 +42,7 @@ def answer(
     module.impl = ear  # type: ignore[assignment]
     try:
         asked = {"weights": weights or formed, "statistics": (*statistics, *more)}
-        attended = original(query, memory, state, offset=offset, **asked)
+        attended = original(query, memory, state, offset=offset, **asked, **packed)
     finally:
         module.impl = ear.impl
     begun = time.perf_counter() - ear.seconds
