@@ -42,6 +42,7 @@ MANY = {
     "32x64": Tiles(),
     "32x64, both 32": Tiles(both=32),
     "32x64, both 16": Tiles(both=16, both_registers=128),
+    "32x64, both 16 of 2": Tiles(both=16, both_sets=2, both_registers=168),
     "32x64, both 32, least": Tiles(both=32, least=0, kept=0.4, fill=6),
     "64x64, threads 8x16": Tiles(rows=64, down=8, across=16, warps=4),
     "32x64, scores anew": Tiles(kept=0.0),

@@ -41,6 +41,8 @@ def noted(monkeypatch):
 CASES = {
     "odd": ((5, 7, 3), EVERYWHERE, {}, 1.0),
     "units": ((3, 7, 40), EVERYWHERE, {"both_warps": 1}, 1.0),  # more than a program has
+    "sets": ((3, 7, 75), EVERYWHERE, {"both_warps": 1, "both_sets": 2}, 1.0),  # of units, the last of which is not whole
+    "far sets": ((5, 7, 3), EVERYWHERE, {"both_sets": 2}, 15.0),
     "beyond": ((3, 40, 3), EVERYWHERE, {"both_parts": 2}, 1.0),  # lanes that share a unit, and places behind the last key
     "parts": ((3, 40, 3), EVERYWHERE, {}, 1.0),  # of what queries get, from three tiles of keys
     "shared": ((20, 7, 3), EVERYWHERE, {}, 1.0),  # queries of a head, among two programs

@@ -66,6 +66,8 @@ class Tiles:
     gather_warps: int = 4
     both: int = 0
     """Keys of a hidden unit that a thread has where one pass finds all gradients, 16 or 32; 0: either side has a pass."""
+    both_sets: int = 1
+    """Hidden units whose keys a thread has there: what flows into the scores is loaded once for two of them."""
     both_rows: int = 32
     both_warps: int = 4
     both_registers: int | None = None

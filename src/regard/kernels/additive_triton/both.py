@@ -4,7 +4,7 @@
 
 `gather` finds dq and dk apart, and every reciprocal twice. Here a program has a few hidden units and a tile of keys, whose
 exponentials and sums stay in registers, and goes through the queries; two keys share a reciprocal. A thread has keys of one
-unit: what it adds up for dk is its own, and for dq a few threads of its warp have the rest. Neither side is raised
+unit or two: what it adds up for dk is its own, and for dq a few threads of its warp have the rest. Neither side is raised
 beforehand, and nothing is rounded on the way. Where the keys are several tiles, each leaves its own part of dq, and where
 the queries are dealt to several programs, each leaves one of dk: nothing is added in an order that changes.
 """
@@ -69,7 +69,7 @@ def plan(
 
 def units(across: int, tiles: Tiles) -> int:
     """Hidden units of a program whose threads deal the keys of a tile among so many."""
-    return tiles.both_warps * WARP // across
+    return tiles.both_sets * tiles.both_warps * WARP // across
 
 
 class Found(NamedTuple):
@@ -119,7 +119,8 @@ def both(
         "ROWS": tiles.both_rows,
         "EACH": tiles.both // VECTOR,
         "ACROSS": dealt.across,
-        "UNITS": wanted,
+        "UNITS": wanted // tiles.both_sets,
+        "SETS": tiles.both_sets,
         "WHOLE": wide % (dealt.across * tiles.both) == 0,
         "ASSEMBLY": assembly(),
         "HIDDEN": hides,
@@ -138,44 +139,48 @@ def descend(
     query, key, v, slopes, to_query, to_key, to_v,
     base, heads, key_heads, v_heads, T, S, D, begin, count, tall, wide, tiles, reach, one,
     query_part, query_head, key_part, key_head, v_part,
-    ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr,
+    ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr, SETS: tl.constexpr,
     WHOLE: tl.constexpr, ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr,
 ):  # fmt: skip
-    """4 v Σ ds (1/4 - h²) over the keys of a tile and over `reach` queries, and -2 Σ ds h over both, of UNITS hidden units.
+    """4 v Σ ds (1/4 - h²) over the keys of a tile and over `reach` queries, and -2 Σ ds h over both, of some hidden units.
 
-    A tile is four, of every fourth key, with axes (ACROSS, UNITS, EACH), of which Triton deals the first two among threads.
-    `one` is 1, which the compiler is not to know: where it sees that the units of a key are beside each other it would deal
-    them in another way, and pass all through shared memory at every query. Where nobody looks ds is 0, and NaN of either
-    side counts as 0.
+    These are SETS of UNITS. For each there are four tiles, of every fourth key, with axes (ACROSS, UNITS, EACH), of which
+    Triton deals the first two among threads. `one` is 1, which the compiler is not to know: where it sees that the units of
+    a key are beside each other it would deal them in another way, and pass all through shared memory at every query. Where
+    nobody looks ds is 0, and NaN of either side counts as 0.
     """
     local = tl.program_id(2).to(tl.int64)
     head = base + local
     b, h = head // heads, head % heads
     part, tile = tl.program_id(1) // tiles, tl.program_id(1) % tiles
-    first = tile * (4 * EACH * ACROSS)
-    lanes, units = tl.arange(0, ACROSS), tl.program_id(0) * UNITS + tl.arange(0, UNITS)
-    inside = units < D
+    first, panel = tile * (4 * EACH * ACROSS), tl.program_id(0) * (SETS * UNITS)
+    lanes, units = tl.arange(0, ACROSS), panel + tl.arange(0, UNITS)
     columns = first + 4 * (tl.arange(0, EACH)[None, None, :] * ACROSS + lanes[:, None, None])
     columns = tl.broadcast_to(columns, (ACROSS, UNITS, EACH))
     quads = columns[:, :, :, None] + tl.arange(0, 4)[None, None, None, :]
-    left = S - tl.where(inside[None, :, None], columns, S)  # how many keys there are from here on
     cells = columns * D + (units * one)[None, :, None]
     key += (b * key_heads + h * key_heads // heads) * S * D
-    k0, k1, k2, k3 = keyed(key, cells, left, D)
-    far = tl.maximum(tl.maximum(tl.abs(k0), tl.abs(k1)), tl.maximum(tl.abs(k2), tl.abs(k3)))
+    far, powers = tl.zeros((ACROSS, UNITS, EACH), tl.float32), ()
+    for each in tl.static_range(4 * SETS):
+        k = keyed(key, cells, columns, units, each, S, D, UNITS)
+        far = tl.maximum(far, tl.abs(k))
+        powers = powers + (raised(k),)  # noqa: RUF005 (Triton knows no unpacking)
     far = tl.max(tl.max(tl.max(far, axis=2), axis=1), axis=0)
-    power0, power1, power2, power3 = raised(k0), raised(k1), raised(k2), raised(k3)
     query += (head * T + begin) * D
     slopes += local * tall * wide
     to_query += tile.to(tl.int64) * query_part + local * query_head
-    w = 4.0 * tl.load(v + h * v_heads // heads * D + units, mask=inside, other=0.0).to(tl.float32)
-    written = (lanes == 0)[:, None] & inside[None, :]
-    fall = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
-    steep0, steep1, steep2, steep3 = fall, fall, fall, fall
+    v += h * v_heads // heads * D + units
+    w, steep, fall = (), (), ()
+    for each in tl.static_range(SETS):
+        one_set = 4.0 * tl.load(v + each * UNITS, mask=units + each * UNITS < D, other=0.0).to(tl.float32)
+        nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
+        w = w + (one_set,)  # noqa: RUF005
+        steep = steep + (nothing, nothing, nothing, nothing)  # noqa: RUF005
+        fall = fall + (nothing,)  # noqa: RUF005
     for begun in range(part * reach, tl.minimum(part * reach + reach, count), ROWS):
-        rows = begun + tl.arange(0, ROWS)
-        asking = (rows < count)[:, None] & inside[None, :]
-        block = rows.to(tl.int64)[:, None] * D + units[None, :]
+        rows, all_units = begun + tl.arange(0, ROWS), panel + tl.arange(0, SETS * UNITS)
+        asking = (rows < count)[:, None] & (all_units < D)[None, :]
+        block = rows.to(tl.int64)[:, None] * D + all_units[None, :]
         wild = far + tl.max(tl.max(tl.abs(number(query + block, asking)), axis=1), axis=0) > REACH
         met = True
         if HIDDEN:
@@ -188,48 +193,72 @@ def descend(
             puts = to_query + before + (units * one)[None, :] + tl.zeros((ACROSS, 1), tl.int32)
             if wild:
                 for _ in range(begun, end):
-                    ds0, ds1, ds2, ds3 = flowing(flows, quads, wide, WHOLE)
-                    q = number(asks, inside)[None, :, None]
-                    k0, k1, k2, k3 = keyed(key, cells, left, D)  # again: no register holds them
-                    h0, h1 = plain(q + k0, ASSEMBLY) - 0.5, plain(q + k1, ASSEMBLY) - 0.5
-                    h2, h3 = plain(q + k2, ASSEMBLY) - 0.5, plain(q + k3, ASSEMBLY) - 0.5
-                    steep0, steep1, fall, some_left = passed(ds0, ds1, h0, h1, steep0, steep1, fall, 0.0)
-                    steep2, steep3, fall, all_left = passed(ds2, ds3, h2, h3, steep2, steep3, fall, some_left)
-                    leave(puts, written, w, all_left, UNITS, ACROSS)
+                    steep, fall = asked(
+                        asks, flows, puts, w, key, cells, columns, quads, units, lanes, powers, steep, fall, S, D, wide,
+                        UNITS, ACROSS, SETS, WHOLE, ASSEMBLY, True,
+                    )  # fmt: skip
                     asks += D
                     puts += D
                     flows += wide
             else:
                 for _ in range(begun, end):
-                    ds0, ds1, ds2, ds3 = flowing(flows, quads, wide, WHOLE)
-                    q = exponential(number(asks, inside))[None, :, None]
-                    h0, h1 = bent(q, power0, power1, ASSEMBLY)
-                    h2, h3 = bent(q, power2, power3, ASSEMBLY)
-                    steep0, steep1, fall, some_left = passed(ds0, ds1, h0, h1, steep0, steep1, fall, 0.0)
-                    steep2, steep3, fall, all_left = passed(ds2, ds3, h2, h3, steep2, steep3, fall, some_left)
-                    leave(puts, written, w, all_left, UNITS, ACROSS)
+                    steep, fall = asked(
+                        asks, flows, puts, w, key, cells, columns, quads, units, lanes, powers, steep, fall, S, D, wide,
+                        UNITS, ACROSS, SETS, WHOLE, ASSEMBLY, False,
+                    )  # fmt: skip
                     asks += D
                     puts += D
                     flows += wide
         else:
-            tl.store(to_query + block, tl.zeros((ROWS, UNITS), to_query.dtype.element_ty), mask=asking)
+            tl.store(to_query + block, tl.zeros((ROWS, SETS * UNITS), to_query.dtype.element_ty), mask=asking)
     to_key += part.to(tl.int64) * key_part + local * key_head
-    w3 = w[None, :, None]
-    tl.store(to_key + cells, (w3 * steep0).to(to_key.dtype.element_ty), mask=left > 0)
-    tl.store(to_key + D + cells, (w3 * steep1).to(to_key.dtype.element_ty), mask=left > 1)
-    tl.store(to_key + 2 * D + cells, (w3 * steep2).to(to_key.dtype.element_ty), mask=left > 2)
-    tl.store(to_key + 3 * D + cells, (w3 * steep3).to(to_key.dtype.element_ty), mask=left > 3)
-    fallen = -2.0 * tl.sum(tl.sum(fall, axis=2), axis=0)
-    tl.store(to_v + tl.program_id(1).to(tl.int64) * v_part + local * D + units, fallen, mask=inside)
+    to_v += tl.program_id(1).to(tl.int64) * v_part + local * D
+    for each in tl.static_range(4 * SETS):
+        there = (columns + each % 4 < S) & (units + each // 4 * UNITS < D)[None, :, None]
+        place = to_key + each // 4 * UNITS + each % 4 * D + cells
+        tl.store(place, (w[each // 4][None, :, None] * steep[each]).to(to_key.dtype.element_ty), mask=there)
+    for each in tl.static_range(SETS):
+        fallen = -2.0 * tl.sum(tl.sum(fall[each], axis=2), axis=0)
+        tl.store(to_v + units + each * UNITS, fallen, mask=units + each * UNITS < D)
 
 
 @triton.jit
 @no_type_check
-def keyed(key, cells, left, D):
-    """Four keys beside each other, those of them that are there."""
-    k0, k1 = number(key + cells, left > 0), number(key + D + cells, left > 1)
-    k2, k3 = number(key + 2 * D + cells, left > 2), number(key + 3 * D + cells, left > 3)
-    return k0, k1, k2, k3
+def asked(
+    asks, flows, puts, w, key, cells, columns, quads, units, lanes, powers, steep, fall, S, D, wide,
+    UNITS: tl.constexpr, ACROSS: tl.constexpr, SETS: tl.constexpr, WHOLE: tl.constexpr, ASSEMBLY: tl.constexpr,
+    WILD: tl.constexpr,
+):  # fmt: skip
+    """The sums of all keys and of v with those of one query, and what leaves for it written. WILD ones take the keys as they
+    are, which no register holds."""
+    ds = flowing(flows, quads, wide, WHOLE)
+    grown, fallen = (), ()
+    for each in tl.static_range(SETS):
+        q = number(asks + each * UNITS, units + each * UNITS < D)
+        if WILD:
+            q = q[None, :, None]
+            h0 = plain(q + keyed(key, cells, columns, units, 4 * each, S, D, UNITS), ASSEMBLY) - 0.5
+            h1 = plain(q + keyed(key, cells, columns, units, 4 * each + 1, S, D, UNITS), ASSEMBLY) - 0.5
+            h2 = plain(q + keyed(key, cells, columns, units, 4 * each + 2, S, D, UNITS), ASSEMBLY) - 0.5
+            h3 = plain(q + keyed(key, cells, columns, units, 4 * each + 3, S, D, UNITS), ASSEMBLY) - 0.5
+        else:
+            q = exponential(q)[None, :, None]
+            h0, h1 = bent(q, powers[4 * each], powers[4 * each + 1], ASSEMBLY)
+            h2, h3 = bent(q, powers[4 * each + 2], powers[4 * each + 3], ASSEMBLY)
+        steep0, steep1, fell, left = passed(ds[0], ds[1], h0, h1, steep[4 * each], steep[4 * each + 1], fall[each], 0.0)
+        steep2, steep3, fell, left = passed(ds[2], ds[3], h2, h3, steep[4 * each + 2], steep[4 * each + 3], fell, left)
+        leave(puts + each * UNITS, w[each], left, units + each * UNITS, lanes, D, UNITS, ACROSS)
+        grown = grown + (steep0, steep1, steep2, steep3)  # noqa: RUF005
+        fallen = fallen + (fell,)  # noqa: RUF005
+    return grown, fallen
+
+
+@triton.jit
+@no_type_check
+def keyed(key, cells, columns, units, each: tl.constexpr, S, D, UNITS: tl.constexpr):
+    """One of the four tiles of keys of a set, those of them that are there."""
+    there = (columns + each % 4 < S) & (units + each // 4 * UNITS < D)[None, :, None]
+    return number(key + each // 4 * UNITS + each % 4 * D + cells, there)
 
 
 @triton.jit
@@ -273,7 +302,8 @@ def passed(ds1, ds2, h1, h2, steep1, steep2, fall, left):
 
 @triton.jit
 @no_type_check
-def leave(place, written, w, left, UNITS: tl.constexpr, ACROSS: tl.constexpr):
+def leave(place, w, left, units, lanes, D, UNITS: tl.constexpr, ACROSS: tl.constexpr):
     """Write what leaves for one query, of all keys of a tile: the threads that share a unit all have it, and one writes."""
     found = w * tl.sum(tl.sum(left, axis=2), axis=0)
+    written = (lanes == 0)[:, None] & (units < D)[None, :]
     tl.store(place, tl.broadcast_to(found[None, :], (ACROSS, UNITS)).to(place.dtype.element_ty), mask=written)
