@@ -4,7 +4,6 @@ from torch import nn
 
 from regard.attention.module import Attention
 from regard.config import ConfigError, Train
-from regard.decoding.looked import crosses
 from regard.models.asking import POSITIONAL
 
 BY_ROWS = ("self_decoding", "coverage", "doubly_stochastic", "diagonal", "guided", "statistics", "risk")
@@ -47,4 +46,4 @@ def unpackable(name: str, attention: Attention) -> str | None:
         return attention.unpackable
     if getattr(attention.normalise, "rewarded", False):
         return "draws where it looks, and a draw is credited with what follows in its whole row"
-    return POSITIONAL if crosses(name) and attention.positional else None
+    return POSITIONAL if name.endswith(".cross") and attention.positional else None

@@ -48,7 +48,7 @@ def test_a_memory_comes_back_from_its_tensors(kind):
 def test_the_encoder_gives_the_memory_and_the_state_before_the_first_token(kind):
     model = small(*KINDS[kind])
     given = example(model)
-    found = Encoding(model)(*given.source)
+    found = Encoding(model)(given.source.data, given.source.keep)
     names = outputs(model, given)
     assert len(found) == len(names.memory) + len(names.state)
     for tensor, name in zip(found, names.memory, strict=False):

@@ -40,7 +40,10 @@ def difference(model: Seq2Seq, encoder: Graph, step: Graph, sizes: Sizes, seed: 
     """How far every output of both graphs lies from the model's, for an example of these sizes."""
     given = example(model, sizes, seed)
     pairs = {
-        encoder: ({"source": given.source.data, "keep": given.source.keep}, Encoding(model)(*given.source)),
+        encoder: (
+            {"source": given.source.data, "keep": given.source.keep},
+            Encoding(model)(given.source.data, given.source.keep),
+        ),
         step: (given.inputs, Stepping(model, given.memory, given.state)(*given.inputs.values())),
     }
     found = {}
