@@ -21,6 +21,7 @@ from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.blocks import Blocks
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.dilated import Dilated
+from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.landmarks import Landmarks
 from regard.attention.scope.local import Local
@@ -149,6 +150,12 @@ def padding(length: int = LENGTH) -> Padding:
     return Padding(torch.arange(length, device=DEVICE)[None] < torch.tensor([[length], [length // 4]], device=DEVICE))
 
 
+def packed(queries: int, keys: int) -> Document:
+    """Seven documents in a row, of which queries and keys have other shares."""
+    ours, theirs = (torch.arange(length, device=DEVICE) * 7 // length for length in (queries, keys))
+    return Document(theirs.expand(2, -1), ours.expand(2, -1))
+
+
 def module(made: nn.Module, dtype: torch.dtype) -> Any:
     """With its numbers rounded to the precision asked for."""
     return made.to(DEVICE, dtype)
@@ -221,6 +228,7 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "flash wide": Case(flash.run, lambda d: request(d, size=128, statistics=STATISTICS[:4]), False),
         "rows all": Case(rows.run, lambda d: request(d, scope=Causal(), weights=True), False),
         "brief causal": Case(brief.run, lambda d: request(d, scope=Causal(), lengths=(32, 32) if GPU else (9, 9))),
+        "brief packed": Case(brief.run, lambda d: request(d, scope=packed(33, 50), size=64, lengths=(33, 50))),
         "brief padded": Case(brief.run, lambda d: request(d, scope=padding(50), size=40, lengths=(33, 50))),
         "decode all": Case(decode.run, lambda d: request(d, heads=(8, 2), lengths=(1, LONG)), False),
         "decode padded": Case(decode.run, lambda d: request(d, scope=padding(LONG), size=128, lengths=(1, LONG)), False),

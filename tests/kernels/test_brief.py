@@ -12,6 +12,7 @@ from regard.attention.heads import MultiHead
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
+from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.local import Local
 from regard.attention.scope.padding import Padding
@@ -37,12 +38,20 @@ def request(queries=5, keys=7, size=6, value=9, heads=2, dtype=torch.float32, **
 
 
 KEEP = torch.tensor([[True] * 4 + [False] * 3, [False] * 7])
+KEYS, QUERIES = (
+    torch.tensor([[1, 1, 2, 2, 2, 3, 0], [1] * 3 + [2] * 4]),
+    torch.tensor([[1, 2, 2, 2, 3, 3], [2, 2, 3, 3, 1, 0]]),
+)
+"""The documents of keys and of queries; the third of the second row has no key."""
 SCOPES = {
     "everywhere": (Everywhere(), 0),
     "padding": (Padding(KEEP), 0),
     "causal": (Causal(), 0),
     "causal, padded, later": (Causal() & Padding(KEEP), 2),
     "causal, before the first key": (Causal(), -2),
+    "packed, itself, later": (Causal() & Document(KEYS), 2),
+    "packed, another, padded": (Document(KEYS, QUERIES) & Padding(KEEP), 0),
+    "packed, another, later": (Document(KEYS, QUERIES), 1),
 }
 
 
@@ -129,6 +138,8 @@ def _reference(heads):
         ({"dropout": 0.1}, "never drops weights"),
         ({"scope": Local(2)}, "got Local"),
         ({"offset": torch.tensor([0, 1])}, "needs one offset for all rows"),
+        ({"scope": Document(KEYS) & Document(KEYS)}, "needs one kind of documents, got 2"),
+        ({"scope": Document(KEYS), "offset": 3}, "needs the documents of all queries, got 7 places and queries up to 8"),
         ({"keys": 65}, "needs at most 64 queries and keys"),
         ({"value": 129}, "heads of at most 128, got 7 and 129"),
         ({"dtype": torch.float64}, "got float64, float64, float64"),

@@ -43,6 +43,7 @@ def cases(monkeypatch):
         ("rows chosen", "float16"),
         ("local p", "float32"),
         ("brief padded", "bfloat16"),
+        ("brief packed", "bfloat16"),
         ("decode few", "bfloat16"),
         ("sdpa padded", "float16"),
         ("loop lstm", "float32"),

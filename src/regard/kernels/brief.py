@@ -1,4 +1,4 @@
-"""Attention between short sequences: attend(score=a product, normalise=Softmax(), scope=Everywhere, Padding or Causal).
+"""Attention between short sequences: attend(score=a product, normalise=Softmax(), scope=Padding, Causal or Document).
 
 Where all queries and keys of a head fit into the registers of one program, nothing is kept for the way back, which makes
 the weights again, and there is no mask in memory. Sentences of a translation are such: general kernels are made for long
@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import Scope, parts
 from regard.attention.scope.causal import Causal
+from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.padding import Padding
 from regard.attention.score.bilinear import Bilinear
@@ -54,11 +55,22 @@ def covers(request: Request) -> str | None:
 
 def _covers_scope(request: Request) -> str | None:
     for part in parts(request.scope):
-        if type(part) not in (Everywhere, Padding, Causal):
-            return f"needs Everywhere, Padding, Causal or several of them joined by &, got {type(part).__name__}"
+        if type(part) not in (Everywhere, Padding, Causal, Document):
+            return f"needs Everywhere, Padding, Causal, Document or several of them joined by &, got {type(part).__name__}"
     if isinstance(request.offset, Tensor):
         return "needs one offset for all rows, got one for each"
+    known = [part for part in parts(request.scope) if isinstance(part, Document)]
+    last = request.offset + request.query.shape[2]
+    if len(known) > 1:
+        return f"needs one kind of documents, got {len(known)}"
+    if known and (request.offset < 0 or last > _asking(known[0]).shape[1]):
+        return f"needs the documents of all queries, got {_asking(known[0]).shape[1]} places and queries up to {last}"
     return None
+
+
+def _asking(document: Document) -> Tensor:
+    """The documents at all places where a query may stand."""
+    return document.keys if document.queries is None else document.queries
 
 
 def _covers_sizes(request: Request) -> str | None:
@@ -108,6 +120,12 @@ def run(request: Request) -> Attended:
     request.scope.check(batch, heads, queries, request.keys.shape[2])
     known: list[Scope] = list(parts(request.scope))
     scale = request.score.factor(request.query) if isinstance(request.score, ScaledDot) else 1.0
-    causal = any(isinstance(part, Causal) for part in known)
-    assert not isinstance(request.offset, Tensor)
-    return Attended(attend(request.query, request.keys, request.values, flash.keep(known), causal, request.offset, scale))
+    causal, offset = any(isinstance(part, Causal) for part in known), request.offset
+    assert not isinstance(offset, Tensor)
+    document = next((part for part in known if isinstance(part, Document)), None)
+    asking, belonging = None, None
+    if document is not None:
+        asking = _asking(document)[:, offset : offset + queries]
+        belonging = document.keys[:, : request.keys.shape[2]]
+    scope = flash.keep(known), asking, belonging
+    return Attended(attend(request.query, request.keys, request.values, *scope, causal, offset, scale))

@@ -16,7 +16,9 @@ def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
     query, keys, values = (torch.randn(1, 2, count, 4, requires_grad=True) for count in (3, 5, 5))
     keep = torch.ones(1, 5, dtype=torch.bool)
     tests = ("test_schema", "test_autograd_registration", "test_faketensor")
-    torch.library.opcheck(attend, (query, keys, values, keep, True, 2, 0.5), test_utils=tests)
+    documents = torch.ones(1, 3, dtype=torch.long), torch.ones(1, 5, dtype=torch.long)
+    for packed in ((None, None), documents):
+        torch.library.opcheck(attend, (query, keys, values, keep, *packed, True, 2, 0.5), test_utils=tests)
 
 
 def test_room_has_its_heads_side_by_side():
@@ -34,7 +36,7 @@ def test_only_a_last_axis_with_gaps_is_copied():
 
 def test_gradients_lie_as_their_inputs_do():
     three = [each.view(2, 5, 3, 4).transpose(1, 2).requires_grad_() for each in torch.randn(2, 5, 36).chunk(3, -1)]
-    found = torch.autograd.grad(attend(*three, None, False, 0, 0.5).sum(), three)
+    found = torch.autograd.grad(attend(*three, None, None, None, False, 0, 0.5).sum(), three)
     assert apart_side_by_side(tuple(each.transpose(1, 2).flatten(2) for each in found))
     query, keys, values = (torch.randn(2, 3, count, 4) for count in (6, 5, 5))
     assert [each.stride() for each in neighbours(query, keys, values)] == [

@@ -15,14 +15,23 @@ Three = tuple[Tensor, Tensor, Tensor]
 
 @torch.library.custom_op("regard::brief", mutates_args=())
 def attend(
-    query: Tensor, keys: Tensor, values: Tensor, keep: Tensor | None, causal: bool, offset: int, scale: float
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    keep: Tensor | None,
+    asking: Tensor | None,
+    belonging: Tensor | None,
+    causal: bool,
+    offset: int,
+    scale: float,
 ) -> Tensor:
-    """The context of every query; `offset` is the position of the first."""
+    """The context of every query; `offset` is the position of the first. Where several documents share a row, `asking` are
+    those of the queries and `belonging` those of the keys."""
     from regard.kernels.brief_triton import program
 
     query, keys, values = map(dense, (query, keys, values))
     context = side_by_side(query, values.shape[3])
-    tensors = query, keys, values, keep, context
+    tensors = query, keys, values, keep, asking, belonging, context
     _launch(program.forward, tensors, query, values, causal, offset, scale)
     return context
 
@@ -39,13 +48,15 @@ def back(
     keys: Tensor,
     values: Tensor,
     keep: Tensor | None,
+    asking: Tensor | None,
+    belonging: Tensor | None,
     causal: bool,
     offset: int,
     scale: float,
 ) -> Three:
     """The gradients of query, keys and values."""
     found = side_by_side(query), side_by_side(keys), side_by_side(values)
-    _back(found, flowing, query, keys, values, keep, causal, offset, scale)
+    _back(found, flowing, query, keys, values, keep, asking, belonging, causal, offset, scale)
     return found
 
 
@@ -55,26 +66,26 @@ def _(flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) 
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs[:4])
-    ctx.numbers = inputs[4:]
+    ctx.save_for_backward(*inputs[:6])
+    ctx.numbers = inputs[6:]
 
 
 def _backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
-    query, keys, values, keep = ctx.saved_tensors
+    query, keys, values, *scope = ctx.saved_tensors
     if torch.compiler.is_compiling():
-        found = back(flowing, query, keys, values, keep, *ctx.numbers)
+        found = back(flowing, query, keys, values, *scope, *ctx.numbers)
     else:  # an operator may not give tensors that share their memory
         found = neighbours(query, keys, values)
-        _back(found, flowing, query, keys, values, keep, *ctx.numbers)
-    return *found, None, None, None, None
+        _back(found, flowing, query, keys, values, *scope, *ctx.numbers)
+    return *found, *[None] * 6
 
 
 def _back(found: Three, flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> None:
     """Fill the gradients."""
     from regard.kernels.brief_triton import program
 
-    (keep, *numbers), (query, keys, values, flowing) = rest, map(dense, (query, keys, values, flowing))
-    _launch(program.backward, (query, keys, values, keep, flowing, *found), query, values, *numbers)
+    scope, numbers, (query, keys, values, flowing) = rest[:3], rest[3:], map(dense, (query, keys, values, flowing))
+    _launch(program.backward, (query, keys, values, *scope, flowing, *found), query, values, *numbers)
 
 
 def neighbours(query: Tensor, keys: Tensor, values: Tensor) -> Three:
@@ -112,8 +123,8 @@ def _launch(
     (batch, heads, queries, size), (keys, value) = query.shape, values.shape[2:]
     strides = [stride for each in tensors if each is not None and each.ndim == 4 for stride in each.stride()[:3]]
     rows, columns, dims, wide = (max(16, triton.next_power_of_2(each)) for each in (queries, keys, size, value))
-    keep = tensors[3]
-    tensors = (*tensors[:3], None if keep is None else keep.contiguous(), *tensors[4:])
+    keep, asking, belonging = (None if each is None else each.contiguous() for each in tensors[3:6])
+    tensors = (*tensors[:3], keep, asking, belonging, *tensors[6:])
     with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # where Triton launches
         program[(batch * heads,)](
             *tensors,
@@ -131,5 +142,6 @@ def _launch(
             VALUES=wide,
             KEEP=keep is not None,
             CAUSAL=causal,
+            PACKED=asking is not None,
             num_warps=2 if max(rows, columns) <= 32 else 4,
         )

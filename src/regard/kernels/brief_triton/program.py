@@ -35,10 +35,17 @@ def present(keep, b, S, KEYS: tl.constexpr, KEEP: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def shares(q, k, there, T, offset, scale, ROWS: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr):
-    """The weights: zeros in a row that sees nothing."""
+def shares(
+    q, k, there, asking, belonging, b, T, S, offset, scale,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr,
+):  # fmt: skip
+    """The weights: zeros in a row that sees nothing. PACKED rows hold several documents, which do not see each other."""
     rows, keys = tl.arange(0, ROWS), tl.arange(0, KEYS)
     seen = there[None, :] & (rows < T)[:, None]
+    if PACKED:
+        ours = tl.load(asking + b * T + rows, mask=rows < T, other=0)
+        theirs = tl.load(belonging + b * S + keys, mask=keys < S, other=0)
+        seen = seen & (ours[:, None] == theirs[None, :])
     if CAUSAL:
         seen = seen & (keys[None, :] <= rows[:, None] + offset)
     s = tl.where(seen, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, float("-inf"))
@@ -51,10 +58,10 @@ def shares(q, k, there, T, offset, scale, ROWS: tl.constexpr, KEYS: tl.constexpr
 @triton.jit(do_not_specialize=["T", "S", "offset"])
 @no_type_check
 def forward(
-    query, keys, values, keep, context,
+    query, keys, values, keep, asking, belonging, context,
     q_b, q_h, q_t, k_b, k_h, k_t, v_b, v_h, v_t, c_b, c_h, c_t, heads, T, S, D, V, offset, scale,
     ROWS: tl.constexpr, KEYS: tl.constexpr, DIMS: tl.constexpr, VALUES: tl.constexpr,
-    KEEP: tl.constexpr, CAUSAL: tl.constexpr,
+    KEEP: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr,
 ):  # fmt: skip
     """The context of one head."""
     program = tl.program_id(0).to(tl.int64)
@@ -66,7 +73,7 @@ def forward(
     k = tl.load(at, mask=inside & there[:, None], other=0.0)
     at, inside = tile(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
     v = tl.load(at, mask=inside & there[:, None], other=0.0)
-    p = shares(q, k, there, T, offset, scale, ROWS, KEYS, CAUSAL)
+    p = shares(q, k, there, asking, belonging, b, T, S, offset, scale, ROWS, KEYS, CAUSAL, PACKED)
     found = tl.dot(p.to(v.dtype), v, input_precision="ieee")
     at, inside = tile(context, c_b, c_h, c_t, b, h, T, V, ROWS, VALUES)
     tl.store(at, found.to(context.dtype.element_ty), mask=inside)
@@ -75,11 +82,11 @@ def forward(
 @triton.jit(do_not_specialize=["T", "S", "offset"])
 @no_type_check
 def backward(
-    query, keys, values, keep, flowing, d_query, d_keys, d_values,
+    query, keys, values, keep, asking, belonging, flowing, d_query, d_keys, d_values,
     q_b, q_h, q_t, k_b, k_h, k_t, v_b, v_h, v_t, f_b, f_h, f_t,
     dq_b, dq_h, dq_t, dk_b, dk_h, dk_t, dv_b, dv_h, dv_t, heads, T, S, D, V, offset, scale,
     ROWS: tl.constexpr, KEYS: tl.constexpr, DIMS: tl.constexpr, VALUES: tl.constexpr,
-    KEEP: tl.constexpr, CAUSAL: tl.constexpr,
+    KEEP: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr,
 ):  # fmt: skip
     """The gradients of one head."""
     program = tl.program_id(0).to(tl.int64)
@@ -93,7 +100,7 @@ def backward(
     v = tl.load(at, mask=inside & there[:, None], other=0.0)
     at, inside = tile(flowing, f_b, f_h, f_t, b, h, T, V, ROWS, VALUES)
     d = tl.load(at, mask=inside, other=0.0)
-    p = shares(q, k, there, T, offset, scale, ROWS, KEYS, CAUSAL)
+    p = shares(q, k, there, asking, belonging, b, T, S, offset, scale, ROWS, KEYS, CAUSAL, PACKED)
     at, inside = tile(d_values, dv_b, dv_h, dv_t, b, h, S, V, KEYS, VALUES)
     found = tl.dot(tl.trans(p.to(d.dtype)), d, input_precision="ieee")
     tl.store(at, found.to(d_values.dtype.element_ty), mask=inside)
