@@ -83,7 +83,7 @@ def test_kernels_say_what_they_cover_and_why_not():
         (
             "local",
             "scope",
-            {"flash": "needs a GPU, got cpu", "brief": "needs Everywhere, Padding, Causal or several of them joined by &, got Local"},
+            {"flash": "needs a GPU, got cpu", "brief": "needs Everywhere, Padding, Causal, Document or several of them joined by &, got Local"},
         ),
     ],
 )  # fmt: skip
