@@ -7,7 +7,6 @@ that is not filled yet. No gradient; weights and statistics where they are asked
 """
 
 import torch
-from torch import nn
 
 from regard.attention.per_head import spread
 from regard.attention.scope import parts
@@ -33,7 +32,7 @@ def covers(request: Request) -> str | None:
         return reason
     if request.dropout:
         return "never drops weights, and some are to be dropped"
-    if torch.is_grad_enabled() and learns(request):
+    if torch.is_grad_enabled() and flash.learns(request):
         return "has no gradient, and one is wanted"
     if torch.compiler.is_compiling():
         return "cannot be traced"
@@ -46,13 +45,6 @@ def _covers_rows(request: Request) -> str | None:
     if queries * heads > ROWS * shared and shared == request.values.shape[1]:
         return f"needs at most {ROWS} queries for a key head, got {queries * heads // shared}"
     return None
-
-
-def learns(request: Request) -> bool:
-    """Whether anything that a context depends on asks for a gradient."""
-    score: object = request.score
-    parameters = list(score.parameters()) if isinstance(score, nn.Module) else []
-    return any(each.requires_grad for each in (*request[:3], *parameters))
 
 
 def worthwhile(request: Request) -> bool:

@@ -13,7 +13,7 @@ import importlib.util
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
@@ -79,11 +79,24 @@ def _covers_sizes(request: Request) -> str | None:
         return f"needs heads of at most {SIZE}, got {max(keys.shape[-1], values.shape[-1])}"
     if 0 in (*query.shape, *keys.shape, *values.shape):
         return "needs a query and a key, and one of them is missing"
-    if query.shape[0] * query.shape[1] > HEADS:
-        return f"needs at most {HEADS} heads in a batch, got {query.shape[0] * query.shape[1]}"
+    if reason := crowded(request):
+        return reason
     if top(request) > TOP:
         return f"keeps the {TOP} largest weights at most, and top_{top(request)} is asked for"
     return chip.lacking(query.device, query.dtype) or _covers_room(request)
+
+
+def crowded(request: Request) -> str | None:
+    """The reason why a batch has more heads than programs can be counted by."""
+    count = request.query.shape[0] * request.query.shape[1]
+    return f"needs at most {HEADS} heads in a batch, got {count}" if count > HEADS else None
+
+
+def learns(request: Request) -> bool:
+    """Whether anything that a context depends on asks for a gradient."""
+    score: object = request.score
+    parameters = list(score.parameters()) if isinstance(score, nn.Module) else []
+    return any(each.requires_grad for each in (*request[:3], *parameters))
 
 
 def _covers_room(request: Request) -> str | None:

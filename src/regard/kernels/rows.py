@@ -17,7 +17,7 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.score.additive import Additive
 from regard.attention.score.concat import Concat
 from regard.attention.types import Attended, Request
-from regard.kernels import decode, flash
+from regard.kernels import flash
 from regard.kernels.flash_triton import launch
 from regard.kernels.flash_triton.arguments import Chosen
 from regard.kernels.gpu import chip
@@ -30,7 +30,7 @@ def covers(request: Request) -> str | None:
     """None when this kernel computes the same thing, else the reason it does not."""
     if not request.weights:
         return "gives weights, and none are asked for"
-    if torch.is_grad_enabled() and decode.learns(request):
+    if torch.is_grad_enabled() and flash.learns(request):
         return "gives weights that have no gradient, and one is wanted"
     if torch.compiler.is_compiling():
         return "cannot be traced"
@@ -58,9 +58,9 @@ def covers_chosen(request: Request) -> str | None:
         return f"needs queries in float32, float16 or bfloat16, got {str(request.query.dtype).removeprefix('torch.')}"
     if 0 in (*request.query.shape, *request.keys.shape):
         return "needs a query and a key, and one of them is missing"
-    if request.query.shape[0] * request.query.shape[1] > flash.HEADS:
-        return f"needs at most {flash.HEADS} heads in a batch, got {request.query.shape[0] * request.query.shape[1]}"
-    return chip.lacking(request.query.device, request.query.dtype) if flash.INSTALLED else flash.MISSING
+    if not flash.INSTALLED:
+        return flash.MISSING
+    return flash.crowded(request) or chip.lacking(request.query.device, request.query.dtype)
 
 
 @torch.no_grad()
