@@ -197,7 +197,6 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
     """By name, the kernel first."""
     many, tail = (LENGTH, LENGTH), LENGTH - 3
     little = {"room": 1 << 19 if GPU else 1 << 12}
-    both = {"both": 32} if GPU else {"both": 8, "both_rows": 16}
     found: dict[str, Callable[[torch.dtype], Verdict]] = {
         "additive many": Case(additive_gpu.run, lambda d: additive(d, 24, (33, 65))),
         "additive hidden": Case(additive_gpu.run, lambda d: additive(d, 129, (17, 16), 2, scope=Causal() & padding(16))),
@@ -207,14 +206,8 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "additive crowded": tiled(
             Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Causal() & padding())), **little
         ),
-        "additive both": tiled(Case(additive_gpu.run, lambda d: additive(d, 129, many, 2)), **both),
-        "additive both hidden": tiled(
-            Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=Causal() & padding())), **both
-        ),
-        "additive both crowded": tiled(
-            Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=padding())), **both, **little
-        ),
-        "additive both faint": tiled(Case(additive_gpu.run, lambda d: faint(additive(d, 128, many))), **both),
+        "additive padded": Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=padding())),
+        "additive pairs": tiled(Case(additive_gpu.run, lambda d: additive(d, 129, many, 2)), four_least=1 << 30),
         "additive faint": Case(additive_gpu.run, lambda d: faint(additive(d, 128, many))),
         "additive one": Case(additive_gpu.run, lambda d: additive(d, 40, (1, 77), scope=padding(77))),
         "flash everywhere": Case(flash.run, lambda d: request(d)),
@@ -292,6 +285,7 @@ def interpreted() -> None:
         each.DEVICES = ("cuda", "cpu")
     flash.tiles = simplex.tiles = lambda query, values: [16, 16, 4, 1]
     decode.tiles = lambda request: [16, 16, 4, 1]
-    sizes = {"rows": 16, "columns": 16, "pairs": 2, "gather_rows": 16, "gather_columns": 4, "gather_units": 16}
+    sizes = {"rows": 16, "columns": 16, "pairs": 2, "both": 8, "both_rows": 16}
+    sizes |= {"four_rows": 16, "four_columns": 32, "four_least": 2}
     small = {"read": Reading(16, 16, 128, 4), "read_single": Reading(16, 16, 64, 4)}
-    operator.TILES = Tiles(**sizes, **small, gather_pairs=1, slope_columns=16)
+    operator.TILES = Tiles(**sizes, **small, slope_columns=16)

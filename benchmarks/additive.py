@@ -7,7 +7,7 @@ part; `floor` is one special-function operation for each query, key and hidden u
 for one query the bytes read once. Every set of tiles is a row; rows are appended to results/additive.csv as they come.
 
     python benchmarks/additive.py                     all of it, on one GPU, in about a minute
-    python benchmarks/additive.py --only time --tiles "32x64" --shapes 2
+    python benchmarks/additive.py --only time --tiles "by fours" --shapes 2
     python benchmarks/additive.py --dtype float32     in another precision
 """
 
@@ -39,14 +39,9 @@ RESULTS = Path(__file__).parent / "results" / "additive.csv"
 SHAPES = [(32, 256, 256, 512), (8, 1024, 1024, 256), (64, 1, 512, 1024), (32, 64, 64, 512)]
 """Batch, queries, keys, hidden units, which are the value's dimensions too."""
 MANY = {
-    "32x64": Tiles(),
-    "32x64, both 32": Tiles(both=32),
-    "32x64, both 16": Tiles(both=16, both_registers=128),
-    "32x64, both 16 of 2": Tiles(both=16, both_sets=2, both_registers=168),
-    "32x64, both 32, least": Tiles(both=32, least=0, kept=0.4, fill=6),
-    "64x64, threads 8x16": Tiles(rows=64, down=8, across=16, warps=4),
-    "32x64, scores anew": Tiles(kept=0.0),
-    "32x64, least": Tiles(least=0, kept=0.4, fill=8),
+    "by fours": Tiles(),
+    "by fours, more room": Tiles(least=96 << 20, kept=3.0),
+    "by pairs": Tiles(four_least=1 << 30),
 }
 ONE = {
     "16 KiB, 2 blocks": Tiles(),
@@ -148,7 +143,7 @@ def sides(shape: tuple[int, int, int, int], dtype: torch.dtype, names: str) -> l
         if shape[1] == 1 or name.startswith(names):
             found.append(("ours", name, ours, tiles))
     if dtype == torch.float32 and shape[1] > 1:
-        found.append(("ours", "32x64, tf32x3", ours, Tiles(precision="tf32x3")))
+        found.append(("ours", "by pairs, tf32x3", ours, Tiles(precision="tf32x3")))
     return found
 
 

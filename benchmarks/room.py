@@ -111,7 +111,7 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
     yield "chances", chances.covers(walk[0]) or (lambda: chances.stops(*walk).sum().backward())
     v = torch.empty(1, size, dtype=kind, requires_grad=True)
     yield "additive", lambda: attention(*asked, v)[0].sum().backward()
-    yield "additive", lambda: by_tiles(Tiles(both=32), lambda: attention(*asked, v)[0].sum().backward())
+    yield "additive", lambda: by_tiles(Tiles(four_least=1 << 30), lambda: attention(*asked, v)[0].sum().backward())
     yield "additive", lambda: attention(asked[0][:, :, :1], *asked[1:], v)[0].sum().backward()
 
 

@@ -16,7 +16,7 @@ PROGRAMS = {
     "simplex": {"forward", "of_queries", "of_memory"},
     "decode": {"split", "join"},
     "chances": {"forward", "backward"},
-    "additive": {"raised", "compare", "read", "slope", "raised_flat", "gather", "descend", "split", "trace"},
+    "additive": {"turn", "raised", "compare", "read", "slope", "descend", "split", "trace"},
 }
 
 

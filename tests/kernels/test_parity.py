@@ -39,7 +39,7 @@ def cases(monkeypatch):
         ("additive corners", "float16"),
         ("additive crowded", "float16"),
         ("additive faint", "bfloat16"),
-        ("additive both faint", "bfloat16"),
+        ("additive padded", "bfloat16"),
         ("rows chosen", "float16"),
         ("local p", "float32"),
         ("brief padded", "bfloat16"),

@@ -41,8 +41,7 @@ def noted(monkeypatch):
 CASES = {
     "odd": ((5, 7, 3), EVERYWHERE, {}, 1.0),
     "units": ((3, 7, 40), EVERYWHERE, {"both_warps": 1}, 1.0),  # more than a program has
-    "sets": ((3, 7, 75), EVERYWHERE, {"both_warps": 1, "both_sets": 2}, 1.0),  # of units, the last of which is not whole
-    "far sets": ((5, 7, 3), EVERYWHERE, {"both_sets": 2}, 15.0),
+    "one": ((33, 7, 3), EVERYWHERE, {}, 1.0),  # query more than two blocks have
     "beyond": ((3, 40, 3), EVERYWHERE, {"both_parts": 2}, 1.0),  # lanes that share a unit, and places behind the last key
     "parts": ((3, 40, 3), EVERYWHERE, {}, 1.0),  # of what queries get, from three tiles of keys
     "shared": ((20, 7, 3), EVERYWHERE, {}, 1.0),  # queries of a head, among two programs
@@ -51,6 +50,7 @@ CASES = {
     "padded": ((5, 20, 3), Scoped(torch.arange(20) < torch.tensor([[18], [0]])), {}, 1.0),
     "blind": ((19, 20, 3), Scoped(ahead=-17), {}, 1.0),  # the first queries see nothing, and the last two a few keys
     "far": ((5, 7, 3), EVERYWHERE, {}, 15.0),  # numbers whose exponentials are not taken apart
+    "faint": ((5, 7, 3), EVERYWHERE, {}, 0.01),  # numbers whose tanh is next to nothing beside 1
 }
 SHARED = {"parts": (3, 1), "shared": (1, 2)}
 """Tiles of keys, and programs among which queries are dealt, where they are more than one."""
@@ -68,7 +68,7 @@ def test_one_pass_finds_every_gradient(monkeypatch, name, dtype):
     shape, scoped, changed, large = CASES[name]
     given = inputs(*shape, dtype, large)
     flow, dealt = torch.randn(2, 2, shape[0], 5).to(dtype), noted(monkeypatch)
-    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, **{"both": 8, "both_rows": 16, **changed}))
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, **{"both": 8 * (4 // dtype.itemsize), **changed}))
     monkeypatch.setattr(both, "processors", lambda device: 32 if name == "shared" else 1)
     found = gradients(lambda *leaves: operator.attention(*leaves, scoped)[0], given, flow, dtype)
     assert {(each.tiles, each.shared) for each in dealt} == {SHARED.get(name, (1, 1))}
@@ -96,38 +96,28 @@ def test_what_nobody_may_see_may_be_no_number(monkeypatch):
     assert not found[2][:, :, 17:].any()
 
 
-def sides(queries, keys, hidden, many=1):
-    query, key = torch.empty(many, 1, queries, hidden), torch.empty(many, 1, keys, hidden)
+def sides(queries, keys, hidden, many=1, dtype=torch.bfloat16):
+    query, key = torch.empty(many, 1, queries, hidden, dtype=dtype), torch.empty(many, 1, keys, hidden, dtype=dtype)
     return Sides(query, key, query[0, 0, :1]), torch.empty(many, queries, keys)
 
 
-def test_tiles_leave_the_fewest_places_empty_and_are_the_fewest(monkeypatch):
-    monkeypatch.setattr(both, "processors", lambda device: 132)
-    tiles = Tiles(both=32)
-
-    def dealt(keys, hides=False, **changed):
-        found = plan(*sides(64, keys, 512, 16), replace(tiles, **changed), hides, 1 << 30)
-        return found and (found.across * tiles.both, found.tiles)
-
-    assert [dealt(keys) for keys in (64, 256, 320, 1024, 2048, 8192)] == [
-        (64, 1), (256, 1), (64, 5), (1024, 1), (1024, 2), (1024, 8),
-    ]  # fmt: skip
-    assert dealt(8256) is None
-    assert dealt(256, hides=True) == (128, 2)
-    assert dealt(2048, hides=True) is None
-    assert dealt(64, both=0) is None
+SINGLE, HALF = torch.float32, torch.bfloat16
 
 
 def test_queries_are_shared_until_the_processors_are_busy_or_there_is_no_room(monkeypatch):
     monkeypatch.setattr(both, "processors", lambda device: 132)
-    tiles = Tiles(both=32)
-    assert plan(*sides(1024, 1024, 256, 8), tiles, False, 1 << 30) == Plan(32, 1, 1, 1024)
-    assert plan(*sides(1024, 1024, 256), tiles, False, 1 << 30) == Plan(32, 1, 4, 256)
-    assert plan(*sides(1024, 1024, 256), tiles, False, (4 << 20) + (3 << 20)) == Plan(32, 1, 2, 512)  # and their sum
-    assert plan(*sides(1024, 1024, 256), tiles, False, 0) == Plan(32, 1, 1, 1024)
-    assert plan(*sides(32, 1024, 256), tiles, False, 1 << 30) == Plan(32, 1, 1, 32)
+    tiles = Tiles()
+    assert plan(*sides(1024, 1024, 256, 8), tiles, False, 1 << 30) == Plan(32, 2, 1, 1024, SINGLE)
+    assert plan(*sides(1024, 1024, 256), tiles, False, 1 << 30) == Plan(32, 2, 4, 256, SINGLE)
+    assert plan(*sides(32, 1024, 256), tiles, False, 1 << 30) == Plan(32, 2, 1, 32, SINGLE)
+    assert plan(*sides(1024, 1024, 256, dtype=SINGLE), tiles, False, 1 << 30) == Plan(32, 4, 2, 512, SINGLE)
 
 
-def test_keys_that_32_bits_cannot_count_are_left_to_two_passes():
-    query, key = torch.empty(1).expand(1, 1, 2, 1 << 22), torch.empty(1).expand(1, 1, 512, 1 << 22)
-    assert plan(Sides(query, key, query[0, 0, :1]), torch.empty(1, 2, 512), Tiles(both=32), False, 1 << 30) is None
+@pytest.mark.parametrize(
+    ("mebibytes", "shared", "dtype"), [(10.0, 4, SINGLE), (9.9, 4, HALF), (7.0, 4, HALF), (6.9, 3, HALF), (0.0, 1, HALF)]
+)
+def test_parts_are_single_unless_more_of_half_precision_have_room(monkeypatch, mebibytes, shared, dtype):
+    """A mebibyte is a part of either gradient in single precision, of which there are two for the queries; slopes are four."""
+    monkeypatch.setattr(both, "processors", lambda device: 132)
+    found = plan(*sides(1024, 1024, 256), Tiles(), False, int(mebibytes * 2**20))
+    assert (found.tiles, found.shared, found.dtype) == (2, shared, dtype)

@@ -4,16 +4,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.additive_triton import sums
-from regard.kernels.additive_triton.arguments import Sides, Tiles
-
-
-def test_the_columns_of_a_tile_are_split_where_there_are_few_programs():
-    device, tiles = torch.device("cpu"), Tiles(gather_columns=32)  # two processors, eight programs
-    assert sums.shared(8, 1024, tiles, device, 9) == (1, 1024)
-    assert sums.shared(2, 1024, tiles, device, 9) == (4, 256)
-    assert sums.shared(1, 96, tiles, device, 9) == (3, 32)
-    assert sums.shared(2, 1024, tiles, device, 2) == (2, 512)
-    assert sums.shared(2, 1024, tiles, device, -1) == (1, 1024)
+from regard.kernels.additive_triton.arguments import Sides
 
 
 def test_what_chunks_of_queries_find_adds_up():

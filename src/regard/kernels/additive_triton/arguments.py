@@ -16,6 +16,12 @@ from regard.kernels.gpu.tiles import on as launching
 EVERYWHERE = 1 << 30
 """A window that no sequence reaches the end of."""
 
+WARP = 32
+LANES = 1, 2, 4, 8, 16, WARP
+"""Among how many threads the keys of one hidden unit may be dealt on the way back: those of a warp at most."""
+HIDING = 128
+"""Keys of a tile there at most where some are hidden: what nobody sees is passed over by whole tiles."""
+
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 """Whether Triton's interpreter runs the kernels, which is settled when they are imported."""
 
@@ -49,31 +55,33 @@ class Tiles:
     """Pairs of hidden units that share a reciprocal, unrolled."""
     warps: int = 2
     registers: int | None = 128
-    """That a thread of `compare` or `gather` has at most; None: as many as the compiler likes."""
+    """That a thread of `compare` has at most there; None: as many as the compiler likes."""
+    four_rows: int = 64
+    four_columns: int = 128
+    four_down: int = 8
+    four_across: int = 16
+    four_warps: int = 4
+    four_stages: int = 3
+    """Of `compare` where it takes four hidden units at a time; half as many columns where keys end in the first half."""
+    four_least: int = 33
+    """Queries of a head from which on it does, if they are in bfloat16: fewer leave most of such a tile empty."""
     splits: int = 8
     """Among how many programs the hidden units of a tile are spread at most, where there are few tiles."""
     read: Reading = HALF
     read_thin: Reading = THIN
     read_single: Reading = SINGLE
-    slope_rows: int = 4
+    slope_rows: int = 2
     slope_columns: int = 512
     row_warps: int = 4
     """Of weights and of slopes."""
-    gather_rows: int = 32
-    gather_units: int = 64
-    gather_columns: int = 32
-    gather_pairs: int = 4
-    gather_warps: int = 4
-    both: int = 0
-    """Keys of a hidden unit that a thread has where one pass finds all gradients, 16 or 32; 0: either side has a pass."""
-    both_sets: int = 1
-    """Hidden units whose keys a thread has there: what flows into the scores is loaded once for two of them."""
+    both: int = 16
+    """Keys of a hidden unit that a thread has on the way back, which finds the gradients of both sides in one pass."""
     both_rows: int = 32
     both_warps: int = 4
-    both_registers: int | None = None
-    both_parts: int = 8
-    """That such a pass leaves of one gradient at most."""
-    kept: float = 3.0
+    both_registers: int | None = 128
+    both_parts: int = 4
+    """That such a pass leaves of one gradient, if that can be."""
+    kept: float = 0.4
     """How many times the bytes of the inputs the scores may take from the way there to the way back, which finds them anew
     where they would take more, where there is no room for all at once, and under torch.compile."""
     step_bytes: int = 16 << 10
@@ -96,22 +104,20 @@ class Tiles:
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None
     """Bytes held at a time for scores and exponentials; None: in proportion to the inputs, but not below `least`."""
-    least: int = 96 << 20
+    least: int = 7 << 20
     """Bytes that may always be held: in smaller chunks the host takes longer to launch than an H200 to compute."""
-    fill: int = 12
-    """Programs of `compare` a processor that a chunk of heads has on the way there, if there is room, and two thirds as many
-    of `gather` on the way back: an H200 runs eight and four at a time. On the way there all heads are one chunk where their
-    scores are kept for the way back."""
+    fill: int = 8
+    """Programs of `both` a processor that a chunk of heads has on the way back, if there is room: an H200 runs four."""
 
     @property
     def tall(self) -> int:
         """Queries are padded to a multiple of it."""
-        return max(self.rows, self.slope_rows, self.gather_rows, self.gather_columns, self.both_rows if self.both else 1)
+        return max(self.rows, self.slope_rows, self.both_rows, self.four_rows)
 
     @property
     def wide(self) -> int:
         """Keys are padded to a multiple of it."""
-        return max(self.columns, self.gather_rows, self.gather_columns)
+        return max(self.columns, self.four_columns // 2)
 
 
 class Scoped(NamedTuple):
@@ -196,6 +202,40 @@ def parts(count: int, size: int) -> int:
 def power(count: int) -> int:
     """The next power of two."""
     return 1 << (count - 1).bit_length()
+
+
+def tiled(keys: int, tiles: Tiles, hides: bool, dtype: torch.dtype) -> tuple[int, int]:
+    """Among how many threads the keys of a tile are dealt on the way back, and how many tiles there are.
+
+    Those that have the fewest places beyond the keys, and of these the fewest tiles; where some keys are hidden, small ones.
+    """
+    each = beside(tiles, dtype)
+    able = [lanes for lanes in LANES if parts(keys, lanes * each) <= tiles.both_parts] or [WARP]
+    small = [lanes for lanes in able if lanes * each <= HIDING or not hides] or able[:1]
+    across = min(small, key=lambda lanes: (padded(keys, lanes * each), -lanes))
+    return across, parts(keys, across * each)
+
+
+def beside(tiles: Tiles, dtype: torch.dtype) -> int:
+    """Keys of a thread there: half of them in single precision, in which it holds two sums for each."""
+    return max(4, tiles.both // 2) if dtype == torch.float32 else tiles.both
+
+
+def by_four(sides: Sides, tiles: Tiles) -> bool:
+    """Whether `compare` takes four hidden units at a time: many queries in bfloat16, on a chip that multiplies tf32.
+
+    Of float16, which holds three bits more, tf32 would lose some.
+    """
+    same = sides.query.dtype == sides.key.dtype == torch.bfloat16
+    return same and sides.query.shape[2] >= tiles.four_least and multiplies(sides.query.device)
+
+
+@cache
+def multiplies(device: torch.device) -> bool:
+    """Whether its tensor cores know tf32; the interpreter needs none."""
+    if device.type != "cuda":
+        return True
+    return torch.version.hip is None and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 @cache

@@ -2,34 +2,39 @@
 
     h = r - 1/2 = -tanh / 2,    dq = 4 v Σ_k ds (1/4 - h²),    dk = 4 v Σ_q ds (1/4 - h²),    dv = -2 Σ ds h
 
-`gather` finds dq and dk apart, and every reciprocal twice. Here a program has a few hidden units and a tile of keys, whose
-exponentials and sums stay in registers, and goes through the queries; two keys share a reciprocal. A thread has keys of one
-unit or two: what it adds up for dk is its own, and for dq a few threads of its warp have the rest. Neither side is raised
-beforehand, and nothing is rounded on the way. Where the keys are several tiles, each leaves its own part of dq, and where
-the queries are dealt to several programs, each leaves one of dk: nothing is added in an order that changes.
+A program has a few hidden units and a tile of keys, whose exponentials and sums stay in registers, and goes through the
+queries; two keys share a reciprocal. A thread has keys of one unit: what it adds up for dk is its own, and for dq a few
+threads of its warp have the rest. Nothing is raised beforehand. Where the keys are several tiles, each leaves its own part
+of dq, and where the queries are dealt to several programs, each leaves one of dk: nothing is added in an order that changes.
+Two queries are under way at a time: while one is passed on, ds of the next is loaded, and what is left of the one before
+goes from thread to thread.
 """
 
 from typing import NamedTuple, no_type_check
 
+import torch
 import triton
 import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.additive_triton.arguments import Sides, Tiles, assembly, heads, limit, padded, parts, processors
-from regard.kernels.additive_triton.backward import number
-from regard.kernels.additive_triton.chunks import Chunk, beside
-from regard.kernels.additive_triton.rational import REACH, exponential, plain, reciprocal
+from regard.kernels.additive_triton.arguments import (
+    WARP,
+    Sides,
+    Tiles,
+    assembly,
+    beside,
+    heads,
+    limit,
+    padded,
+    parts,
+    processors,
+    tiled,
+)
+from regard.kernels.additive_triton.chunks import Chunk
+from regard.kernels.additive_triton.rational import FAINT, REACH, bent, exponential, reciprocal
 from regard.kernels.additive_triton.visible import some
 from regard.kernels.gpu.started import start
-
-WARP = 32
-LANES = 1, 2, 4, 8, 16, WARP
-"""Among how many threads the keys of one unit may be dealt: those of a warp at most."""
-HIDING = 128
-"""Keys of a tile at most where some are hidden: what nobody sees is passed over by whole tiles."""
-PLACES = 1 << 31
-"""Numbers of the keys of a head, which are counted in 32 bits."""
 
 
 class Plan(NamedTuple):
@@ -40,40 +45,36 @@ class Plan(NamedTuple):
     shared: int
     """How many programs share the queries of a head, which have `reach` of them each."""
     reach: int
+    dtype: torch.dtype
+    """Of parts: they may cancel, and are single unless there is no room."""
 
 
 def plan(
     sides: Sides, slopes: Float[Tensor, "some_heads padded_queries padded_keys"], tiles: Tiles, hides: bool, room: int
-) -> Plan | None:
-    """None where such a pass is not wanted, or the keys are more tiles than may leave parts of dq.
-
-    The tiles that have the fewest places beyond the keys, and of these the fewest. Queries are shared until every processor
-    has two programs, as long as there is room for what they leave.
-    """
+) -> Plan:
+    """Queries are shared until every processor has four programs, as long as there is room for what they leave."""
     (many, tall, wide), (keys, hidden) = slopes.shape, sides.key.shape[2:]
-    if not tiles.both:
-        return None
-    most = max(1, HIDING // tiles.both) if hides else WARP
-    able = [lanes for lanes in LANES if lanes <= most and parts(wide, lanes * tiles.both) <= tiles.both_parts]
-    if not able or keys * hidden >= PLACES:
-        return None
-    across = min(able, key=lambda lanes: (padded(wide, lanes * tiles.both), -lanes))
-    count = parts(wide, across * tiles.both)
+    across, count = tiled(wide, tiles, hides, sides.key.dtype)
     programs = many * count * parts(hidden, units(across, tiles))
-    left = room - (4 * count * many * sides.query.shape[2] * hidden if count > 1 else 0)
-    fits = beside([slopes], many * keys * hidden, left)
-    several = max(1, min(2 * processors(slopes.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts, fits))
+    wanted = max(1, min(4 * processors(slopes.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts))
+    left = room - slopes.numel() * slopes.element_size()
+    for dtype in (torch.float32, sides.key.dtype):
+        each = dtype.itemsize * many * hidden
+        fits = (left - (count * sides.query.shape[2] * each if count > 1 else 0)) // (keys * each)
+        several = max(1, min(wanted, fits))
+        if several == wanted:
+            break
     reach = padded(parts(tall, several), tiles.both_rows)
-    return Plan(across, count, parts(tall, reach), reach)
+    return Plan(across, count, parts(tall, reach), reach, dtype)
 
 
 def units(across: int, tiles: Tiles) -> int:
     """Hidden units of a program whose threads deal the keys of a tile among so many."""
-    return tiles.both_sets * tiles.both_warps * WARP // across
+    return tiles.both_warps * WARP // across
 
 
 class Found(NamedTuple):
-    """Where the gradients of a chunk go, or parts of them in single precision, which add up."""
+    """Where the gradients of a chunk go, or parts of them, which add up."""
 
     query: Float[Tensor, "tiles some_heads some_queries hidden"]
     key: Float[Tensor, "shared some_heads keys hidden"]
@@ -117,13 +118,13 @@ def both(
         "key_head": found.key.stride(1),
         "v_part": found.v.stride(0),
         "ROWS": tiles.both_rows,
-        "EACH": tiles.both // VECTOR,
+        "EACH": beside(tiles, sides.key.dtype) // VECTOR,
         "ACROSS": dealt.across,
-        "UNITS": wanted // tiles.both_sets,
-        "SETS": tiles.both_sets,
-        "WHOLE": wide % (dealt.across * tiles.both) == 0,
+        "UNITS": wanted,
+        "WHOLE": wide % (dealt.across * beside(tiles, sides.key.dtype)) == 0,
         "ASSEMBLY": assembly(),
         "HIDDEN": hides,
+        "SINGLE": sides.query.dtype == torch.float32,
     }
     grid = parts(hidden, wanted), dealt.tiles * dealt.shared, many
     start(descend, grid, given, num_warps=tiles.both_warps, **limit(tiles.both_registers))
@@ -139,50 +140,47 @@ def descend(
     query, key, v, slopes, to_query, to_key, to_v,
     base, heads, key_heads, v_heads, T, S, D, begin, count, tall, wide, tiles, reach, one,
     query_part, query_head, key_part, key_head, v_part,
-    ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr, SETS: tl.constexpr,
-    WHOLE: tl.constexpr, ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr,
+    ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr,
+    WHOLE: tl.constexpr, ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr, SINGLE: tl.constexpr,
 ):  # fmt: skip
-    """4 v Σ ds (1/4 - h²) over the keys of a tile and over `reach` queries, and -2 Σ ds h over both, of some hidden units.
+    """4 v Σ ds (1/4 - h²) over the keys of a tile and over `reach` queries, and -2 Σ ds h over both, of UNITS hidden units.
 
-    These are SETS of UNITS. For each there are four tiles, of every fourth key, with axes (ACROSS, UNITS, EACH), of which
-    Triton deals the first two among threads. `one` is 1, which the compiler is not to know: where it sees that the units of
-    a key are beside each other it would deal them in another way, and pass all through shared memory at every query. Where
-    nobody looks ds is 0, and NaN of either side counts as 0.
+    There are four tiles, of every fourth key, with axes (ACROSS, UNITS, EACH), of which Triton deals the first two among
+    threads. `one` is 1, which the compiler is not to know: where it sees that the units of a key are beside each other it
+    would deal them in another way, and pass all through shared memory at every query. Where nobody looks ds is 0, and NaN
+    of either side counts as 0.
     """
     local = tl.program_id(2).to(tl.int64)
     head = base + local
     b, h = head // heads, head % heads
     part, tile = tl.program_id(1) // tiles, tl.program_id(1) % tiles
-    first, panel = tile * (4 * EACH * ACROSS), tl.program_id(0) * (SETS * UNITS)
+    first, panel = tile * (4 * EACH * ACROSS), tl.program_id(0) * UNITS
     lanes, units = tl.arange(0, ACROSS), panel + tl.arange(0, UNITS)
     columns = first + 4 * (tl.arange(0, EACH)[None, None, :] * ACROSS + lanes[:, None, None])
     columns = tl.broadcast_to(columns, (ACROSS, UNITS, EACH))
     quads = columns[:, :, :, None] + tl.arange(0, 4)[None, None, None, :]
     cells = columns * D + (units * one)[None, :, None]
     key += (b * key_heads + h * key_heads // heads) * S * D
-    far, powers = tl.zeros((ACROSS, UNITS, EACH), tl.float32), ()
-    for each in tl.static_range(4 * SETS):
-        k = keyed(key, cells, columns, units, each, S, D, UNITS)
+    nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
+    far, powers, steep, fall = nothing, (), (nothing, nothing, nothing, nothing), nothing
+    for each in tl.static_range(4):
+        k = keyed(key, cells, columns, units, each, S, D)
         far = tl.maximum(far, tl.abs(k))
         powers = powers + (raised(k),)  # noqa: RUF005 (Triton knows no unpacking)
     far = tl.max(tl.max(tl.max(far, axis=2), axis=1), axis=0)
     query += (head * T + begin) * D
     slopes += local * tall * wide
     to_query += tile.to(tl.int64) * query_part + local * query_head
-    v += h * v_heads // heads * D + units
-    w, steep, fall = (), (), ()
-    for each in tl.static_range(SETS):
-        one_set = 4.0 * tl.load(v + each * UNITS, mask=units + each * UNITS < D, other=0.0).to(tl.float32)
-        nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
-        w = w + (one_set,)  # noqa: RUF005
-        steep = steep + (nothing, nothing, nothing, nothing)  # noqa: RUF005
-        fall = fall + (nothing,)  # noqa: RUF005
+    w = 4.0 * tl.load(v + h * v_heads // heads * D + units, mask=units < D, other=0.0).to(tl.float32)
     for begun in range(part * reach, tl.minimum(part * reach + reach, count), ROWS):
-        rows, all_units = begun + tl.arange(0, ROWS), panel + tl.arange(0, SETS * UNITS)
-        asking = (rows < count)[:, None] & (all_units < D)[None, :]
-        block = rows.to(tl.int64)[:, None] * D + all_units[None, :]
-        wild = far + tl.max(tl.max(tl.abs(number(query + block, asking)), axis=1), axis=0) > REACH
-        met = True
+        rows = begun + tl.arange(0, ROWS)
+        asking = (rows < count)[:, None] & (units < D)[None, :]
+        block = rows.to(tl.int64)[:, None] * D + units[None, :]
+        both = far + tl.max(tl.max(tl.abs(number(query + block, asking)), axis=1), axis=0)
+        wild = (both > REACH) | (both < FAINT) if SINGLE else both > REACH
+        met, before_steep, before_fall = True, steep, fall
+        if SINGLE:  # sums of a block, and of blocks, lose less than one long sum
+            steep, fall = (nothing, nothing, nothing, nothing), nothing
         if HIDDEN:
             tops = first + tl.arange(0, 4 * EACH * ACROSS)
             shown = tl.load(slopes + rows[:, None] * wide + tops[None, :], mask=(tops < wide)[None, :], other=0.0)
@@ -193,72 +191,63 @@ def descend(
             puts = to_query + before + (units * one)[None, :] + tl.zeros((ACROSS, 1), tl.int32)
             if wild:
                 for _ in range(begun, end):
-                    steep, fall = asked(
-                        asks, flows, puts, w, key, cells, columns, quads, units, lanes, powers, steep, fall, S, D, wide,
-                        UNITS, ACROSS, SETS, WHOLE, ASSEMBLY, True,
-                    )  # fmt: skip
+                    ds, q = flowing(flows, quads, wide, WHOLE), number(asks, units < D)[None, :, None]
+                    h0 = bent(q + keyed(key, cells, columns, units, 0, S, D), ASSEMBLY)
+                    h1 = bent(q + keyed(key, cells, columns, units, 1, S, D), ASSEMBLY)
+                    h2 = bent(q + keyed(key, cells, columns, units, 2, S, D), ASSEMBLY)
+                    h3 = bent(q + keyed(key, cells, columns, units, 3, S, D), ASSEMBLY)
+                    steep, fall, left = passed(ds, h0, h1, h2, h3, steep, fall, SINGLE)
+                    leave(puts, w, left, units < D, lanes, UNITS, ACROSS)
                     asks += D
                     puts += D
                     flows += wide
             else:
-                for _ in range(begun, end):
-                    steep, fall = asked(
-                        asks, flows, puts, w, key, cells, columns, quads, units, lanes, powers, steep, fall, S, D, wide,
-                        UNITS, ACROSS, SETS, WHOLE, ASSEMBLY, False,
-                    )  # fmt: skip
-                    asks += D
+                inside, last = units < D, end - 1 - begun
+                ds = flowing(flows, quads, wide, WHOLE)
+                now, then = tl.load(asks, mask=inside), tl.load(asks + tl.minimum(1, last) * D, mask=inside)
+                left = tl.zeros((ACROSS, UNITS), tl.float32)
+                puts -= D
+                for at in range(0, end - begun, 2):
+                    second, third = tl.minimum(at + 2, last), tl.minimum(at + 3, last)
+                    soon, later = tl.load(asks + second * D, mask=inside), tl.load(asks + third * D, mask=inside)
+                    other = flowing(flows + (at + 1) * wide, quads, wide, WHOLE)
+                    leave(puts, w, left, inside & (at > 0), lanes, UNITS, ACROSS)
+                    h0, h1, h2, h3 = turned(now, powers, SINGLE, ASSEMBLY)
+                    steep, fall, left = passed(ds, h0, h1, h2, h3, steep, fall, SINGLE)
                     puts += D
-                    flows += wide
+                    ds = flowing(flows + second * wide, quads, wide, WHOLE)
+                    leave(puts, w, left, inside, lanes, UNITS, ACROSS)
+                    h0, h1, h2, h3 = turned(then, powers, SINGLE, ASSEMBLY)
+                    steep, fall, left = passed(other, h0, h1, h2, h3, steep, fall, SINGLE)
+                    puts += D
+                    now, then = soon, later
+                leave(puts, w, left, inside & (last % 2 == 1), lanes, UNITS, ACROSS)
         else:
-            tl.store(to_query + block, tl.zeros((ROWS, SETS * UNITS), to_query.dtype.element_ty), mask=asking)
+            tl.store(to_query + block, tl.zeros((ROWS, UNITS), to_query.dtype.element_ty), mask=asking)
+        if SINGLE:
+            steep = grown(steep, before_steep)
+            fall += before_fall
     to_key += part.to(tl.int64) * key_part + local * key_head
     to_v += tl.program_id(1).to(tl.int64) * v_part + local * D
-    for each in tl.static_range(4 * SETS):
-        there = (columns + each % 4 < S) & (units + each // 4 * UNITS < D)[None, :, None]
-        place = to_key + each // 4 * UNITS + each % 4 * D + cells
-        tl.store(place, (w[each // 4][None, :, None] * steep[each]).to(to_key.dtype.element_ty), mask=there)
-    for each in tl.static_range(SETS):
-        fallen = -2.0 * tl.sum(tl.sum(fall[each], axis=2), axis=0)
-        tl.store(to_v + units + each * UNITS, fallen, mask=units + each * UNITS < D)
+    for each in tl.static_range(4):
+        there = (columns + each < S) & (units < D)[None, :, None]
+        tl.store(to_key + each * D + cells, (w[None, :, None] * steep[each]).to(to_key.dtype.element_ty), mask=there)
+    tl.store(to_v + units, -2.0 * tl.sum(tl.sum(fall, axis=2), axis=0), mask=units < D)
 
 
 @triton.jit
 @no_type_check
-def asked(
-    asks, flows, puts, w, key, cells, columns, quads, units, lanes, powers, steep, fall, S, D, wide,
-    UNITS: tl.constexpr, ACROSS: tl.constexpr, SETS: tl.constexpr, WHOLE: tl.constexpr, ASSEMBLY: tl.constexpr,
-    WILD: tl.constexpr,
-):  # fmt: skip
-    """The sums of all keys and of v with those of one query, and what leaves for it written. WILD ones take the keys as they
-    are, which no register holds."""
-    ds = flowing(flows, quads, wide, WHOLE)
-    grown, fallen = (), ()
-    for each in tl.static_range(SETS):
-        q = number(asks + each * UNITS, units + each * UNITS < D)
-        if WILD:
-            q = q[None, :, None]
-            h0 = plain(q + keyed(key, cells, columns, units, 4 * each, S, D, UNITS), ASSEMBLY) - 0.5
-            h1 = plain(q + keyed(key, cells, columns, units, 4 * each + 1, S, D, UNITS), ASSEMBLY) - 0.5
-            h2 = plain(q + keyed(key, cells, columns, units, 4 * each + 2, S, D, UNITS), ASSEMBLY) - 0.5
-            h3 = plain(q + keyed(key, cells, columns, units, 4 * each + 3, S, D, UNITS), ASSEMBLY) - 0.5
-        else:
-            q = exponential(q)[None, :, None]
-            h0, h1 = bent(q, powers[4 * each], powers[4 * each + 1], ASSEMBLY)
-            h2, h3 = bent(q, powers[4 * each + 2], powers[4 * each + 3], ASSEMBLY)
-        steep0, steep1, fell, left = passed(ds[0], ds[1], h0, h1, steep[4 * each], steep[4 * each + 1], fall[each], 0.0)
-        steep2, steep3, fell, left = passed(ds[2], ds[3], h2, h3, steep[4 * each + 2], steep[4 * each + 3], fell, left)
-        leave(puts + each * UNITS, w[each], left, units + each * UNITS, lanes, D, UNITS, ACROSS)
-        grown = grown + (steep0, steep1, steep2, steep3)  # noqa: RUF005
-        fallen = fallen + (fell,)  # noqa: RUF005
-    return grown, fallen
+def number(places, present):
+    """What is there, or 0: for what nobody may see ds is 0, and NaN would survive that; where it is seen, ds is NaN too."""
+    data = tl.load(places, mask=present, other=0.0).to(tl.float32)
+    return tl.where(data == data, data, 0.0)
 
 
 @triton.jit
 @no_type_check
-def keyed(key, cells, columns, units, each: tl.constexpr, S, D, UNITS: tl.constexpr):
-    """One of the four tiles of keys of a set, those of them that are there."""
-    there = (columns + each % 4 < S) & (units + each // 4 * UNITS < D)[None, :, None]
-    return number(key + each // 4 * UNITS + each % 4 * D + cells, there)
+def keyed(key, cells, columns, units, each: tl.constexpr, S, D):
+    """One of the four tiles of keys, those of them that are there."""
+    return number(key + each * D + cells, (columns + each < S) & (units < D)[None, :, None])
 
 
 @triton.jit
@@ -284,7 +273,19 @@ def flowing(slopes, quads, wide, WHOLE: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def bent(q, first, second, ASSEMBLY: tl.constexpr):
+def turned(q, powers, SINGLE: tl.constexpr, ASSEMBLY: tl.constexpr):
+    """h of one query, as it was loaded, and all keys, whose numbers are small enough for exponentials."""
+    q = q.to(tl.float32)
+    q = tl.where(q == q, q, 0.0)
+    q = exponential(q) if SINGLE else tl.exp2(q * 2.885390043258667)  # what that loses half precision has lost before
+    h0, h1 = two(q[None, :, None], powers[0], powers[1], ASSEMBLY)
+    h2, h3 = two(q[None, :, None], powers[2], powers[3], ASSEMBLY)
+    return h0, h1, h2, h3
+
+
+@triton.jit
+@no_type_check
+def two(q, first, second, ASSEMBLY: tl.constexpr):
     """h of one query and two keys, by one reciprocal."""
     x, y = tl.fma(q, first, 1.0), tl.fma(q, second, 1.0)
     shared = reciprocal(x * y, ASSEMBLY)
@@ -293,17 +294,30 @@ def bent(q, first, second, ASSEMBLY: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def passed(ds1, ds2, h1, h2, steep1, steep2, fall, left):
-    """What two keys add to their own sums, to that of v and to that of the query."""
-    fall = tl.fma(ds2, h2, tl.fma(ds1, h1, fall))
-    slope1, slope2 = 0.25 - h1 * h1, 0.25 - h2 * h2
-    return tl.fma(ds1, slope1, steep1), tl.fma(ds2, slope2, steep2), fall, tl.fma(ds2, slope2, tl.fma(ds1, slope1, left))
+def passed(ds, h0, h1, h2, h3, steep, fall, SINGLE: tl.constexpr):
+    """The sums of all keys and of v with those of one query, and what its keys leave for it, of each thread on its own."""
+    if SINGLE:
+        fall += tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, ds[0] * h0)))
+    else:
+        fall = tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, tl.fma(ds[0], h0, fall))))
+    slope0, slope1, slope2, slope3 = 0.25 - h0 * h0, 0.25 - h1 * h1, 0.25 - h2 * h2, 0.25 - h3 * h3
+    left = tl.fma(ds[3], slope3, tl.fma(ds[2], slope2, tl.fma(ds[1], slope1, ds[0] * slope0)))
+    steep0, steep1 = tl.fma(ds[0], slope0, steep[0]), tl.fma(ds[1], slope1, steep[1])
+    steep2, steep3 = tl.fma(ds[2], slope2, steep[2]), tl.fma(ds[3], slope3, steep[3])
+    return (steep0, steep1, steep2, steep3), fall, tl.sum(left, axis=2)
 
 
 @triton.jit
 @no_type_check
-def leave(place, w, left, units, lanes, D, UNITS: tl.constexpr, ACROSS: tl.constexpr):
+def grown(one, other):
+    """The sums of two."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
+
+
+@triton.jit
+@no_type_check
+def leave(place, w, left, inside, lanes, UNITS: tl.constexpr, ACROSS: tl.constexpr):
     """Write what leaves for one query, of all keys of a tile: the threads that share a unit all have it, and one writes."""
-    found = w * tl.sum(tl.sum(left, axis=2), axis=0)
-    written = (lanes == 0)[:, None] & (units < D)[None, :]
+    found = w * tl.sum(left, axis=0)
+    written = (lanes == 0)[:, None] & inside[None, :]
     tl.store(place, tl.broadcast_to(found[None, :], (ACROSS, UNITS)).to(place.dtype.element_ty), mask=written)

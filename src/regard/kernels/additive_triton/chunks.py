@@ -1,13 +1,14 @@
 """Which heads and which of their queries have their scores, and the exponentials of both sides, held at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
-from regard.kernels.additive_triton.arguments import Sides, Tiles, padded, parts, processors
+from regard.kernels.additive_triton.arguments import WARP, Sides, Tiles, by_four, padded, parts, processors, tiled
 
 HEADS = 65535
 """Programs along the last axis of a grid, each of which has a head."""
@@ -27,79 +28,110 @@ def size(sides: Sides, value: Tensor | None) -> int:
     return sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value) if each is not None)
 
 
-def room(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool) -> int:
+def room(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0) -> int:
     """Beside context and gradients, which are results, as much as stays below twice the inputs; `least` where that is more.
 
-    With values of the size of the keys the context is a third of the inputs, and gradients are as much as these.
+    With values of the size of the keys the context is a third of the inputs, and gradients are as much as these. `kept` are
+    bytes of scores from the way there.
     """
     inputs = size(sides, value)
-    return tiles.room or max(tiles.least, inputs * 3 // 5 if back else inputs * 3 // 2)
+    return tiles.room or max(tiles.least, inputs * 3 // 5 - kept if back else inputs * 3 // 2)
 
 
-def need(rows: int, keys: int, hidden: int, cell: int) -> int:
-    """Bytes at the highest: scores and exponentials in single precision, or so many for each query and key."""
-    return max(4 * (rows + keys) * hidden + 4 * rows * keys, cell * rows * keys)
+class Need(NamedTuple):
+    """Bytes that each head of a chunk takes at the highest, and for both sides each of those compared by one launch."""
+
+    head: int
+    side: int
+    launch: int
+
+    def of(self, heads: int) -> int:
+        """So many heads."""
+        return heads * self.head + min(heads, self.launch) * self.side
+
+    def most(self, room: int) -> int:
+        """Heads for which there is room."""
+        few = room // (self.head + self.side)
+        return few if few < self.launch else (room - self.launch * self.side) // self.head
 
 
-def beside(held: Sequence[Tensor], numbers: int, room: int) -> int:
-    """How many parts of so many numbers, in single precision, there is room for beside what is held, and for their sum."""
-    return (room - sum(each.numel() * each.element_size() for each in held)) // (4 * numbers) - 1
+def need(
+    sides: Sides, value: Tensor | None, rows: int, tiles: Tiles, back: bool, kept: int = 0, hides: bool = False
+) -> Need:
+    """Of so many queries: scores with both sides as `compare` reads them, and on the way back scores in whose place slopes
+    come, with weights or what flows into them, or with parts of the gradient of the queries."""
+    (keys, hidden), bytes_each = sides.key.shape[2:], sides.query.element_size()
+    tall, wide = padded(rows, tiles.tall), padded(keys, tiles.wide)
+    programs = parts(tall, tiles.four_rows) * parts(wide, tiles.four_columns)
+    count = sides.query.shape[0] * sides.query.shape[1]
+    launch = at_once(count, programs, sides.query.device)
+    sided = 0 if kept else (tall + wide) * hidden * (2 if by_four(sides, tiles) else 4)
+    if not back:
+        return Need(4 * tall * wide, sided, launch)
+    flows = tall * wide * (2 if value is None else value.element_size())
+    _, several = tiled(wide, tiles, hides, sides.key.dtype)
+    left = several * rows * hidden * bytes_each if several > 1 else 0
+    return Need(4 * tall * wide + max(flows, left), max(0, sided - max(flows, left)), launch)
 
 
-def cell(value: Tensor | None, back: bool) -> int:
-    """Bytes for each query and key beside no exponentials: scores; on the way back weights too, or what flows there."""
-    return 4 + (2 if value is None else value.element_size()) if back else 4
+def at_once(heads: int, programs: int, device: torch.device) -> int:
+    """Heads that one launch compares: so many that its `programs` of each keep every processor busy, or a quarter of all.
+
+    What it reads of both sides exists for these alone.
+    """
+    return max(1, 2 * processors(device) // programs, heads // 4)
 
 
-def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, whole: bool = False) -> list[Chunk]:
+def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0, hides: bool = False) -> list[Chunk]:
     """Whole heads if one fits, spread evenly; else tiles of the queries of one.
 
-    As many heads as fill the processors or, with `whole`, as there is room for.
+    As many heads as there is room for, and on the way back as fill the processors. `kept` are bytes of scores from the way
+    there; `hides` says that somebody may not see something.
     """
     batch, groups, queries, hidden = sides.query.shape
-    held, each, keys = room(sides, value, tiles, back), cell(value, back), sides.key.shape[2]
+    count, keys, held = batch * groups, sides.key.shape[2], room(sides, value, tiles, back, kept)
+    each = need(sides, value, queries, tiles, back, kept, hides)
+    if not back and each.of(count) < 2 * size(sides, value):  # there is no context yet while the only chunk is compared
+        held = max(held, each.of(count))
     tall, wide = padded(queries, tiles.tall), padded(keys, tiles.wide)
-    once = batch * groups * need(tall, wide, hidden, each)
-    if not back and once < 2 * size(sides, value):  # there is no context yet while the only chunk is compared
-        held = max(held, once)
-    most = batch * groups
-    if not whole:
-        most = tiles.fill * processors(sides.query.device) // programs(queries, keys, hidden, tiles, back)
-    return _chunks(batch * groups, queries, keys, hidden, held, each, max(1, most), tiles)
-
-
-def programs(queries: int, keys: int, hidden: int, tiles: Tiles, back: bool) -> int:
-    """How many one head is: tiles of `compare`, or half as many again as those of the `gather` that has fewer.
-
-    Of `both`, whose programs have more registers, three times as many where a thread has 32 keys.
-    """
-    if back and tiles.both:
-        return parts(3 * hidden * padded(keys, tiles.both), 32 * 32 * tiles.both_warps)
-    if back:
-        return parts(3 * parts(hidden, tiles.gather_units) * parts(min(queries, keys), tiles.gather_rows), 2)
-    return parts(queries, tiles.rows) * parts(keys, tiles.columns)
+    if each.of(1) <= held and tall * wide < CELLS:
+        most = tiles.fill * processors(sides.query.device) // programs(keys, hidden, tiles) if back else count
+        return by_heads(count, queries, max(1, min(most, each.most(held), HEADS)))
+    some = tiles.tall
+    while (
+        some < queries
+        and (some + tiles.tall) * wide < CELLS
+        and need(sides, value, some + tiles.tall, tiles, back, kept, hides).of(1) <= held
+    ):
+        some += tiles.tall
+    return by_rows(count, queries, some)
 
 
 @lru_cache
-def _chunks(heads: int, queries: int, keys: int, hidden: int, held: int, each: int, most: int, tiles: Tiles) -> list[Chunk]:
-    tall, wide = padded(queries, tiles.tall), padded(keys, tiles.wide)
-    whole = need(tall, wide, hidden, each)
-    if whole <= held and tall * wide < CELLS:
-        return [Chunk(these, range(queries)) for these in spread(heads, min(most, held // whole, HEADS))]
-    some = tiles.tall
-    while some < queries and (some + tiles.tall) * wide < CELLS and need(some + tiles.tall, wide, hidden, each) <= held:
-        some += tiles.tall
-    return [Chunk(range(head, head + 1), rows) for head in range(heads) for rows in spread(queries, some)]
+def by_heads(heads: int, queries: int, most: int) -> list[Chunk]:
+    """All queries of so many heads each."""
+    return [Chunk(these, range(queries)) for these in spread(heads, most)]
 
 
-def keeps(sides: Sides, value: Tensor, tiles: Tiles) -> bool:
+@lru_cache
+def by_rows(heads: int, queries: int, most: int) -> list[Chunk]:
+    """So many queries of one head each."""
+    return [Chunk(range(head, head + 1), rows) for head in range(heads) for rows in spread(queries, most)]
+
+
+def programs(keys: int, hidden: int, tiles: Tiles) -> int:
+    """Of `both` for one head."""
+    return parts(hidden * padded(keys, tiles.both), WARP * tiles.both * tiles.both_warps)
+
+
+def keeps(sides: Sides, value: Tensor, tiles: Tiles, hides: bool) -> bool:
     """Whether the scores, all of one chunk there, and of whole heads back, may be kept from the one to the other."""
     inputs = size(sides, value)
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     most = batch * groups * padded(queries, tiles.tall) * padded(keys, tiles.wide) * 4
-    if most > tiles.kept * inputs or len(chunks(sides, value, tiles, back=False, whole=True)) > 1:
+    if most > tiles.kept * inputs or len(chunks(sides, value, tiles, back=False)) > 1:
         return False
-    return len(chunks(sides, value, tiles, back=True)[0].rows) == queries
+    return len(chunks(sides, value, tiles, back=True, kept=most, hides=hides)[0].rows) == queries
 
 
 def spread(count: int, most: int) -> Iterator[range]:

@@ -7,14 +7,25 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.kernels.additive_triton import forward
-from regard.kernels.additive_triton.arguments import Sides, Tiles, assembly, heads, limit, padded, parts, processors
-from regard.kernels.additive_triton.chunks import Chunk
+from regard.kernels.additive_triton.arguments import (
+    Sides,
+    Tiles,
+    assembly,
+    by_four,
+    heads,
+    limit,
+    padded,
+    parts,
+    processors,
+)
+from regard.kernels.additive_triton.chunks import Chunk, at_once, spread
 from regard.kernels.additive_triton.powers import Some, by_unit
+from regard.kernels.additive_triton.turned import turned
 from regard.kernels.gpu.started import start
 
 
 class Compared(NamedTuple):
-    """-2 Σ v r of a chunk, padded to whole tiles, over each part of the hidden units; anything where nothing is seen."""
+    """Σ v tanh of a chunk, padded to whole tiles, over each part of the hidden units; anything where nothing is seen."""
 
     scores: Float[Tensor, "parts heads padded_queries padded_keys"]
     chunk: Chunk
@@ -27,22 +38,69 @@ class Compared(NamedTuple):
 
 
 def compare(sides: Sides, chunk: Chunk, scope: dict[str, Any], tiles: Tiles) -> Compared:
-    """The scores of some heads and queries, less Σ v; `scope` is what `Scoped` tells the kernels."""
+    """The scores of some heads and queries; `scope` is what `Scoped` tells the kernels."""
+    keys, fours = sides.key.shape[2], by_four(sides, tiles)
+    tall, wide, count = padded(len(chunk.rows), tiles.tall), padded(keys, tiles.wide), len(chunk.heads)
+    tile = shape(wide, tiles, fours)
+    programs = tall // tile.rows * (wide // tile.columns)
+    units = share(sides.query.shape[3], programs * count, tile, tiles, sides.query.device)
+    scores = sides.query.new_empty(parts(sides.query.shape[3], units), count, tall, wide, dtype=torch.float32)
+    most = at_once(sides.query.shape[0] * sides.query.shape[1], programs, sides.query.device)
+    for some in spread(count, most):
+        these = range(chunk.heads.start + some.start, chunk.heads.start + some.stop)
+        place = scores if len(some) == count else scores[:, some.start : some.stop]
+        launch(sides, Chunk(these, chunk.rows), place, scope, tile, units, tiles)
+    return Compared(scores, chunk)
+
+
+class Tile(NamedTuple):
+    """How many queries and keys a program has, how threads are laid over them, and how many units it takes at a time."""
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+    step: int
+    fours: bool
+    """Whether these are words, of products, or pairs."""
+    options: dict[str, int]
+    """For the compiler."""
+
+
+def shape(wide: int, tiles: Tiles, fours: bool) -> Tile:
+    """For so many padded keys, by fours or by pairs of hidden units."""
+    if not fours:
+        down, across = min(tiles.down, tiles.rows), min(tiles.across, tiles.columns)
+        told = {"num_warps": tiles.warps, **limit(tiles.registers)}
+        return Tile(tiles.rows, tiles.columns, down, across, 2 * tiles.pairs, False, told)
+    columns = tiles.four_columns if wide % tiles.four_columns == 0 else tiles.four_columns // 2
+    told = {"num_warps": tiles.four_warps, "num_stages": tiles.four_stages}
+    down, across = min(tiles.four_down, tiles.four_rows), min(tiles.four_across, columns)
+    return Tile(tiles.four_rows, columns, down, across, 4, True, told)
+
+
+def launch(
+    sides: Sides,
+    chunk: Chunk,
+    scores: Float[Tensor, "parts heads padded_queries padded_keys"],
+    scope: dict[str, Any],
+    tile: Tile,
+    units: int,
+    tiles: Tiles,
+) -> None:
+    """Compare as many heads as one launch does, each program so many hidden units."""
     (_, _, queries, hidden), keys = sides.query.shape, sides.key.shape[2]
-    tall, wide = padded(len(chunk.rows), tiles.tall), padded(keys, tiles.wide)
-    down, across, count = tall // tiles.rows, wide // tiles.columns, len(chunk.heads)
-    units = share(hidden, down * across * count, tiles, sides.query.device)
-    splits = parts(hidden, units)
+    splits, count, tall, wide = scores.shape
     sources, high = sides.sources(chunk.heads), units * splits
     queried, keyed = Some(sides.query, chunk.heads, chunk.rows, tall), Some(sides.key, sources, range(keys), wide)
-    left, right = by_unit(queried, keyed, high, tiles.rows, tiles.columns)
-    scores = left.data.new_empty(splits, count, tall, wide)
+    prepared = turned(queried, keyed, high // 4) if tile.fours else by_unit(queried, keyed, high, tile.rows, tile.columns)
+    left, right = prepared
     given = {
         **scope,
         **heads(sides.query, sides.key, sides.v),
         "query": sides.query,
         "key": sides.key,
-        "v": torch.nn.functional.pad(sides.v, (0, high - hidden)) if high > hidden else sides.v,
+        "v": whole(sides.v, high),
         "left": left.data,
         "right": right.data,
         "row_reach": left.reach,
@@ -54,23 +112,36 @@ def compare(sides: Sides, chunk: Chunk, scope: dict[str, Any], tiles: Tiles) -> 
         "count": len(chunk.rows),
         "tall": tall,
         "wide": wide,
+        "size": scores.stride(0),
         "units": units,
         "high": high,
         "T": queries,
         "S": keys,
         "D": hidden,
-        "ROWS": tiles.rows,
-        "COLUMNS": tiles.columns,
-        "DOWN": min(tiles.down, tiles.rows),
-        "ACROSS": min(tiles.across, tiles.columns),
+        "ROWS": tile.rows,
+        "COLUMNS": tile.columns,
+        "DOWN": tile.down,
+        "ACROSS": tile.across,
         "PAIRS": tiles.pairs,
         "ASSEMBLY": assembly(),
+        "FOURS": tile.fours,
+        "WORDS": sides.v.dtype == torch.bfloat16,
+        "SINGLE": sides.query.dtype == torch.float32,
     }
-    start(forward.compare, (down * across, splits, count), given, num_warps=tiles.warps, **limit(tiles.registers))
-    return Compared(scores, chunk)
+    start(forward.compare, (tall // tile.rows * (wide // tile.columns), splits, count), given, **tile.options)
 
 
-def share(hidden: int, programs: int, tiles: Tiles, device: torch.device) -> int:
-    """How many hidden units a program takes: all if there are four programs a processor, else whole pairs of a part."""
-    splits = max(1, min(tiles.splits, 4 * processors(device) // programs))
-    return padded(parts(hidden, splits), 2 * tiles.pairs)
+def whole(v: Float[Tensor, "v_heads hidden"], high: int) -> Float[Tensor, "v_heads high"]:
+    """Padded to whole parts; what is read by words of four numbers has to begin where one may."""
+    if high > v.shape[1]:
+        return torch.nn.functional.pad(v, (0, high - v.shape[1]))
+    return v if v.data_ptr() % 8 == 0 else v.clone()
+
+
+def share(hidden: int, programs: int, tile: Tile, tiles: Tiles, device: torch.device) -> int:
+    """How many hidden units a program takes: all if the processors are busy with these, else whole steps of a part.
+
+    A processor has four programs by pairs, and one by fours, of which few are faster than many.
+    """
+    splits = max(1, min(tiles.splits, (1 if tile.fours else 4) * processors(device) // programs))
+    return padded(parts(hidden, splits), tile.step)

@@ -11,8 +11,9 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
+from regard.kernels.additive_triton.fours import FAR, NEAR, fourfold
 from regard.kernels.additive_triton.powers import farthest
-from regard.kernels.additive_triton.rational import REACH, paired, spread, summed
+from regard.kernels.additive_triton.rational import FAINT, REACH, paired, spread, summed
 from regard.kernels.additive_triton.visible import kept, seen, some
 
 
@@ -30,14 +31,18 @@ def whole(scores, cells, inside, parts, size):
 @no_type_check
 def compare(
     query, key, v, left, right, row_reach, column_reach, keep, bits, kinds, offsets, scores,
-    base, source_base, begin, count, tall, wide, units, high,
+    base, source_base, begin, count, tall, wide, size, units, high,
     heads, key_heads, v_heads, T, S, D, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr,
-    PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr,
+    PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr, FOURS: tl.constexpr, WORDS: tl.constexpr, SINGLE: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr,
 ):  # fmt: skip
-    """-2 Σ v r over `units` hidden units for one tile of `count` queries from `begin` on; nothing where nothing is seen."""
+    """Σ v tanh over `units` hidden units for one tile of `count` queries from `begin` on; nothing where nothing is seen.
+
+    Units are taken two at a time, or with FOURS four; where the numbers of a tile are large one by one, and where they are
+    so small that a tanh of either kind would be less than PyTorch has in the same precision. `size` is from part to part.
+    """
     many = wide // COLUMNS
     local = tl.program_id(2).to(tl.int64)
     head = base + local
@@ -60,16 +65,23 @@ def compare(
         v += h * v_heads // heads * high
         start = tl.program_id(1) * units
         end = start + units
-        scores += (tl.program_id(1) * tl.num_programs(2) + local) * tall * wide
+        scores += tl.program_id(1).to(tl.int64) * size + local * tall * wide
         below, beside = down + spread(ROWS, DOWN), across + spread(COLUMNS, ACROSS)
         cells = scores + (below[:, None, :, None] * wide + beside[None, :, None, :])
-        if far > REACH:
+        reach: tl.constexpr = FAR if FOURS else REACH
+        least: tl.constexpr = NEAR if FOURS else FAINT if SINGLE else 0.0
+        if (far > reach) | (far < least):
             asking = tl.where(below < count, begin + below, T)
             fall = summed(
                 query + head * T * D, key + source * S * D, v, asking, beside, T, S, D, start, end,
                 ROWS, COLUMNS, DOWN, ACROSS, ASSEMBLY,
             )  # fmt: skip
             tl.store(cells, fall)  # here: no register holds it meanwhile
+        elif FOURS:
+            ours, theirs = left + local * tall * (high // 4) + down, right + near * wide * (high // 4) + across
+            products = fourfold(ours, theirs, v, start, end, tall, wide, ROWS, COLUMNS, ASSEMBLY, WORDS)
+            flat = (down + tl.arange(0, ROWS))[:, None] * wide + (across + tl.arange(0, COLUMNS))[None, :]
+            tl.store(scores + flat, products)
         else:
             ours, theirs = left + (local * tall + down) * high, right + (near * wide + across) * high
             fall = paired(ours, theirs, v, start, end, ROWS, COLUMNS, DOWN, ACROSS, PAIRS, ASSEMBLY)
@@ -137,13 +149,13 @@ def read(
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
 def weigh(
-    scores, total, level, keep, bits, kinds, offsets, weights, base, begin, count, tall, wide, parts, size,
-    heads, v_heads, T, S, first, behind, ahead,
+    scores, total, keep, bits, kinds, offsets, weights, base, begin, count, tall, wide, parts, size,
+    heads, T, S, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, SCORES: tl.constexpr,
 ):  # fmt: skip
-    """The weights e^{s - log Σ e^s} of one tile, 0 where nothing may be seen; or, with SCORES, Σ v - 2 Σ v r as it is."""
+    """The weights e^{s - log Σ e^s} of one tile, 0 where nothing may be seen; or, with SCORES, the scores as they are."""
     local = tl.program_id(2).to(tl.int64)
     head = base + local
     b, h = head // heads, head % heads
@@ -157,9 +169,7 @@ def weigh(
         bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
     )  # fmt: skip
     share = whole(scores + local * tall * wide, places[:, None] * wide + columns[None, :], found, parts, size)
-    if SCORES:
-        share += tl.load(level + h * v_heads // heads)
-    else:
+    if not SCORES:
         sums = tl.load(total + head * T + rows, mask=rows < T, other=0.0)
         share = tl.where(found, tl.exp(tl.where(found, share - sums[:, None], 0.0)), 0.0)
     cells = (head * T + rows)[:, None] * S + columns[None, :]

@@ -49,9 +49,9 @@ def attend(
     """Scores, softmax and the sum of values, a chunk of heads or of queries at a time; `keep` asks for the scores too."""
     value = value.contiguous()
     scope, drop, found = scoped.arguments(), dropped.arguments(), None
-    keep = keep and keeps(sides, value, tiles)
+    keep = keep and keeps(sides, value, tiles, scoped.hides)
     with on(value):
-        for chunk in chunks(sides, value, tiles, back=False, whole=keep):
+        for chunk in chunks(sides, value, tiles, back=False):
             compared = compare(sides, chunk, scope, tiles)
             found = found or empty(sides, value, dtype, weights)  # not before: exponentials lie where the context will
             read(compared, sides, value, {**scope, **drop}, found, tiles)
@@ -118,17 +118,14 @@ def weigh(
     total: Float[Tensor, "batch heads queries"] | None,
     weights: Float[Tensor, "batch heads queries keys"],
     tiles: Tiles,
-    level: Float[Tensor, " v_heads"] | None = None,
 ) -> None:
-    """Write the weights of a chunk, from log Σ e^s; without it the scores, with their Σ v."""
+    """Write the weights of a chunk, from log Σ e^s; without it the scores."""
     given = {
         **compared.arguments(),
         **scope,
         "total": total,
-        "level": level,
         "weights": weights,
         "heads": sides.query.shape[1],
-        "v_heads": sides.v.shape[0],
         "T": sides.query.shape[2],
         "S": sides.key.shape[2],
         "ROWS": tiles.rows,
@@ -140,12 +137,12 @@ def weigh(
 
 
 def score(sides: Sides, tiles: Tiles) -> Float[Tensor, "batch heads queries keys"]:
-    """Σ v - 2 Σ v r of all pairs, in the precision of the query."""
+    """Σ v tanh of all pairs, in the precision of the query."""
     found = sides.query.new_empty(*sides.query.shape[:3], sides.key.shape[2])
-    level, scope = sides.v.float().sum(-1), Scoped().arguments()
+    scope = Scoped().arguments()
     with on(found):
         for chunk in chunks(sides, None, tiles, back=False):
-            weigh(compare(sides, chunk, scope, tiles), sides, scope, None, found, tiles, level)
+            weigh(compare(sides, chunk, scope, tiles), sides, scope, None, found, tiles)
     return found
 
 

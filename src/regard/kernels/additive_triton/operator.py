@@ -231,7 +231,7 @@ def eager(query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told) -> t
 
 @torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())
 def scored(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
-    """Σ v - 2 Σ v r of all pairs."""
+    """Σ v tanh of all pairs."""
     if not (query.numel() and key.numel()):
         return query.new_zeros(*query.shape[:3], key.shape[2])
     return launch.score(Sides.of(query, key, v), TILES)

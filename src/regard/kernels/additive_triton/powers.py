@@ -1,10 +1,8 @@
-"""e^{2x} of some queries and keys, once for a whole pass, in the order in which the pass reads them.
+"""e^{2x} of some queries and keys, once for a whole pass, in the order in which `compare` reads them.
 
-`compare` reads one hidden unit of a whole tile of queries or keys, so that its exponentials lie unit by unit; `gather` reads
-one query or key after another, a few units of each. Either lies in panels as wide as a tile, which a program reads from one
-end to the other, and is padded to whole tiles with e^0 = 1, so that no loop has to ask where the data end. For `compare`
-both sides are raised by one launch, in single precision; `gather` raises its rows by itself, so that one side is raised at
-a time, in a precision that `sums.held` says.
+It reads one hidden unit of a whole tile of queries or keys, so that the exponentials lie unit by unit, in panels as wide as
+a tile, which a program reads from one end to the other. They are padded to whole tiles with e^0 = 1, so that no loop has to
+ask where the data end. Both sides are raised by one launch.
 """
 
 from typing import NamedTuple, no_type_check
@@ -32,7 +30,7 @@ class Some(NamedTuple):
 
 
 class Powers(NamedTuple):
-    """e^{2x} in panels of rows, unit by unit, or of units, row by row; and the largest |x| of each block of ROWS rows."""
+    """e^{2x} in panels of rows, unit by unit, and the largest |x| of each block of ROWS rows."""
 
     data: Float[Tensor, "heads panels long wide"]
     reach: Float[Tensor, "heads blocks"]
@@ -42,8 +40,8 @@ def by_unit(left: Some, right: Some, high: int, down: int, across: int) -> tuple
     """Of both sides, in panels of `down` and `across` rows, padded to `high` hidden units."""
     ours, theirs = _empty(left, (left.tall // down, high, down)), _empty(right, (right.tall // across, high, across))
     given = {
-        **_told("left", left, ours),
-        **_told("right", right, theirs),
+        **told("left", left, *ours),
+        **told("right", right, *theirs),
         "D": left.data.shape[3],
         "high": high,
         "programs": ours.reach.numel(),
@@ -56,26 +54,22 @@ def by_unit(left: Some, right: Some, high: int, down: int, across: int) -> tuple
     return ours, theirs
 
 
-def by_row(side: Some, high: int, panel: int, dtype: torch.dtype = torch.float32) -> Powers:
-    """Of one side row by row, in panels of units. NaN counts as 0: ds of what nobody may see is 0, of what is seen NaN."""
-    found = _empty(side, (high // panel, side.tall, panel), dtype)
-    sizes = {"D": side.data.shape[3], "high": high, "ROWS": ROWS, "UNITS": UNITS, "PANEL": panel}
-    start(raised_flat, (found.reach.numel(), 1, 1), {**_told("side", side, found), **sizes}, num_warps=4)
-    return found
+def _empty(side: Some, panels: tuple[int, int, int]) -> Powers:
+    found = side.data.new_empty(len(side.heads), *panels, dtype=torch.float32)
+    return Powers(found, blocks(side))
 
 
-def _empty(side: Some, panels: tuple[int, int, int], dtype: torch.dtype = torch.float32) -> Powers:
-    count = len(side.heads)
-    found = side.data.new_empty(count, *panels, dtype=dtype)
-    return Powers(found, side.data.new_empty(count, -(-side.tall // ROWS), dtype=torch.float32))
+def blocks(side: Some) -> Float[Tensor, "heads blocks"]:
+    """A number for each block of ROWS rows."""
+    return side.data.new_empty(len(side.heads), -(-side.tall // ROWS), dtype=torch.float32)
 
 
-def _told(name: str, side: Some, powers: Powers) -> dict[str, object]:
-    """As the kernel names it."""
+def told(name: str, side: Some, found: Tensor, reach: Tensor) -> dict[str, object]:
+    """As a kernel names them."""
     return {
         name: side.data,
-        f"{name}_found": powers.data,
-        f"{name}_reach": powers.reach,
+        f"{name}_found": found,
+        f"{name}_reach": reach,
         f"{name}_base": side.heads.start,
         f"{name}_begin": side.rows.start,
         f"{name}_count": len(side.rows),
@@ -102,33 +96,20 @@ def raised(
     if number < programs:
         block(
             left, left_found, left_reach, number, left_base, left_begin, left_count, left_time, D, left_tall, high,
-            ROWS, UNITS, LEFT_PANEL, False,
+            ROWS, UNITS, LEFT_PANEL,
         )  # fmt: skip
     else:
         block(
             right, right_found, right_reach, number - programs, right_base, right_begin, right_count, right_time, D,
-            right_tall, high, ROWS, UNITS, RIGHT_PANEL, False,
+            right_tall, high, ROWS, UNITS, RIGHT_PANEL,
         )  # fmt: skip
-
-
-@triton.jit(do_not_specialize=["side_base", "side_begin", "side_count", "side_time"])
-@no_type_check
-def raised_flat(
-    side, side_found, side_reach, side_base, side_begin, side_count, side_time, side_tall, D, high,
-    ROWS: tl.constexpr, UNITS: tl.constexpr, PANEL: tl.constexpr,
-):  # fmt: skip
-    """Each program raises a block of one side, row by row."""
-    block(
-        side, side_found, side_reach, tl.program_id(0), side_base, side_begin, side_count, side_time, D, side_tall, high,
-        ROWS, UNITS, PANEL, True,
-    )  # fmt: skip
 
 
 @triton.jit
 @no_type_check
 def block(
     data, found, reach, number, base, begin, count, T, D, tall, high,
-    ROWS: tl.constexpr, UNITS: tl.constexpr, PANEL: tl.constexpr, FLAT: tl.constexpr,
+    ROWS: tl.constexpr, UNITS: tl.constexpr, PANEL: tl.constexpr,
 ):  # fmt: skip
     """e^{2x} of ROWS rows, and max |x|, in which NaN has no part. Beyond what a tile may take apart nobody reads it."""
     blocks = (tall + ROWS - 1) // ROWS
@@ -141,16 +122,10 @@ def block(
         units = unit + tl.arange(0, UNITS)
         inside = (places < count)[:, None] & (units < D)[None, :]
         x = tl.load(data + places.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
-        calm = tl.where(x == x, x, 0.0)
-        far = tl.maximum(far, tl.abs(calm))
-        x = calm if FLAT else x
+        far = tl.maximum(far, tl.abs(tl.where(x == x, x, 0.0)))
         x = tl.where(tl.abs(x) > 40.0, 0.0, x)
-        if FLAT:
-            cells = (units // PANEL * (tall * PANEL) + units % PANEL)[None, :] + (places * PANEL)[:, None]
-        else:
-            cells = (places // PANEL * (high * PANEL) + places % PANEL)[:, None] + (units * PANEL)[None, :]
-        power = exponential(x).to(found.dtype.element_ty)
-        tl.store(found + cells, power, mask=(places < tall)[:, None] & (units < high)[None, :])
+        cells = (places // PANEL * (high * PANEL) + places % PANEL)[:, None] + (units * PANEL)[None, :]
+        tl.store(found + cells, exponential(x), mask=(places < tall)[:, None] & (units < high)[None, :])
     tl.store(reach + number, tl.max(tl.max(far, axis=1), axis=0))
 
 

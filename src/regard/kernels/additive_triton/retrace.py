@@ -10,7 +10,7 @@ from regard.kernels.additive_triton import backward, step
 from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, assembly, heads, on, padded, parts, power
 from regard.kernels.additive_triton.chunks import chunks, room
 from regard.kernels.additive_triton.compared import Compared, compare
-from regard.kernels.additive_triton.sums import Gradients, Sums, grouped, held, put
+from regard.kernels.additive_triton.sums import Gradients, Sums, grouped, put
 from regard.kernels.gpu.started import start
 
 
@@ -33,9 +33,11 @@ def many(
 ) -> Gradients:
     """The gradients of many queries, a chunk of heads or of queries at a time; from scores that were `kept`, or anew."""
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
-    each, scope, drop = chunks(sides, value, tiles, back=True), scoped.arguments(), dropped.arguments()
+    held = 0 if kept is None else kept.numel() * kept.element_size()
+    each = chunks(sides, value, tiles, back=True, kept=held, hides=scoped.hides)
+    scope, drop = scoped.arguments(), dropped.arguments()
     several = len(each[0].rows) < queries
-    found = Sums.of(sides, several, room(sides, value, tiles, back=True))
+    found = Sums.of(sides, several, room(sides, value, tiles, back=True, kept=held))
     shape = batch * groups, keys, value.shape[3]
     d_value = value.new_zeros(shape, dtype=torch.float32) if several else value.new_empty(shape)
     spread = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
@@ -45,7 +47,7 @@ def many(
             these, rows = (slice(part.start, part.stop) for part in chunk)
             flow = flows[these, rows]
             compared = compare(sides, chunk, scope, tiles) if kept is None else Compared(kept[:, these], chunk)
-            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0], dtype=held(sides, tiles))
+            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0])
             shares = product(flow, spread[these].mT, value.dtype)
             slope(compared, slopes, shares, sides, {**scope, **drop}, flowing, tiles)
             weigh(d_value[these], shares.mT, flow.to(value.dtype), several)
@@ -104,7 +106,7 @@ def slope(
 
 def from_scores(sides: Sides, slopes: Float[Tensor, "batch heads queries keys"], tiles: Tiles) -> Gradients:
     """The gradients where what flows into every score is given."""
-    each = chunks(sides, None, tiles, back=True)
+    each = chunks(sides, None, tiles, back=True, hides=True)
     (_, _, queries, _), keys = sides.query.shape, sides.key.shape[2]
     found = Sums.of(sides, len(each[0].rows) < queries, room(sides, None, tiles, back=True))
     flat = slopes.flatten(0, 1)

@@ -1,0 +1,31 @@
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="the kernels are written in it")
+
+from regard.kernels.additive_triton.added import Left, added
+
+
+def test_parts_of_all_gradients_add_up_in_their_places():
+    query, key, v = torch.randn(2, 3, 700, 3), torch.randn(3, 3, 5, 2).bfloat16(), torch.randn(4, 3, 7)
+    whole = torch.full((3, 900, 3), 9.0, dtype=torch.bfloat16)
+    places = whole[:, 100:800], torch.full((3, 5, 2), 1.0), torch.empty(3, 7)
+    added(Left(query, places[0], False), Left(key, places[1], True), Left(v, places[2], False))
+    torch.testing.assert_close(places[0], query.sum(0).bfloat16(), rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(places[1], 1 + key.float().sum(0))
+    torch.testing.assert_close(places[2], v.sum(0))
+    assert whole[:, :100].eq(9).all()
+    assert whole[:, 800:].eq(9).all()
+
+
+def test_what_is_whole_is_left_where_it_is(monkeypatch):
+    from regard.kernels.additive_triton import added as here
+
+    started = []
+    monkeypatch.setattr(here, "start", lambda *told, **named: started.append(told))
+    place = torch.ones(2, 3)
+    alone = Left(place[None], place, False)
+    added(alone, alone, alone)
+    assert not started
+    added(alone, alone, Left(place[None], place, True))
+    assert started[0][1] == (1, 1, 1)
