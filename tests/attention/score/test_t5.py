@@ -89,3 +89,16 @@ def test_buckets_that_cannot_be_shared_out_are_refused():
 def test_a_query_and_a_key_of_different_sizes_are_refused():
     with pytest.raises(ValueError, match="T5 needs queries and keys of one size, got 3 and 2"):
         T5()(torch.zeros(1, 1, 1, 3), torch.zeros(1, 1, 1, 2))
+
+
+@pytest.mark.parametrize("impl", ["auto", "reference"])
+def test_a_bias_in_single_precision_goes_with_queries_in_half(impl):
+    query, key, value = (torch.randn(1, 4, 5, 8).bfloat16().requires_grad_() for _ in range(3))
+    score = T5(4)
+    found = attend(query, key, value, score=score, impl=impl).context
+    right = attend(query.float(), key.float(), value.float(), score=score, impl="reference").context
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.float(), right, rtol=2e-2, atol=2e-2)
+    assert all(
+        each is not None for each in torch.autograd.grad(found.float().sum(), [query, key, value, *score.parameters()])
+    )

@@ -41,7 +41,11 @@ def combine(
     values: Float[Tensor, "batch value_heads keys value"],
     offset: Offset = 0,
 ) -> Float[Tensor, "batch heads queries value"]:
-    """What queries read, of which the first stands at position `offset`: weights @ values, unless the score adds to it."""
+    """What queries read, of which the first stands at position `offset`: weights @ values, unless the score adds to it.
+
+    In the precision of the values: a score whose bias is single beside halves has single weights.
+    """
+    weights = weights.to(values.dtype)
     read: Tensor = score.combine(weights, values, offset) if adds(score) else weights @ values
     return read
 
