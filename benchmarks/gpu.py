@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-TIMES = {"additive": 45, "dot": 60, "flash": 45, "recurrent": 25, "transformer": 60, "decode": 8, "simplex": 10, "norm": 5}
+TIMES = {"additive": 40, "dot": 60, "flash": 65, "recurrent": 25, "transformer": 60, "decode": 8, "simplex": 25, "norm": 10}
 """Seconds of measuring. flash holds statistics, windows, local_p and rows too."""
 CURVES = {"complexity": 30, "decoding_gpu": 60}
 ASKED = {
@@ -45,7 +45,7 @@ COMPILED = {"additive": 5, "dot": 5, "flash": 6, "decode": 2, "simplex": 3, "nor
 """Scripts that compile in processes of their own, and how many each has."""
 KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
 KERNELS += ("residual", "feedforward", "layers", "chances", "updates")
-PARITY, COMPILING, GRACE, WHOLE = 110, 60, 20, 470
+PARITY, COMPILING, GRACE, WHOLE = 90, 60, 20, 470
 """Seconds of parity, of compiling, beyond its time after which a script is stopped, and after which everything is.
 
 All parts seldom need their grace, and with it they would add up to ten minutes: so a part that comes when little is left has

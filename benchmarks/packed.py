@@ -37,7 +37,18 @@ from regard.training.optimise import clip, optimiser
 
 VOCABULARY = 8000
 RESULTS = Path(__file__).parent / "results" / "packed.csv"
-HEADER = ["name", "batch_tokens", "tokens_share", "shapes", "ms", "spread_ms", "tokens_per_second", "threads", *WHERE]
+HEADER = [
+    "name",
+    "batch_tokens",
+    "size",
+    "tokens_share",
+    "shapes",
+    "ms",
+    "spread_ms",
+    "tokens_per_second",
+    "threads",
+    *WHERE,
+]
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -156,7 +167,7 @@ def main() -> None:
             figures = [f"{middle:.1f}", f"{quarters[2] - quarters[0]:.1f}", f"{speed:.0f}"]
             told += f", {speed:10,.0f} target tokens/s"
         print(told, flush=True)
-        rows.append([name, options.tokens, f"{full:.4f}", shapes, *figures, options.threads, *where()])
+        rows.append([name, options.tokens, options.size, f"{full:.4f}", shapes, *figures, options.threads, *where()])
     append(RESULTS, HEADER, rows)
 
 
