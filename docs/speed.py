@@ -39,10 +39,16 @@ def _without_tiles(row: Row) -> str:
     return re.sub(r" \d+x\d+x\d+x\d+$", "", row["name"])
 
 
+def _with_tiles(row: Row) -> str:
+    """Of additive attention: tiles that it does not take by itself have a name."""
+    tiles = row["tiles"].removeprefix("by fours").removeprefix(", ")
+    return row["name"] if tiles in ("", "16 KiB, 2 blocks") else f"{row['name']}, {tiles}"
+
+
 CHARTS = {
     "additive": Chart(
         lambda row: f"{row['shape']}, {row['pass']}",
-        lambda row: row["name"],
+        _with_tiles,
         "device_ms",
         "ms of the device, less is better",
     ),

@@ -5,7 +5,7 @@ pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.additive_triton import chunks as here
 from regard.kernels.additive_triton.arguments import Sides, Tiles
-from regard.kernels.additive_triton.chunks import Chunk, Need, chunks, keeps, need, room, spread
+from regard.kernels.additive_triton.chunks import Chunk, Need, at_once, chunks, keeps, need, room, spread
 
 TILES = {"rows": 16, "columns": 16, "four_rows": 16, "four_columns": 32, "both": 8, "both_rows": 16}
 
@@ -35,6 +35,22 @@ def test_what_is_held_is_scores_with_both_sides_and_later_slopes_with_weights_or
     assert need(given, value, 256, Tiles(), back=True, kept=1) == Need(cells + parts, 0, 8)
     given, value = bare(8, 1024, 1024, 256, torch.float32)
     assert need(given, value, 1024, Tiles(), back=False) == Need(4 * cells, 2 * side, 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "heads"),
+    [
+        ((32, 256, 256, 512), torch.bfloat16, 33),  # eight programs of 64 x 128 a head, and two a processor
+        ((32, 256, 256, 512), torch.float32, 33),  # 32 programs of 32 x 64, and eight a processor
+        ((8, 1024, 1024, 256), torch.bfloat16, 2),
+        ((99, 1024, 1024, 256), torch.bfloat16, 24),  # a quarter
+        ((1, 4096, 4096, 256), torch.bfloat16, 1),
+    ],
+)
+def test_one_launch_compares_as_many_heads_as_keep_the_processors_busy(monkeypatch, shape, dtype, heads):
+    monkeypatch.setattr(here, "processors", lambda device: 132)
+    given, _ = bare(*shape, dtype)
+    assert at_once(given, shape[1], shape[2], Tiles()) == heads
 
 
 def test_heads_fit_with_both_sides_of_those_that_one_launch_compares():

@@ -3,7 +3,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton import chunks, compared, operator
+from regard.kernels.additive_triton import compared, operator
 from regard.kernels.additive_triton.arguments import Scoped, Sides, Tiles
 from regard.kernels.additive_triton.chunks import Chunk
 from regard.kernels.additive_triton.compared import compare, shape, share, whole
@@ -24,9 +24,9 @@ def test_heads_are_compared_by_several_launches_where_one_keeps_the_processors_b
     query, key, v = torch.randn(5, 1, 20, 3), torch.randn(5, 1, 7, 3), torch.randn(1, 3)
     seen, launch = [], compared.launch
     monkeypatch.setattr(compared, "launch", lambda sides, chunk, *rest: seen.append(chunk) or launch(sides, chunk, *rest))
-    monkeypatch.setattr(chunks, "processors", lambda device: 2)
+    monkeypatch.setattr(compared, "at_once", lambda *told: 2)
     found = compare(Sides.of(query, key, v), Chunk(range(1, 5), range(20)), Scoped().arguments(), operator.TILES)
-    assert seen == [Chunk(range(1, 3), range(20)), Chunk(range(3, 5), range(20))]  # of each two programs, and four at once
+    assert seen == [Chunk(range(1, 3), range(20)), Chunk(range(3, 5), range(20))]
     expected = torch.tanh(query[1:, 0, :, None] + key[1:, 0, None]) @ v[0]
     torch.testing.assert_close(found.scores.sum(0)[:, :20, :7], expected)
 

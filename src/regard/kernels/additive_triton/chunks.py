@@ -5,7 +5,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from regard.kernels.additive_triton.arguments import WARP, Sides, Tiles, by_four, padded, parts, processors, tiled
@@ -62,9 +61,7 @@ def need(
     come, with weights or what flows into them, or with parts of the gradient of the queries."""
     (keys, hidden), bytes_each = sides.key.shape[2:], sides.query.element_size()
     tall, wide = padded(rows, tiles.tall), padded(keys, tiles.wide)
-    programs = parts(tall, tiles.four_rows) * parts(wide, tiles.four_columns)
-    count = sides.query.shape[0] * sides.query.shape[1]
-    launch = at_once(count, programs, sides.query.device)
+    launch = at_once(sides, tall, wide, tiles)
     sided = 0 if kept else (tall + wide) * hidden * (2 if by_four(sides, tiles) else 4)
     if not back:
         return Need(4 * tall * wide, sided, launch)
@@ -74,12 +71,15 @@ def need(
     return Need(4 * tall * wide + max(flows, left), max(0, sided - max(flows, left)), launch)
 
 
-def at_once(heads: int, programs: int, device: torch.device) -> int:
-    """Heads that one launch compares: so many that its `programs` of each keep every processor busy, or a quarter of all.
+def at_once(sides: Sides, tall: int, wide: int, tiles: Tiles) -> int:
+    """Heads that one launch compares: so many that their programs keep every processor busy, or a quarter of all.
 
-    What it reads of both sides exists for these alone.
+    What it reads of both sides exists for these alone. An H200 runs two programs by fours, and eight by pairs.
     """
-    return max(1, 2 * processors(device) // programs, heads // 4)
+    fours, heads = by_four(sides, tiles), sides.query.shape[0] * sides.query.shape[1]
+    rows, columns = (tiles.four_rows, tiles.four_columns) if fours else (tiles.rows, tiles.columns)
+    programs = parts(tall, rows) * parts(wide, columns)
+    return max(1, (2 if fours else 8) * processors(sides.query.device) // programs, heads // 4)
 
 
 def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0, hides: bool = False) -> list[Chunk]:

@@ -45,8 +45,7 @@ def compare(sides: Sides, chunk: Chunk, scope: dict[str, Any], tiles: Tiles) -> 
     programs = tall // tile.rows * (wide // tile.columns)
     units = share(sides.query.shape[3], programs * count, tile, tiles, sides.query.device)
     scores = sides.query.new_empty(parts(sides.query.shape[3], units), count, tall, wide, dtype=torch.float32)
-    most = at_once(sides.query.shape[0] * sides.query.shape[1], programs, sides.query.device)
-    for some in spread(count, most):
+    for some in spread(count, at_once(sides, tall, wide, tiles)):
         these = range(chunk.heads.start + some.start, chunk.heads.start + some.stop)
         place = scores if len(some) == count else scores[:, some.start : some.stop]
         launch(sides, Chunk(these, chunk.rows), place, scope, tile, units, tiles)

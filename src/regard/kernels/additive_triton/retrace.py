@@ -131,11 +131,12 @@ def one(
 ) -> Gradients:
     """The gradients of one query, whose weights are still there: one pass over the keys gives all three."""
     groups = sides.query.shape[1]
-    spread = value.repeat_interleave(groups // value.shape[1], dim=1)
-    flow = (after * (context.float() @ spread.float().mT)).masked_fill(after == 0, 0.0)  # a hidden value may be NaN
+    spread = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
+    flow = product(context.flatten(0, 1), spread.flatten(0, 1).mT).view_as(after)
+    flow = (after * flow).masked_fill(after == 0, 0.0)  # a hidden value may be NaN
     flow = flow if given is None else flow + weights * given
     slopes = (flow - weights * flow.sum(-1, keepdim=True)).flatten(0, 1)
-    d_value = grouped((after.mT * context).to(value.dtype), value)
+    d_value = grouped(after.mT.to(value.dtype) * context.to(value.dtype), value)
     return trace(sides, slopes.contiguous(), d_value, tiles)
 
 
