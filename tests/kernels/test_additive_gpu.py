@@ -284,7 +284,9 @@ def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
     assert additive_gpu.covers(asked._replace(values=asked.values[..., :0])) == reason.format(asked.keys.shape[3], 0)
     assert additive_gpu.covers(asked._replace(keys=asked.keys[..., :0])) == reason.format(0, asked.values.shape[3])
     long = asked._replace(keys=asked.keys[:, :, :1, :1].expand(-1, -1, 1 << 20, 2048))
-    assert additive_gpu.covers(long) == "needs fewer than 2130706432 numbers in a head, got 1048576 rows of 2048"
+    assert additive_gpu.covers(long) == (
+        "needs fewer than 2130706432 numbers in a head, of 64 units at least, got 1048576 rows of 2048"
+    )
     monkeypatch.setattr(additive_gpu, "INSTALLED", False)
     assert additive_gpu.covers(asked) == "needs triton, which is not installed; pip install triton"
     monkeypatch.undo()

@@ -44,6 +44,9 @@ PRECISIONS = (torch.float16, torch.bfloat16, torch.float32)
 PLACES = 2**31 - 2**24
 """Numbers of a head, whose places are counted in 32 bits; it is padded to whole tiles."""
 
+LEAST = 64
+"""Queries of a tile, whose scores of all keys are counted so too, and more units than few are padded to."""
+
 MANY = 2**30
 """Numbers that plain PyTorch would hold at once from which on, with a gradient, this is taken: gibibytes are saved then."""
 
@@ -78,8 +81,8 @@ def _covers_sizes(request: Request) -> str | None:
     if not (hidden and values):
         return f"needs a hidden unit and a dimension of the values at least, got {hidden} and {values}"
     longest = max(request.query.shape[2], request.keys.shape[2])
-    if longest * hidden >= PLACES:
-        return f"needs fewer than {PLACES} numbers in a head, got {longest} rows of {hidden}"
+    if longest * max(hidden, LEAST) >= PLACES:
+        return f"needs fewer than {PLACES} numbers in a head, of {LEAST} units at least, got {longest} rows of {hidden}"
     return None
 
 

@@ -51,6 +51,7 @@ CASES = {
     "blind": ((19, 20, 3), Scoped(ahead=-17), {}, 1.0),  # the first queries see nothing, and the last two a few keys
     "far": ((5, 7, 3), EVERYWHERE, {}, 15.0),  # numbers whose exponentials are not taken apart
     "faint": ((5, 7, 3), EVERYWHERE, {}, 0.01),  # numbers whose tanh is next to nothing beside 1
+    "faintest": ((5, 7, 3), EVERYWHERE, {}, 1e-6),
 }
 SHARED = {"parts": (3, 1), "shared": (1, 2)}
 """Tiles of keys, and programs among which queries are dealt, where they are more than one."""
@@ -60,7 +61,7 @@ SHARED = {"parts": (3, 1), "shared": (1, 2)}
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [(name, torch.float32) for name in CASES]
-    + [(name, torch.bfloat16) for name in ("odd", "kept")]
+    + [(name, torch.bfloat16) for name in ("odd", "kept", "faintest")]
     + [("odd", torch.float16)],
 )
 def test_one_pass_finds_every_gradient(monkeypatch, name, dtype):
@@ -111,6 +112,12 @@ def test_queries_are_shared_until_the_processors_are_busy_or_there_is_no_room(mo
     assert plan(*sides(1024, 1024, 256), tiles, False, 1 << 30) == Plan(32, 2, 4, 256, SINGLE)
     assert plan(*sides(32, 1024, 256), tiles, False, 1 << 30) == Plan(32, 2, 1, 32, SINGLE)
     assert plan(*sides(1024, 1024, 256, dtype=SINGLE), tiles, False, 1 << 30) == Plan(32, 4, 2, 512, SINGLE)
+
+
+def test_parts_of_a_gradient_that_one_program_has_the_queries_of_need_room_too(monkeypatch):
+    monkeypatch.setattr(both, "processors", lambda device: 132)
+    for room, dtype in ((36 << 20, SINGLE), (35 << 20, HALF)):
+        assert plan(*sides(1024, 1024, 4096), Tiles(), False, room) == Plan(32, 2, 1, 1024, dtype)
 
 
 @pytest.mark.parametrize(

@@ -44,14 +44,14 @@ TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.bool: "*i1", tor
 TYPES |= {torch.int32: "*i32", torch.int8: "*i8"}
 
 
-def compile(self, *values, grid, warmup, num_warps, maxnreg=None):
+def compile(self, *values, grid, warmup, num_warps, maxnreg=None, num_stages=3):
     signature, constants = {}, {}
     for place, (parameter, value) in enumerate(zip(self.params, values, strict=True)):
         fixed = parameter.is_constexpr or value is None
         signature[parameter.name] = "constexpr" if fixed else TYPES[getattr(value, "dtype", type(value))]
         if fixed:
             constants[place,] = value
-    made = triton.compile(ASTSource(self, signature, constants), GPUTarget("cuda", 90, 32), {"num_warps": num_warps, "maxnreg": maxnreg})
+    made = triton.compile(ASTSource(self, signature, constants), GPUTarget("cuda", 90, 32), {"num_warps": num_warps, "maxnreg": maxnreg, "num_stages": num_stages})
     print(self.fn.__name__, "ptx" in made.asm)
 
 
@@ -59,7 +59,7 @@ JITFunction.run = compile
 mask = torch.ones(1, 1, 1, 1, dtype=torch.int32), torch.ones(1, 1, 1, 1, dtype=torch.int8)
 scoped = Scoped(torch.ones(1, 9, dtype=bool), *mask, torch.zeros(1, dtype=int), ahead=0)
 for dtype, options in ((torch.bfloat16, (scoped, Dropped(0.1, torch.tensor([1])))), (torch.float32, ())):
-    for queries in (3, 1):
+    for queries in (3, 40, 1):
         shapes = (1, 2, queries, 8), (1, 1, 9, 8), (1, 2, 9, 256), (2, 8)
         leaves = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
         context, weights = operator.attention(*leaves, *options, weights=torch.float32)
@@ -74,4 +74,18 @@ def test_every_kernel_compiles_for_a_gpu_that_is_not_here():
     done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     names = [line.removesuffix(" True") for line in done.stdout.splitlines()]
-    assert set(names) == {"raised", "compare", "read", "weigh", "slope", "descend", "add", "split", "trace"}
+    assert set(names) == {"turn", "raised", "compare", "read", "weigh", "slope", "descend", "add", "split", "trace"}
+
+
+def test_gradients_of_scores_are_found_under_torch_compile_of_sides_that_lie_otherwise():
+    leaves = [torch.randn(2, 5, 2, 4), torch.randn(2, 7, 2, 4), torch.randn(1, 4)]
+    leaves = [each.requires_grad_() for each in leaves]
+
+    def run(query, key, v):
+        return operator.scores(query.transpose(1, 2), key.transpose(1, 2), v).square().sum()
+
+    expected = torch.autograd.grad(run(*leaves), leaves)
+    for mine, right in zip(
+        torch.autograd.grad(torch.compile(run, backend="aot_eager")(*leaves), leaves), expected, strict=True
+    ):
+        torch.testing.assert_close(mine, right)

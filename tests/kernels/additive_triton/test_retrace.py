@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton import operator, retrace
+from regard.kernels.additive_triton import both, chunks, compared, launch, operator, retrace
 from regard.kernels.additive_triton.arguments import Dropped, Scoped
 
 
@@ -15,12 +15,30 @@ def test_half_precision_is_multiplied_in_single():
     assert retrace.product(left, right, torch.bfloat16).item() == 302.0
 
 
-def test_the_gradient_of_values_is_what_flows_by_shares_alone_or_with_that_of_others():
+def test_the_gradient_of_values_is_what_flows_by_shares_alone_or_with_that_of_chunks_before():
     place, shares, flow = torch.ones(1, 2, 1), torch.tensor([[[0.5, 0.0], [0.25, 1.0]]]), torch.tensor([[[2.0], [4.0]]])
-    retrace.weigh(place, shares, flow, several=True)
-    assert place.flatten().tolist() == [2.0, 5.5]
-    retrace.weigh(place, shares, flow, several=False)
+    retrace.weigh(place, shares, flow, range(2), 2, None)
     assert place.flatten().tolist() == [1.0, 4.5]
+    single = torch.full((1, 2, 1), 9.0)
+    retrace.weigh(place, shares, flow, range(2), 4, single)
+    assert (place.flatten().tolist(), single.flatten().tolist()) == ([1.0, 4.5], [1.0, 4.5])
+    retrace.weigh(place, shares, flow, range(2, 4), 4, single)
+    assert place.flatten().tolist() == [2.0, 9.0]
+
+
+def test_kept_scores_of_several_parts_that_leave_no_room_are_found_anew(monkeypatch):
+    """Each part takes as much as all were thought to: chunks of queries came of it, which read others' scores."""
+    for module in (chunks, compared, both, launch):
+        monkeypatch.setattr(module, "processors", lambda device: 64)
+    torch.manual_seed(0)
+    shapes = (1, 1, 32, 256), (1, 1, 40, 256), (1, 1, 40, 1), (1, 256)
+    given, flow, found = [torch.randn(shape).bfloat16() for shape in shapes], torch.randn(1, 1, 32, 1).bfloat16(), []
+    for kept in (0.4, 0.0):
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, least=0, both_parts=1, kept=kept))
+        leaves = [each.clone().requires_grad_() for each in given]
+        found.append(torch.autograd.grad(operator.attention(*leaves)[0], leaves, flow))
+    for mine, right in zip(*found, strict=True):
+        torch.testing.assert_close(mine, right, rtol=2e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("room", [None, 1 << 12], ids=["in one go", "in chunks of queries"])

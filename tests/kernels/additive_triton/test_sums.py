@@ -7,14 +7,6 @@ from regard.kernels.additive_triton import sums
 from regard.kernels.additive_triton.arguments import Sides
 
 
-def test_what_chunks_of_queries_find_adds_up():
-    place = torch.ones(2)
-    sums.put(place, torch.full((2,), 3.0), several=True)
-    assert place.tolist() == [4, 4]
-    sums.put(place, torch.full((2,), 3.0), several=False)
-    assert place.tolist() == [3, 3]
-
-
 def test_what_is_cut_is_written_where_it_lies():
     data = torch.zeros(2, 2, 3, 1)
     sums.cut(data, range(1, 3), range(1, 3)).fill_(1)
@@ -28,7 +20,7 @@ def test_what_is_cut_is_written_where_it_lies():
 def test_heads_that_share_a_key_or_a_vector_add_up():
     query, key = torch.zeros(1, 2, 1, 3), torch.zeros(1, 1, 1, 3)
     each = sums.Sums(
-        query, torch.tensor([[[[1.0, 2.0, 3.0]], [[10.0, 20.0, 30.0]]]]), torch.tensor([[1.0] * 3, [2.0] * 3]), False, 0
+        query, torch.tensor([[[[1.0, 2.0, 3.0]], [[10.0, 20.0, 30.0]]]]), torch.tensor([[1.0] * 3, [2.0] * 3]), 0
     )
     one = each.gradients(Sides.of(query, key, torch.ones(1, 3)), None)
     assert one.key.flatten().tolist() == [11.0, 22.0, 33.0]
@@ -37,5 +29,5 @@ def test_heads_that_share_a_key_or_a_vector_add_up():
     assert apart.key.shape == (1, 2, 1, 3)
     assert apart.v.tolist() == [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     query, v = torch.zeros(2, 4, 1, 1), torch.arange(8.0)[:, None]  # two heads of four for each vector
-    both = sums.Sums(query, query, v, False, 0).gradients(Sides.of(query, query, torch.ones(2, 1)), None)
+    both = sums.Sums(query, query, v, 0).gradients(Sides.of(query, query, torch.ones(2, 1)), None)
     assert both.v.flatten().tolist() == [0 + 1 + 4 + 5, 2 + 3 + 6 + 7]

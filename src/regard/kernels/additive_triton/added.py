@@ -50,13 +50,13 @@ def added(query: Left, key: Left, v: Left) -> None:
 
 @triton.jit(
     do_not_specialize=[
-        "query_blocks", "key_blocks", "v_blocks", "query_count", "key_count", "v_count", "query_size", "key_size", "v_size",
+        "query_blocks", "key_blocks", "query_count", "key_count", "v_count", "query_size", "key_size", "v_size",
         "query_step", "key_step", "v_step", "query_all", "key_all", "v_all",
     ]
 )  # fmt: skip
 @no_type_check
 def add(
-    query_parts, query_place, key_parts, key_place, v_parts, v_place, query_blocks, key_blocks, v_blocks,
+    query_parts, query_place, key_parts, key_place, v_parts, v_place, query_blocks, key_blocks,
     query_count, query_size, query_step, query_all, key_count, key_size, key_step, key_all, v_count, v_size, v_step, v_all,
     QUERY_ADD: tl.constexpr, KEY_ADD: tl.constexpr, V_ADD: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip

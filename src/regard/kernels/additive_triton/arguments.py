@@ -103,7 +103,7 @@ class Tiles:
     precision: str = "ieee"
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None
-    """Bytes held at a time for scores and exponentials; None: in proportion to the inputs, but not below `least`."""
+    """Bytes held at a time for scores and both sides; None: in proportion to the inputs, but not below `least`."""
     least: int = 7 << 20
     """Bytes that may always be held: in smaller chunks the host takes longer to launch than an H200 to compute."""
     fill: int = 8

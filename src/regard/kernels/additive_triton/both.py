@@ -32,7 +32,7 @@ from regard.kernels.additive_triton.arguments import (
     tiled,
 )
 from regard.kernels.additive_triton.chunks import Chunk
-from regard.kernels.additive_triton.rational import FAINT, REACH, bent, exponential, reciprocal
+from regard.kernels.additive_triton.rational import FAINT, FAINTEST, REACH, bent, exponential, reciprocal
 from regard.kernels.additive_triton.visible import some
 from regard.kernels.gpu.started import start
 
@@ -57,13 +57,14 @@ def plan(
     across, count = tiled(wide, tiles, hides, sides.key.dtype)
     programs = many * count * parts(hidden, units(across, tiles))
     wanted = max(1, min(4 * processors(slopes.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts))
-    left = room - slopes.numel() * slopes.element_size()
+    left, rows = room - slopes.numel() * slopes.element_size(), min(tall, sides.query.shape[2])
     for dtype in (torch.float32, sides.key.dtype):
         each = dtype.itemsize * many * hidden
-        fits = (left - (count * sides.query.shape[2] * each if count > 1 else 0)) // (keys * each)
-        several = max(1, min(wanted, fits))
-        if several == wanted:
+        beside_queries = left - (count * rows * each if count > 1 else 0)
+        fits = beside_queries // (keys * each)
+        if beside_queries >= 0 and fits >= (wanted if wanted > 1 else 0):
             break
+    several = max(1, min(wanted, fits))
     reach = padded(parts(tall, several), tiles.both_rows)
     return Plan(across, count, parts(tall, reach), reach, dtype)
 
@@ -177,7 +178,8 @@ def descend(
         asking = (rows < count)[:, None] & (units < D)[None, :]
         block = rows.to(tl.int64)[:, None] * D + units[None, :]
         both = far + tl.max(tl.max(tl.abs(number(query + block, asking)), axis=1), axis=0)
-        wild = (both > REACH) | (both < FAINT) if SINGLE else both > REACH
+        least: tl.constexpr = FAINT if SINGLE else FAINTEST
+        wild = (both > REACH) | (both < least)
         met, before_steep, before_fall = True, steep, fall
         if SINGLE:  # sums of a block, and of blocks, lose less than one long sum
             steep, fall = (nothing, nothing, nothing, nothing), nothing

@@ -1,4 +1,4 @@
-"""Which heads and which of their queries have their scores, and the exponentials of both sides, held at a time."""
+"""Which heads and which of their queries have their scores, and both sides as `compare` reads them, held at a time."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -91,8 +91,10 @@ def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: i
     batch, groups, queries, hidden = sides.query.shape
     count, keys, held = batch * groups, sides.key.shape[2], room(sides, value, tiles, back, kept)
     each = need(sides, value, queries, tiles, back, kept, hides)
-    if not back and each.of(count) < 2 * size(sides, value):  # there is no context yet while the only chunk is compared
-        held = max(held, each.of(count))
+    if not back:  # there is no context yet while the only chunk is compared, and of both sides nothing once there is
+        read = 0 if value is None else count * queries * value.shape[3] * value.element_size()
+        once = max(each.of(count), count * each.head + read)
+        held = max(held, each.of(count)) if once < 2 * size(sides, value) else held
     tall, wide = padded(queries, tiles.tall), padded(keys, tiles.wide)
     if each.of(1) <= held and tall * wide < CELLS:
         most = tiles.fill * processors(sides.query.device) // programs(keys, hidden, tiles) if back else count

@@ -140,7 +140,7 @@ def whole(v: Float[Tensor, "v_heads hidden"], high: int) -> Float[Tensor, "v_hea
 def share(hidden: int, programs: int, tile: Tile, tiles: Tiles, device: torch.device) -> int:
     """How many hidden units a program takes: all if the processors are busy with these, else whole steps of a part.
 
-    A processor has four programs by pairs, and one by fours, of which few are faster than many.
+    Four programs a processor by pairs are enough, of the eight that run there, and one by fours.
     """
     splits = max(1, min(tiles.splits, (1 if tile.fours else 4) * processors(device) // programs))
     return padded(parts(hidden, splits), tile.step)

@@ -13,7 +13,7 @@ import triton.language as tl
 
 from regard.kernels.additive_triton.fours import FAR, NEAR, fourfold
 from regard.kernels.additive_triton.powers import farthest
-from regard.kernels.additive_triton.rational import FAINT, REACH, paired, spread, summed
+from regard.kernels.additive_triton.rational import FAINT, FAINTEST, REACH, paired, spread, summed
 from regard.kernels.additive_triton.visible import kept, seen, some
 
 
@@ -69,7 +69,7 @@ def compare(
         below, beside = down + spread(ROWS, DOWN), across + spread(COLUMNS, ACROSS)
         cells = scores + (below[:, None, :, None] * wide + beside[None, :, None, :])
         reach: tl.constexpr = FAR if FOURS else REACH
-        least: tl.constexpr = NEAR if FOURS else FAINT if SINGLE else 0.0
+        least: tl.constexpr = NEAR if FOURS else FAINT if SINGLE else FAINTEST
         if (far > reach) | (far < least):
             asking = tl.where(below < count, begin + below, T)
             fall = summed(

@@ -53,7 +53,7 @@ def attend(
     with on(value):
         for chunk in chunks(sides, value, tiles, back=False):
             compared = compare(sides, chunk, scope, tiles)
-            found = found or empty(sides, value, dtype, weights)  # not before: exponentials lie where the context will
+            found = found or empty(sides, value, dtype, weights)  # not before: both sides lie where the context will
             read(compared, sides, value, {**scope, **drop}, found, tiles)
             if found.weights is not None:
                 weigh(compared, sides, scope, found.total, found.weights, tiles)

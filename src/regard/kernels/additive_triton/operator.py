@@ -253,7 +253,8 @@ def descended(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Te
 
 @descended.register_fake
 def _(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return torch.empty_like(query), torch.empty_like(key), torch.empty_like(v)
+    query, key, v = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, v))
+    return query, key, v
 
 
 scored.register_autograd(

@@ -17,6 +17,8 @@ REACH = tl.constexpr(21.0)
 """The largest |q| + |k| for which the exponentials are taken apart."""
 FAINT = tl.constexpr(1.0)
 """The least, of the largest two of a tile, in single precision: r is 6e-8 off whatever x is, tanh of a small x is not."""
+FAINTEST = tl.constexpr(1e-3)
+"""The same in half precision, which knows no more of a tanh than that."""
 
 
 @triton.jit

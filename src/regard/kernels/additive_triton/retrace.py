@@ -10,7 +10,7 @@ from regard.kernels.additive_triton import backward, step
 from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, assembly, heads, on, padded, parts, power
 from regard.kernels.additive_triton.chunks import chunks, room
 from regard.kernels.additive_triton.compared import Compared, compare
-from regard.kernels.additive_triton.sums import Gradients, Sums, grouped, put
+from regard.kernels.additive_triton.sums import Gradients, Sums, grouped
 from regard.kernels.gpu.started import start
 
 
@@ -35,11 +35,13 @@ def many(
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     held = 0 if kept is None else kept.numel() * kept.element_size()
     each = chunks(sides, value, tiles, back=True, kept=held, hides=scoped.hides)
+    if held and len(each[0].rows) < queries:  # several parts of them took more room than there was to be
+        kept, held, each = None, 0, chunks(sides, value, tiles, back=True, hides=scoped.hides)
     scope, drop = scoped.arguments(), dropped.arguments()
     several = len(each[0].rows) < queries
     found = Sums.of(sides, several, room(sides, value, tiles, back=True, kept=held))
-    shape = batch * groups, keys, value.shape[3]
-    d_value = value.new_zeros(shape, dtype=torch.float32) if several else value.new_empty(shape)
+    d_value = value.new_empty(batch * groups, keys, value.shape[3])
+    single = d_value.new_empty(1, *d_value.shape[1:], dtype=torch.float32) if several else None
     spread = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
     flows, spread = flowing.context.flatten(0, 1), spread.flatten(0, 1)
     with on(value):
@@ -50,7 +52,7 @@ def many(
             slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0])
             shares = product(flow, spread[these].mT, value.dtype)
             slope(compared, slopes, shares, sides, {**scope, **drop}, flowing, tiles)
-            weigh(d_value[these], shares.mT, flow.to(value.dtype), several)
+            weigh(d_value[these], shares.mT, flow.to(value.dtype), chunk.rows, queries, single)
             del shares
             found.gather(sides, slopes, chunk, tiles, scoped.hides)
             del compared, slopes  # before there is room for the next
@@ -64,12 +66,20 @@ def product(left: Tensor, right: Tensor, dtype: torch.dtype = torch.float32) -> 
     return torch.bmm(left.float(), right.float()).to(dtype)
 
 
-def weigh(place: Tensor, shares: Tensor, flow: Tensor, several: bool) -> None:
-    """The gradient of the values of a chunk: what flows into the queries, by their shares."""
-    if place.is_cuda and not several:  # half precision is summed in single precision all the same
+def weigh(place: Tensor, shares: Tensor, flow: Tensor, rows: range, queries: int, single: Tensor | None) -> None:
+    """The gradient of the values of a chunk: what flows into the queries, by their shares.
+
+    Several chunks of the queries of one head add up in `single`, and the last one writes it.
+    """
+    if single is None and place.is_cuda:  # half precision is summed in single precision all the same
         torch.bmm(shares, flow, out=place)
+    elif single is None:
+        place.copy_(product(shares, flow))
     else:
-        put(place, product(shares, flow), several)
+        found = product(shares, flow)
+        single.copy_(found if rows.start == 0 else single + found)
+        if rows.stop == queries:
+            place.copy_(single)
 
 
 def slope(
@@ -165,4 +175,4 @@ def trace(sides: Sides, slopes: Float[Tensor, "batch_heads 1 keys"], d_value: Te
     with on(d_key):
         start(step.trace, (blocks * batch * groups, parts(hidden, units), 1), given, num_warps=tiles.step_warps)
     d_query = steeps.sum(1).view(sides.query.shape).to(sides.query.dtype)
-    return Sums(d_query, d_key, falls.sum(1), False, 0).gradients(sides, d_value)
+    return Sums(d_query, d_key, falls.sum(1), 0).gradients(sides, d_value)

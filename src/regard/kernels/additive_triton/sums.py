@@ -27,19 +27,19 @@ class Sums(NamedTuple):
     query: Float[Tensor, "batch heads queries hidden"]
     key: Float[Tensor, "batch heads keys hidden"]
     v: Float[Tensor, "batch_heads hidden"]
-    several: bool
     room: int
     """Bytes that a chunk may hold beside all of this."""
+    single: Float[Tensor, "1 keys hidden"] | None = None
+    """That of the keys of one head, where several chunks of its queries add to it one after the other."""
 
     @classmethod
     def of(cls, sides: Sides, several: bool, room: int) -> "Sums":
-        """Nothing yet. Where several chunks of queries add to the keys', these are in single precision."""
+        """Nothing yet; `several` says that a head has several chunks of queries."""
         batch, groups = sides.query.shape[:2]
-        shape, size = (batch, groups, *sides.key.shape[2:]), (batch * groups, sides.query.shape[3])
-        query, single = torch.empty_like(sides.query), torch.float32
-        if several:
-            return cls(query, sides.key.new_zeros(shape, dtype=single), query.new_zeros(size, dtype=single), True, room)
-        return cls(query, sides.key.new_empty(shape), query.new_empty(size, dtype=single), False, room)
+        shape, single = sides.key.shape[2:], torch.float32
+        v = (sides.query.new_zeros if several else sides.query.new_empty)(batch * groups, shape[1], dtype=single)
+        one = sides.key.new_empty(1, *shape, dtype=single) if several else None
+        return cls(torch.empty_like(sides.query), sides.key.new_empty(batch, groups, *shape), v, room, one)
 
     def gather(
         self,
@@ -51,18 +51,24 @@ class Sums(NamedTuple):
     ) -> None:
         """Add what flows into the scores of some heads and queries; `hides` says that whole tiles may have nothing."""
         dealt, heads = plan(sides, slopes, tiles, hides, self.room), chunk.heads
-        keys = range(sides.key.shape[2])
-        places = cut(self.query, *chunk), cut(self.key, heads, keys), self.v[heads.start : heads.stop]
+        whole = cut(self.key, heads, range(sides.key.shape[2]))
+        key = whole if self.single is None else self.single
+        if self.single is not None and chunk.rows.start == 0:
+            self.single.zero_()
+        places = cut(self.query, *chunk), key, self.v[heads.start : heads.stop]
         counts = dealt.tiles, dealt.shared, dealt.tiles * dealt.shared
-        adds = False, self.several, self.several
+        adds = False, self.single is not None, self.single is not None
+        kinds = dealt.dtype, dealt.dtype, torch.float32
         found = Found(
             *(
-                place[None] if count == 1 and not add else place.new_empty(count, *place.shape, dtype=dealt.dtype)
-                for place, count, add in zip(places, counts, adds, strict=True)
+                place[None] if count == 1 and not add else place.new_empty(count, *place.shape, dtype=dtype)
+                for place, count, add, dtype in zip(places, counts, adds, kinds, strict=True)
             )
         )
         both(sides, slopes, chunk, found, dealt, tiles, hides)
         added(*(Left(*each) for each in zip(found, places, adds, strict=True)))
+        if self.single is not None and chunk.rows.stop == sides.query.shape[2]:
+            whole.copy_(self.single)
 
     def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
         """Of the inputs as they came: heads that share a key or a v add up."""
@@ -75,14 +81,6 @@ def cut(data: Float[Tensor, "batch heads time hidden"], heads: range, rows: rang
     flat = data.flatten(0, 1)
     whole = len(heads) == flat.shape[0] and len(rows) == flat.shape[1]
     return flat if whole else flat[heads.start : heads.stop, rows.start : rows.stop]
-
-
-def put(place: Tensor, data: Tensor, several: bool) -> None:
-    """Write what one chunk found, or add it to what others did."""
-    if several:
-        place += data
-    else:
-        place.copy_(data)
 
 
 def grouped(data: Float[Tensor, "batch heads time size"], like: Float[Tensor, "batch groups time size"]) -> Tensor:
