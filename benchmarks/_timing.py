@@ -136,9 +136,9 @@ class Budget:
     def __init__(self, seconds: float):
         self.end = time.perf_counter() + seconds
 
-    def over(self, name: str) -> bool:
-        """Whether the time is up, which is said of what is left out."""
-        late = time.perf_counter() > self.end
+    def over(self, name: str, takes: float = 0.0) -> bool:
+        """Whether the time is up, or does not suffice for what `takes` some seconds; which is said of what is left out."""
+        late = time.perf_counter() + takes > self.end
         if late:
             print(f"{name:60} left out: the time is up", flush=True)
         return late

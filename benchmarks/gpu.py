@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-TIMES = {"additive": 40, "dot": 60, "flash": 65, "recurrent": 25, "transformer": 60, "decode": 8, "simplex": 25, "norm": 10}
+TIMES = {"additive": 40, "dot": 60, "flash": 65, "recurrent": 25, "transformer": 75, "decode": 8, "simplex": 25, "norm": 10}
 """Seconds of measuring. flash holds statistics, windows, local_p and rows too."""
 CURVES = {"complexity": 30, "decoding_gpu": 60}
 ASKED = {
