@@ -77,6 +77,7 @@ def test_every_kernel_compiles_for_a_gpu_that_is_not_here():
     assert set(names) == {"turn", "raised", "compare", "read", "weigh", "slope", "descend", "add", "split", "trace"}
 
 
+@pytest.mark.unhooked
 def test_gradients_of_scores_are_found_under_torch_compile_of_sides_that_lie_otherwise():
     leaves = [torch.randn(2, 5, 2, 4), torch.randn(2, 7, 2, 4), torch.randn(1, 4)]
     leaves = [each.requires_grad_() for each in leaves]
