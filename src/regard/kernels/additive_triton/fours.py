@@ -39,18 +39,27 @@ def fourfold(
     right += start // 4 * wide + tl.arange(0, COLUMNS)[None, None, :]
     found = tl.zeros((ROWS, COLUMNS), tl.float32)
     for unit in range(start, end, 4):
-        a, b, c, d = vector(v + unit, WORDS)
-        powers = signed(tl.load(left), ROWS)
-        ours = tl.trans(tl.reshape(rounded(powers, ASSEMBLY), (16, ROWS)))
-        steep = (sign(0, 0) * a + sign(0, 1) * b) + (sign(1, 0) * c + sign(1, 1) * d)
-        bent = tl.trans(tl.reshape(rounded(powers * steep, ASSEMBLY), (16, ROWS)))
-        theirs = tl.reshape(rounded(signed(tl.load(right), COLUMNS), ASSEMBLY), (16, COLUMNS))
-        below = tl.dot(ours, theirs, input_precision="tf32")
-        above = tl.dot(bent, theirs, input_precision="tf32")
+        below, above = sums(left, right, v + unit, ROWS, COLUMNS, ASSEMBLY, WORDS)
         found += above * reciprocal(below, ASSEMBLY)
         left += tall
         right += wide
     return found
+
+
+@triton.jit
+@no_type_check
+def sums(left, right, v, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl.constexpr, WORDS: tl.constexpr):
+    """Both sums of four hidden units, below and above, by one product: the rows of the one follow those of the other.
+
+    So the queries' side never leaves the registers, and what the tensor cores read is made known to them once.
+    """
+    a, b, c, d = vector(v, WORDS)
+    powers = signed(tl.load(left), ROWS)
+    steep = (sign(0, 0) * a + sign(0, 1) * b) + (sign(1, 0) * c + sign(1, 1) * d)
+    ours = tl.permute(tl.join(rounded(powers, ASSEMBLY), rounded(powers * steep, ASSEMBLY)), (0, 1, 3, 2))
+    theirs = tl.reshape(rounded(signed(tl.load(right), COLUMNS), ASSEMBLY), (16, COLUMNS))
+    found = tl.dot(tl.trans(tl.reshape(ours, (16, 2 * ROWS))), theirs, input_precision="tf32")
+    return tl.split(tl.permute(tl.reshape(found, (2, ROWS, COLUMNS)), (1, 2, 0)))
 
 
 @triton.jit
