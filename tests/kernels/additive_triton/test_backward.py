@@ -3,7 +3,11 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
+import triton
+import triton.language as tl
+
 from regard.kernels.additive_triton import operator
+from regard.kernels.additive_triton.backward import paired
 
 
 @pytest.mark.parametrize("queries", [1, 3])
@@ -23,3 +27,21 @@ def test_one_key_that_has_all_the_weight_passes_nothing_on():
     leaves = [torch.randn(1, 1, time, 3, requires_grad=True) for time in (2, 1, 1)] + [torch.ones(1, 3, requires_grad=True)]
     found = torch.autograd.grad(operator.attention(*leaves)[0].sum(), leaves)
     assert [each.eq(0).all().item() for each in found] == [True, True, False, True]
+
+
+@triton.jit
+def words(even, odd, held, COUNT: tl.constexpr, SIZE: tl.constexpr):
+    at = tl.arange(0, COUNT)
+    pairs = paired(tl.load(even + at, mask=at < SIZE), tl.load(odd + at, mask=at < SIZE))
+    tl.store(held + at, pairs, mask=at < SIZE)
+
+
+def test_the_words_of_two_slopes_are_no_further_off_than_bfloat16():
+    even, odd = torch.randn(2, 1000), torch.cat([torch.randn(1, 1000), torch.zeros(1, 1000)])
+    even[0, :10], odd[0, 20:24] = 0.0, torch.tensor([1e-42, -1e-42, 1e30, -1e30])
+    held = torch.empty(2, 1000, dtype=torch.int32)
+    words[(1, 1, 1)](even, odd, held, COUNT=2048, SIZE=2000)
+    first, second = (held << 16).view(torch.float32), held.view(torch.float32)
+    assert ((first - even).abs() <= even.abs() * 2**-7).all()  # the interpreter cuts where a GPU rounds
+    assert ((second - odd).abs() <= odd.abs() * 2**-8 + 1e-38).all()
+    assert (second - odd)[:, 24:].abs().mean() < 1.1 * (odd.bfloat16() - odd)[:, 24:].abs().mean()

@@ -29,8 +29,10 @@ def test_what_is_held_is_scores_with_both_sides_and_later_slopes_with_weights_or
     assert need(given, value, 1024, Tiles(), back=False) == Need(4 * cells, side, 2)
     assert need(given, value, 1024, Tiles(), back=True) == Need(6 * cells, 0, 2)
     assert need(given, value, 512, Tiles(), back=True) == Need(3 * cells, 0, 4)
+    part = 1024 * 256 * 2
+    assert need(given, value, 1024, Tiles(), back=True, lean=True) == Need(cells * 17 // 8 + part, side - part, 2)
     given, value = bare(8, 256, 1024, 4096)
-    parts = 2 * 256 * 4096 * 2  # of two tiles of keys
+    parts = 256 * 4096 * 2  # of two tiles of keys, of which the first leaves its own in its place
     assert need(given, value, 256, Tiles(), back=True) == Need(cells + parts, 1280 * 4096 * 2 - parts, 8)
     assert need(given, value, 256, Tiles(), back=True, kept=1) == Need(cells + parts, 0, 8)
     given, value = bare(8, 1024, 1024, 256, torch.float32)

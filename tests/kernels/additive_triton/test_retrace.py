@@ -41,6 +41,50 @@ def test_kept_scores_of_several_parts_that_leave_no_room_are_found_anew(monkeypa
         torch.testing.assert_close(mine, right, rtol=2e-2, atol=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize(
+    ("room", "chunks", "far"), [(12 << 10, 2, 1.0), (12 << 10, 2, 30.0), (6 << 10, 4, 1.0)], ids=["heads", "wild", "queries"]
+)
+def test_in_several_chunks_slopes_take_the_place_of_weights(monkeypatch, room, chunks, far):
+    """Heads that share values, queries that see nothing, hidden values that are NaN, and numbers that are taken one by one."""
+    given = [torch.randn(shape).bfloat16() for shape in ((2, 1, 36, 4), (2, 1, 50, 4), (2, 1, 50, 5), (1, 4))]
+    given[0][0, 0, 3] *= far
+    keep = torch.arange(50) < torch.tensor([[50], [5]])  # behind which the last queries see none of them
+    scoped, flow = Scoped(keep, ahead=3, behind=20), torch.randn(2, 1, 36, 5).bfloat16()
+    given[2][1, :, 5:] = float("nan")
+    ran, tilt = [], retrace.tilt
+    monkeypatch.setattr(retrace, "tilt", lambda *told: ran.append("tilt") or tilt(*told))
+    monkeypatch.setattr(retrace, "slope", lambda *told: pytest.fail("there is room for weights alone"))
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=0.0, room=room))
+    leaves = [each.clone().requires_grad_() for each in given]
+    found = torch.autograd.grad(operator.attention(*leaves, scoped)[0], leaves, flow)
+    assert ran == ["tilt"] * chunks
+    query, key, value, v = (each.double().nan_to_num().requires_grad_() for each in given)
+    at = torch.arange(36)[:, None]
+    seen = keep[:, None, None] & (torch.arange(50) <= at + 3) & (torch.arange(50) >= at - 20)
+    scores = (v[:, None, None] * torch.tanh(query[:, :, :, None] + key[:, :, None])).sum(-1)
+    context = scores.masked_fill(~seen, -torch.inf).softmax(-1).nan_to_num() @ value
+    for mine, right in zip(found, torch.autograd.grad(context, (query, key, value, v), flow.double()), strict=True):
+        torch.testing.assert_close(mine.double(), right, rtol=2e-2, atol=1e-2 * right.abs().max().item())
+
+
+@pytest.mark.parametrize("case", ["dropped", "into weights", "float16"])
+def test_what_is_dropped_or_flows_into_weights_needs_them_beside_slopes(monkeypatch, case):
+    ran, slope = [], retrace.slope
+    monkeypatch.setattr(retrace, "tilt", lambda *told: pytest.fail("it would forget that"))
+    monkeypatch.setattr(retrace, "slope", lambda *told: ran.append("slope") or slope(*told))
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=0.0, room=10 << 10))
+    dtype = torch.float16 if case == "float16" else torch.bfloat16
+    shapes = (2, 1, 34, 4), (2, 1, 20, 4), (2, 1, 20, 4), (1, 4)
+    leaves = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
+    dropped = Dropped(0.3, torch.tensor([5])) if case == "dropped" else Dropped()
+    wanted = torch.float32 if case == "into weights" else None
+    context, weights = operator.attention(*leaves, Scoped(), dropped, weights=wanted)
+    flowing = context.float().sum() if weights is None else context.float().sum() + weights.square().sum()
+    assert all(each.isfinite().all() for each in torch.autograd.grad(flowing, leaves))
+    assert ran == ["slope"] * 2
+
+
 @pytest.mark.parametrize("room", [None, 1 << 12], ids=["in one go", "in chunks of queries"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_what_flows_is_held_in_the_precision_of_the_values(monkeypatch, dtype, room):

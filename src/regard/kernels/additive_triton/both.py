@@ -18,6 +18,7 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.kernels.additive_triton.added import Left
 from regard.kernels.additive_triton.arguments import (
     WARP,
     Sides,
@@ -46,7 +47,8 @@ class Plan(NamedTuple):
     """How many programs share the queries of a head, which have `reach` of them each."""
     reach: int
     dtype: torch.dtype
-    """Of parts: they may cancel, and are single unless there is no room."""
+    """Of parts: they may cancel, and are single unless there is no room. In the precision of the gradient the first of them
+    takes its place."""
 
 
 def plan(
@@ -59,10 +61,10 @@ def plan(
     wanted = max(1, min(4 * processors(slopes.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts))
     left, rows = room - slopes.numel() * slopes.element_size(), min(tall, sides.query.shape[2])
     for dtype in (torch.float32, sides.key.dtype):
-        each = dtype.itemsize * many * hidden
-        beside_queries = left - (count * rows * each if count > 1 else 0)
-        fits = beside_queries // (keys * each)
-        if beside_queries >= 0 and fits >= (wanted if wanted > 1 else 0):
+        each, placed = dtype.itemsize * many * hidden, dtype == sides.key.dtype
+        beside_queries = left - (0 if count == 1 else (count - placed) * rows * each)
+        fits = beside_queries // (keys * each) + placed
+        if beside_queries >= 0 and (wanted == 1 or fits >= wanted):
             break
     several = max(1, min(wanted, fits))
     reach = padded(parts(tall, several), tiles.both_rows)
@@ -75,11 +77,12 @@ def units(across: int, tiles: Tiles) -> int:
 
 
 class Found(NamedTuple):
-    """Where the gradients of a chunk go, or parts of them, which add up."""
+    """Where the gradients of a chunk go: a part of the queries' for each tile of keys, of the keys' for each program that
+    shares the queries of a head, and of v's for either."""
 
-    query: Float[Tensor, "tiles some_heads some_queries hidden"]
-    key: Float[Tensor, "shared some_heads keys hidden"]
-    v: Float[Tensor, "programs some_heads hidden"]
+    query: Left
+    key: Left
+    v: Left
 
 
 def both(
@@ -91,17 +94,20 @@ def both(
     tiles: Tiles,
     hides: bool,
 ) -> None:
-    """Write all gradients of a chunk; `hides` says that whole tiles may have nothing."""
+    """Write all gradients of a chunk; `hides` says that whole tiles may have nothing. bfloat16 is read by words of two."""
     (many, tall, wide), hidden, wanted = slopes.shape, sides.query.shape[3], units(dealt.across, tiles)
     given = {
         **heads(sides.query, sides.key, sides.v),
         "query": sides.query,
         "key": sides.key,
         "v": sides.v,
-        "slopes": slopes,
-        "to_query": found.query,
-        "to_key": found.key,
-        "to_v": found.v,
+        "slopes": slopes.view(torch.int64) if slopes.dtype == torch.bfloat16 else slopes,
+        "to_query": found.query.first,
+        "to_key": found.key.first,
+        "to_v": found.v.first,
+        "more_query": found.query.first if found.query.more is None else found.query.more,
+        "more_key": found.key.first if found.key.more is None else found.key.more,
+        "more_v": found.v.first if found.v.more is None else found.v.more,
         "base": chunk.heads.start,
         "T": sides.query.shape[2],
         "S": sides.key.shape[2],
@@ -113,11 +119,11 @@ def both(
         "tiles": dealt.tiles,
         "reach": dealt.reach,
         "one": 1,
-        "query_part": found.query.stride(0),
-        "query_head": found.query.stride(1),
-        "key_part": found.key.stride(0),
-        "key_head": found.key.stride(1),
-        "v_part": found.v.stride(0),
+        "query_part": found.query.place.numel(),
+        "query_head": found.query.first.stride(0),
+        "key_part": found.key.place.numel(),
+        "key_head": found.key.first.stride(0),
+        "v_part": found.v.place.numel(),
         "ROWS": tiles.both_rows,
         "EACH": beside(tiles, sides.key.dtype) // VECTOR,
         "ACROSS": dealt.across,
@@ -138,7 +144,7 @@ VECTOR = 4
 @triton.jit(do_not_specialize=["base", "T", "S", "begin", "count", "tiles", "reach", "one"])
 @no_type_check
 def descend(
-    query, key, v, slopes, to_query, to_key, to_v,
+    query, key, v, slopes, to_query, to_key, to_v, more_query, more_key, more_v,
     base, heads, key_heads, v_heads, T, S, D, begin, count, tall, wide, tiles, reach, one,
     query_part, query_head, key_part, key_head, v_part,
     ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr,
@@ -157,9 +163,16 @@ def descend(
     part, tile = tl.program_id(1) // tiles, tl.program_id(1) % tiles
     first, panel = tile * (4 * EACH * ACROSS), tl.program_id(0) * UNITS
     lanes, units = tl.arange(0, ACROSS), panel + tl.arange(0, UNITS)
-    columns = first + 4 * (tl.arange(0, EACH)[None, None, :] * ACROSS + lanes[:, None, None])
-    columns = tl.broadcast_to(columns, (ACROSS, UNITS, EACH))
-    quads = columns[:, :, :, None] + tl.arange(0, 4)[None, None, None, :]
+    fours = tl.broadcast_to(tl.arange(0, EACH)[None, None, :] * ACROSS + lanes[:, None, None], (ACROSS, UNITS, EACH))
+    columns = first + 4 * fours
+    EVERY: tl.constexpr = 4 if slopes.dtype.element_ty == tl.int64 else 1
+    pitch = wide // EVERY
+    if EVERY == 1:
+        quads = columns[:, :, :, None] + tl.arange(0, 4)[None, None, None, :]
+    else:
+        lone = (tile * (EACH * ACROSS) + lanes * one).to(tl.int64)
+        quads = lone[:, None, None] + (tl.arange(0, EACH) * ACROSS)[None, None, :]
+        quads = tl.broadcast_to(quads, (ACROSS, UNITS, EACH))
     cells = columns * D + (units * one)[None, :, None]
     key += (b * key_heads + h * key_heads // heads) * S * D
     nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
@@ -170,8 +183,8 @@ def descend(
         powers = powers + (raised(k),)  # noqa: RUF005 (Triton knows no unpacking)
     far = tl.max(tl.max(tl.max(far, axis=2), axis=1), axis=0)
     query += (head * T + begin) * D
-    slopes += local * tall * wide
-    to_query += tile.to(tl.int64) * query_part + local * query_head
+    slopes += local * tall * pitch
+    to_query = part_of(to_query, more_query, tile, query_part) + local * query_head
     w = 4.0 * tl.load(v + h * v_heads // heads * D + units, mask=units < D, other=0.0).to(tl.float32)
     for begun in range(part * reach, tl.minimum(part * reach + reach, count), ROWS):
         rows = begun + tl.arange(0, ROWS)
@@ -184,16 +197,16 @@ def descend(
         if SINGLE:  # sums of a block, and of blocks, lose less than one long sum
             steep, fall = (nothing, nothing, nothing, nothing), nothing
         if HIDDEN:
-            tops = first + tl.arange(0, 4 * EACH * ACROSS)
-            shown = tl.load(slopes + rows[:, None] * wide + tops[None, :], mask=(tops < wide)[None, :], other=0.0)
-            met = some(shown != 0.0)
+            tops = first // EVERY + tl.arange(0, 4 * EACH * ACROSS // EVERY)
+            shown = tl.load(slopes + rows[:, None] * pitch + tops[None, :], mask=(tops < pitch)[None, :], other=0)
+            met = some(shown != 0)
         if met:
             before, end = tl.cast(begun, tl.int64) * D, tl.minimum(begun + ROWS, count)
-            asks, flows = query + before + units, slopes + begun * wide
+            asks, flows = query + before + units, slopes + begun * pitch
             puts = to_query + before + (units * one)[None, :] + tl.zeros((ACROSS, 1), tl.int32)
             if wild:
                 for _ in range(begun, end):
-                    ds, q = flowing(flows, quads, wide, WHOLE), number(asks, units < D)[None, :, None]
+                    ds, q = flowing(flows, quads, pitch, WHOLE), number(asks, units < D)[None, :, None]
                     h0 = bent(q + keyed(key, cells, columns, units, 0, S, D), ASSEMBLY)
                     h1 = bent(q + keyed(key, cells, columns, units, 1, S, D), ASSEMBLY)
                     h2 = bent(q + keyed(key, cells, columns, units, 2, S, D), ASSEMBLY)
@@ -202,22 +215,22 @@ def descend(
                     leave(puts, w, left, units < D, lanes, UNITS, ACROSS)
                     asks += D
                     puts += D
-                    flows += wide
+                    flows += pitch
             else:
                 inside, last = units < D, end - 1 - begun
-                ds = flowing(flows, quads, wide, WHOLE)
+                ds = flowing(flows, quads, pitch, WHOLE)
                 now, then = tl.load(asks, mask=inside), tl.load(asks + tl.minimum(1, last) * D, mask=inside)
                 left = tl.zeros((ACROSS, UNITS), tl.float32)
                 puts -= D
                 for at in range(0, end - begun, 2):
                     second, third = tl.minimum(at + 2, last), tl.minimum(at + 3, last)
                     soon, later = tl.load(asks + second * D, mask=inside), tl.load(asks + third * D, mask=inside)
-                    other = flowing(flows + (at + 1) * wide, quads, wide, WHOLE)
+                    other = flowing(flows + (at + 1) * pitch, quads, pitch, WHOLE)
                     leave(puts, w, left, inside & (at > 0), lanes, UNITS, ACROSS)
                     h0, h1, h2, h3 = turned(now, powers, SINGLE, ASSEMBLY)
                     steep, fall, left = passed(ds, h0, h1, h2, h3, steep, fall, SINGLE)
                     puts += D
-                    ds = flowing(flows + second * wide, quads, wide, WHOLE)
+                    ds = flowing(flows + second * pitch, quads, pitch, WHOLE)
                     leave(puts, w, left, inside, lanes, UNITS, ACROSS)
                     h0, h1, h2, h3 = turned(then, powers, SINGLE, ASSEMBLY)
                     steep, fall, left = passed(other, h0, h1, h2, h3, steep, fall, SINGLE)
@@ -229,12 +242,19 @@ def descend(
         if SINGLE:
             steep = grown(steep, before_steep)
             fall += before_fall
-    to_key += part.to(tl.int64) * key_part + local * key_head
-    to_v += tl.program_id(1).to(tl.int64) * v_part + local * D
+    to_key = part_of(to_key, more_key, part, key_part) + local * key_head
+    to_v = part_of(to_v, more_v, tl.program_id(1), v_part) + local * D
     for each in tl.static_range(4):
         there = (columns + each < S) & (units < D)[None, :, None]
         tl.store(to_key + each * D + cells, (w[None, :, None] * steep[each]).to(to_key.dtype.element_ty), mask=there)
     tl.store(to_v + units, -2.0 * tl.sum(tl.sum(fall, axis=2), axis=0), mask=units < D)
+
+
+@triton.jit
+@no_type_check
+def part_of(first, more, number, size):
+    """Where the part of that number begins: where they are several heads, these are as far apart in all of them."""
+    return tl.where(number == 0, first, more + (number - 1).to(tl.int64) * size)
 
 
 @triton.jit
@@ -261,15 +281,23 @@ def raised(x):
 
 @triton.jit
 @no_type_check
-def flowing(slopes, quads, wide, WHOLE: tl.constexpr):
-    """ds of one query and of four keys beside each other, the same for all units: each thread has those of its keys."""
-    found = tl.load(slopes + quads) if WHOLE else tl.load(slopes + quads, mask=quads < wide, other=0.0)
+def flowing(slopes, quads, pitch, WHOLE: tl.constexpr):
+    """ds of one query and of four keys beside each other, the same for all units: each thread has those of its keys.
+
+    Four numbers, or two words that are two numbers each, as `backward.paired` has put them.
+    """
+    found = tl.load(slopes + quads) if WHOLE else tl.load(slopes + quads, mask=quads < pitch, other=0)
     ACROSS: tl.constexpr = found.shape[0]
     UNITS: tl.constexpr = found.shape[1]
     EACH: tl.constexpr = found.shape[2]
-    even, odd = tl.split(tl.reshape(found.to(tl.float32), (ACROSS, UNITS, EACH, 2, 2)))
-    ds0, ds2 = tl.split(even)
-    ds1, ds3 = tl.split(odd)
+    if found.dtype == tl.int64:
+        first, second = found.to(tl.int32), (found >> 32).to(tl.int32)
+        ds0, ds2 = (first << 16).to(tl.float32, bitcast=True), (second << 16).to(tl.float32, bitcast=True)
+        ds1, ds3 = first.to(tl.float32, bitcast=True), second.to(tl.float32, bitcast=True)
+    else:
+        even, odd = tl.split(tl.reshape(found, (ACROSS, UNITS, EACH, 2, 2)))
+        ds0, ds2 = tl.split(even)
+        ds1, ds3 = tl.split(odd)
     return ds0, ds1, ds2, ds3
 
 

@@ -55,20 +55,31 @@ class Need(NamedTuple):
 
 
 def need(
-    sides: Sides, value: Tensor | None, rows: int, tiles: Tiles, back: bool, kept: int = 0, hides: bool = False
+    sides: Sides,
+    value: Tensor | None,
+    rows: int,
+    tiles: Tiles,
+    back: bool,
+    kept: int = 0,
+    hides: bool = False,
+    lean: bool = False,
 ) -> Need:
     """Of so many queries: scores with both sides as `compare` reads them, and on the way back scores in whose place slopes
-    come, with weights or what flows into them, or with parts of the gradient of the queries."""
+    come, with weights or what flows into them, or with parts of the gradient of the queries.
+
+    A `lean` way back has weights of half precision in the place of scores, and nothing beside them that flows.
+    """
     (keys, hidden), bytes_each = sides.key.shape[2:], sides.query.element_size()
     tall, wide = padded(rows, tiles.tall), padded(keys, tiles.wide)
     launch = at_once(sides, tall, wide, tiles)
     sided = 0 if kept else (tall + wide) * hidden * (2 if by_four(sides, tiles) else 4)
     if not back:
         return Need(4 * tall * wide, sided, launch)
-    flows = tall * wide * (2 if value is None else value.element_size())
     _, several = tiled(wide, tiles, hides, sides.key.dtype)
-    left = several * rows * hidden * bytes_each if several > 1 else 0
-    return Need(4 * tall * wide + max(flows, left), max(0, sided - max(flows, left)), launch)
+    flows = 0 if lean else tall * wide * (2 if value is None else value.element_size())
+    beside = max(flows, (several - 1) * rows * hidden * bytes_each)  # the first part lies in its place
+    cells = tall * wide * 17 // 8 if lean else tall * wide * 4  # with sums of each tile of weights
+    return Need(cells + beside, max(0, sided - beside), launch)
 
 
 def at_once(sides: Sides, tall: int, wide: int, tiles: Tiles) -> int:
@@ -82,15 +93,17 @@ def at_once(sides: Sides, tall: int, wide: int, tiles: Tiles) -> int:
     return max(1, (2 if fours else 8) * processors(sides.query.device) // programs, heads // 4)
 
 
-def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0, hides: bool = False) -> list[Chunk]:
+def chunks(
+    sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0, hides: bool = False, lean: bool = False
+) -> list[Chunk]:
     """Whole heads if one fits, spread evenly; else tiles of the queries of one.
 
     As many heads as there is room for, and on the way back as fill the processors. `kept` are bytes of scores from the way
-    there; `hides` says that somebody may not see something.
+    there; `hides` says that somebody may not see something; `lean` is what `need` says of it.
     """
     batch, groups, queries, hidden = sides.query.shape
     count, keys, held = batch * groups, sides.key.shape[2], room(sides, value, tiles, back, kept)
-    each = need(sides, value, queries, tiles, back, kept, hides)
+    each = need(sides, value, queries, tiles, back, kept, hides, lean)
     if not back:  # there is no context yet while the only chunk is compared, and of both sides nothing once there is
         read = 0 if value is None else count * queries * value.shape[3] * value.element_size()
         once = max(each.of(count), count * each.head + read)
@@ -103,7 +116,7 @@ def chunks(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: i
     while (
         some < queries
         and (some + tiles.tall) * wide < CELLS
-        and need(sides, value, some + tiles.tall, tiles, back, kept, hides).of(1) <= held
+        and need(sides, value, some + tiles.tall, tiles, back, kept, hides, lean).of(1) <= held
     ):
         some += tiles.tall
     return by_rows(count, queries, some)

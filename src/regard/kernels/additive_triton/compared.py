@@ -25,7 +25,10 @@ from regard.kernels.gpu.started import start
 
 
 class Compared(NamedTuple):
-    """Σ v tanh of a chunk, padded to whole tiles, over each part of the hidden units; anything where nothing is seen."""
+    """Σ v tanh of a chunk, padded to whole tiles, over each part of the hidden units; anything where nothing is seen.
+
+    Or weights in the place of scores, 0 where nothing is seen, in the precision of the queries.
+    """
 
     scores: Float[Tensor, "parts heads padded_queries padded_keys"]
     chunk: Chunk
@@ -37,18 +40,26 @@ class Compared(NamedTuple):
         return {"scores": self.scores, **place, "tall": tall, "wide": wide, "size": self.scores.stride(0), "parts": parts}
 
 
-def compare(sides: Sides, chunk: Chunk, scope: dict[str, Any], tiles: Tiles) -> Compared:
-    """The scores of some heads and queries; `scope` is what `Scoped` tells the kernels."""
+def compare(
+    sides: Sides,
+    chunk: Chunk,
+    scope: dict[str, Any],
+    tiles: Tiles,
+    total: Float[Tensor, "batch heads queries"] | None = None,
+) -> Compared:
+    """The scores of some heads and queries, or by log Σ e^s their weights; `scope` is what `Scoped` tells the kernels."""
     keys, fours = sides.key.shape[2], by_four(sides, tiles)
     tall, wide, count = padded(len(chunk.rows), tiles.tall), padded(keys, tiles.wide), len(chunk.heads)
     tile = shape(wide, tiles, fours)
     programs = tall // tile.rows * (wide // tile.columns)
-    units = share(sides.query.shape[3], programs * count, tile, tiles, sides.query.device)
-    scores = sides.query.new_empty(parts(sides.query.shape[3], units), count, tall, wide, dtype=torch.float32)
+    hidden, dtype = sides.query.shape[3], torch.float32 if total is None else sides.query.dtype
+    few = share(hidden, programs * count, tile, tiles, sides.query.device)
+    units = few if total is None else padded(hidden, tile.step)
+    scores = sides.query.new_empty(parts(hidden, units), count, tall, wide, dtype=dtype)
     for some in spread(count, at_once(sides, tall, wide, tiles)):
         these = range(chunk.heads.start + some.start, chunk.heads.start + some.stop)
         place = scores if len(some) == count else scores[:, some.start : some.stop]
-        launch(sides, Chunk(these, chunk.rows), place, scope, tile, units, tiles)
+        launch(sides, Chunk(these, chunk.rows), place, scope, tile, units, tiles, total)
     return Compared(scores, chunk)
 
 
@@ -86,6 +97,7 @@ def launch(
     tile: Tile,
     units: int,
     tiles: Tiles,
+    total: Float[Tensor, "batch all_heads queries"] | None,
 ) -> None:
     """Compare as many heads as one launch does, each program so many hidden units."""
     (_, _, queries, hidden), keys = sides.query.shape, sides.key.shape[2]
@@ -104,6 +116,7 @@ def launch(
         "right": right.data,
         "row_reach": left.reach,
         "column_reach": right.reach,
+        "total": total,
         "scores": scores,
         "base": chunk.heads.start,
         "source_base": sources.start,
@@ -126,6 +139,7 @@ def launch(
         "FOURS": tile.fours,
         "WORDS": sides.v.dtype == torch.bfloat16,
         "SINGLE": sides.query.dtype == torch.float32,
+        "WEIGHTS": total is not None,
     }
     start(forward.compare, (tall // tile.rows * (wide // tile.columns), splits, count), given, **tile.options)
 

@@ -27,21 +27,30 @@ def whole(scores, cells, inside, parts, size):
     return found
 
 
+@triton.jit
+@no_type_check
+def weighted(s, total, head, rows, T, found):
+    """e^{s - log Σ e^s} of a tile; 0 where nothing may be seen."""
+    sums = tl.load(total + head * T + rows, mask=rows < T, other=0.0)
+    return tl.where(found, tl.exp(tl.where(found, s - sums[:, None], 0.0)), 0.0)
+
+
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "source_base", "begin", "count"])
 @no_type_check
 def compare(
-    query, key, v, left, right, row_reach, column_reach, keep, bits, kinds, offsets, scores,
+    query, key, v, left, right, row_reach, column_reach, total, keep, bits, kinds, offsets, scores,
     base, source_base, begin, count, tall, wide, size, units, high,
     heads, key_heads, v_heads, T, S, D, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr,
     PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr, FOURS: tl.constexpr, WORDS: tl.constexpr, SINGLE: tl.constexpr,
-    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr,
+    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, WEIGHTS: tl.constexpr,
 ):  # fmt: skip
     """Σ v tanh over `units` hidden units for one tile of `count` queries from `begin` on; nothing where nothing is seen.
 
     Units are taken two at a time, or with FOURS four; where the numbers of a tile are large one by one, and where they are
     so small that a tanh of either kind would be less than PyTorch has in the same precision. `size` is from part to part.
+    With WEIGHTS, of which all units are one part, weights by `total` come in the place of scores, 0 where nothing is seen.
     """
     many = wide // COLUMNS
     local = tl.program_id(2).to(tl.int64)
@@ -57,6 +66,7 @@ def compare(
         keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
         bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
     )  # fmt: skip
+    scores += tl.program_id(1).to(tl.int64) * size + local * tall * wide
     if some(found):
         near = source - source_base
         down, across = tl.program_id(0) // many * ROWS, tl.program_id(0) % many * COLUMNS
@@ -65,7 +75,6 @@ def compare(
         v += h * v_heads // heads * high
         start = tl.program_id(1) * units
         end = start + units
-        scores += tl.program_id(1).to(tl.int64) * size + local * tall * wide
         below, beside = down + spread(ROWS, DOWN), across + spread(COLUMNS, ACROSS)
         cells = scores + (below[:, None, :, None] * wide + beside[None, :, None, :])
         reach: tl.constexpr = FAR if FOURS else REACH
@@ -76,16 +85,48 @@ def compare(
                 query + head * T * D, key + source * S * D, v, asking, beside, T, S, D, start, end,
                 ROWS, COLUMNS, DOWN, ACROSS, ASSEMBLY,
             )  # fmt: skip
-            tl.store(cells, fall)  # here: no register holds it meanwhile
+            if WEIGHTS:
+                put(
+                    scores, tl.reshape(tl.permute(fall, (0, 2, 1, 3)), (ROWS, COLUMNS)), total, keep, bits, kinds,
+                    tl.reshape(below, (ROWS,)), tl.reshape(beside, (COLUMNS,)), head, b, h, begin, count, wide,
+                    T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+                )  # fmt: skip
+            else:
+                tl.store(cells, fall)  # here: no register holds it meanwhile
         elif FOURS:
             ours, theirs = left + local * tall * (high // 4) + down, right + near * wide * (high // 4) + across
             products = fourfold(ours, theirs, v, start, end, tall, wide, ROWS, COLUMNS, ASSEMBLY, WORDS)
-            flat = (down + tl.arange(0, ROWS))[:, None] * wide + (across + tl.arange(0, COLUMNS))[None, :]
-            tl.store(scores + flat, products)
+            if WEIGHTS:
+                put(
+                    scores, products, total, keep, bits, kinds,
+                    down + tl.arange(0, ROWS), across + tl.arange(0, COLUMNS), head, b, h, begin, count, wide,
+                    T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+                )  # fmt: skip
+            else:
+                flat = (down + tl.arange(0, ROWS))[:, None] * wide + (across + tl.arange(0, COLUMNS))[None, :]
+                tl.store(scores + flat, products)
         else:
             ours, theirs = left + (local * tall + down) * high, right + (near * wide + across) * high
             fall = paired(ours, theirs, v, start, end, ROWS, COLUMNS, DOWN, ACROSS, PAIRS, ASSEMBLY)
             tl.store(cells, fall)
+    elif WEIGHTS:
+        tl.store(scores + places[:, None] * wide + columns[None, :], tl.zeros((ROWS, COLUMNS), scores.dtype.element_ty))
+
+
+@triton.jit
+@no_type_check
+def put(
+    place, s, total, keep, bits, kinds, places, columns, head, b, h, begin, count, wide, T, S, first, behind, ahead,
+    bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP: tl.constexpr, MASK: tl.constexpr,
+):  # fmt: skip
+    """Write the weights of a tile whose scores are there; what is seen is looked up again: no register held it meanwhile."""
+    rows = tl.where(places < count, begin + places, T)
+    found = seen(
+        keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
+        bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+    )  # fmt: skip
+    share = weighted(s, total, head, rows, T, found)
+    tl.store(place + places[:, None] * wide + columns[None, :], share.to(place.dtype.element_ty))
 
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
@@ -170,7 +211,6 @@ def weigh(
     )  # fmt: skip
     share = whole(scores + local * tall * wide, places[:, None] * wide + columns[None, :], found, parts, size)
     if not SCORES:
-        sums = tl.load(total + head * T + rows, mask=rows < T, other=0.0)
-        share = tl.where(found, tl.exp(tl.where(found, share - sums[:, None], 0.0)), 0.0)
+        share = weighted(share, total, head, rows, T, found)
     cells = (head * T + rows)[:, None] * S + columns[None, :]
     tl.store(weights + cells, share.to(weights.dtype.element_ty), mask=(rows < T)[:, None] & (columns < S)[None, :])

@@ -7,7 +7,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.kernels.additive_triton import backward, step
-from regard.kernels.additive_triton.arguments import Dropped, Scoped, Sides, Tiles, assembly, heads, on, padded, parts, power
+from regard.kernels.additive_triton.arguments import (
+    Dropped,
+    Scoped,
+    Sides,
+    Tiles,
+    assembly,
+    by_four,
+    heads,
+    on,
+    padded,
+    parts,
+    power,
+)
 from regard.kernels.additive_triton.chunks import chunks, room
 from regard.kernels.additive_triton.compared import Compared, compare
 from regard.kernels.additive_triton.sums import Gradients, Sums, grouped
@@ -37,6 +49,9 @@ def many(
     each = chunks(sides, value, tiles, back=True, kept=held, hides=scoped.hides)
     if held and len(each[0].rows) < queries:  # several parts of them took more room than there was to be
         kept, held, each = None, 0, chunks(sides, value, tiles, back=True, hides=scoped.hides)
+    lean = kept is None and len(each) > 1 and leans(sides, value, flowing, dropped, tiles)
+    if lean:
+        each = chunks(sides, value, tiles, back=True, hides=scoped.hides, lean=True)
     scope, drop = scoped.arguments(), dropped.arguments()
     several = len(each[0].rows) < queries
     found = Sums.of(sides, several, room(sides, value, tiles, back=True, kept=held))
@@ -48,15 +63,30 @@ def many(
         for chunk in each:
             these, rows = (slice(part.start, part.stop) for part in chunk)
             flow = flows[these, rows]
-            compared = compare(sides, chunk, scope, tiles) if kept is None else Compared(kept[:, these], chunk)
-            slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0])
-            shares = product(flow, spread[these].mT, value.dtype)
-            slope(compared, slopes, shares, sides, {**scope, **drop}, flowing, tiles)
-            weigh(d_value[these], shares.mT, flow.to(value.dtype), chunk.rows, queries, single)
-            del shares
+            if lean:
+                compared = compare(sides, chunk, scope, tiles, flowing.total)
+                slopes = compared.scores[0]
+                weigh(d_value[these], slopes[:, : len(chunk.rows), :keys].mT, flow, chunk.rows, queries, single)
+                tilt(compared, sides, value, flowing, tiles)
+            else:
+                compared = compare(sides, chunk, scope, tiles) if kept is None else Compared(kept[:, these], chunk)
+                slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0])
+                shares = product(flow, spread[these].mT, value.dtype)
+                slope(compared, slopes, shares, sides, {**scope, **drop}, flowing, tiles)
+                weigh(d_value[these], shares.mT, flow.to(value.dtype), chunk.rows, queries, single)
+                del shares
             found.gather(sides, slopes, chunk, tiles, scoped.hides)
             del compared, slopes  # before there is room for the next
     return found.gradients(sides, grouped(torch.unflatten(d_value, 0, (batch, groups)), value))
+
+
+def leans(sides: Sides, value: Tensor, flowing: Flowing, dropped: Dropped, tiles: Tiles) -> bool:
+    """Whether ds may come in the place of weights of half precision, which is a third of what scores and weights take.
+
+    All is in bfloat16: of float16 ds would be too small. Nothing is dropped, and nothing flows into the weights themselves.
+    """
+    plain = flowing.weights is None and not dropped.rate
+    return plain and by_four(sides, tiles) and value.dtype == flowing.context.dtype == torch.bfloat16
 
 
 def product(left: Tensor, right: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -112,6 +142,33 @@ def slope(
         "COLUMNS": min(tiles.slope_columns, power(wide)),
     }
     start(backward.slope, (tall // tiles.slope_rows, count, 1), given, num_warps=tiles.row_warps)
+
+
+def tilt(
+    compared: Compared, sides: Sides, value: Float[Tensor, "batch value_heads keys value"], flowing: Flowing, tiles: Tiles
+) -> None:
+    """Write ds of a chunk in the place of its weights: tiles of keys add up to Σ a da first."""
+    _, count, tall, wide = compared.scores.shape
+    across, size = wide // tiles.wide, value.shape[3]
+    given = {
+        **compared.arguments(),
+        "weights": compared.scores,
+        "value": value.contiguous(),
+        "flow": flowing.context,
+        "sums": value.new_empty(count, 2, across, tall, dtype=torch.float32),
+        "heads": sides.query.shape[1],
+        "value_heads": value.shape[1],
+        "T": sides.query.shape[2],
+        "S": sides.key.shape[2],
+        "V": size,
+        "ROWS": tiles.four_rows,
+        "COLUMNS": tiles.wide,
+        "VALUES": max(16, min(64, power(size))),
+        "TILES": power(across),
+        "PRECISION": tiles.precision,
+    }
+    for first in (True, False):
+        start(backward.tilt, (across, tall // tiles.four_rows, count), {**given, "SUMS": first}, num_warps=tiles.row_warps)
 
 
 def from_scores(sides: Sides, slopes: Float[Tensor, "batch heads queries keys"], tiles: Tiles) -> Gradients:

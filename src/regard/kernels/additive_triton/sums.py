@@ -59,14 +59,9 @@ class Sums(NamedTuple):
         counts = dealt.tiles, dealt.shared, dealt.tiles * dealt.shared
         adds = False, self.single is not None, self.single is not None
         kinds = dealt.dtype, dealt.dtype, torch.float32
-        found = Found(
-            *(
-                place[None] if count == 1 and not add else place.new_empty(count, *place.shape, dtype=dtype)
-                for place, count, add, dtype in zip(places, counts, adds, kinds, strict=True)
-            )
-        )
+        found = Found(*map(Left.of, places, counts, kinds, adds))
         both(sides, slopes, chunk, found, dealt, tiles, hides)
-        added(*(Left(*each) for each in zip(found, places, adds, strict=True)))
+        added(*found)
         if self.single is not None and chunk.rows.stop == sides.query.shape[2]:
             whole.copy_(self.single)
 
