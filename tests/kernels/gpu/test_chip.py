@@ -110,3 +110,13 @@ def test_it_can_be_asked_while_a_graph_is_traced(absent, works):
 
     assert traced(torch.ones(1, dtype=torch.bfloat16)).item() == 7
     assert traced(torch.ones(1)).item() == 2
+
+
+def test_assembly_is_for_nvidia_and_not_for_the_interpreter(monkeypatch):
+    monkeypatch.setattr(chip, "INTERPRETED", False)
+    assert chip.assembly()
+    monkeypatch.setattr(chip, "INTERPRETED", True)
+    assert not chip.assembly()
+    monkeypatch.setattr(chip, "INTERPRETED", False)
+    monkeypatch.setattr(torch.version, "hip", "6.2")
+    assert not chip.assembly()

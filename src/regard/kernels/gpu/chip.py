@@ -1,6 +1,7 @@
 """What a GPU must have for a kernel in Triton to run on it, and how much shared memory it has."""
 
 import importlib.util
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
@@ -16,6 +17,13 @@ ENDLESS = 1 << 40
 """The shared memory of Triton's interpreter, which has none."""
 CONSTANT = "_dynamo_marked_constant"
 """What torch.compiler.assume_constant_result writes on a function."""
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+"""Whether Triton's interpreter runs the kernels, which is settled when they are imported."""
+
+
+def assembly() -> bool:
+    """Whether kernels may hold NVIDIA's assembly: the interpreter knows none, and AMD's GPUs another."""
+    return not INTERPRETED and torch.version.hip is None
 
 
 def constant(function: Answer) -> Answer:
