@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +107,9 @@ def processor() -> str:
     return names[0] if names else platform.processor()
 
 
+@cache
 def commit() -> str:
+    """As it was when it was first asked: git looks at every file, which takes as long as a row."""
     try:
         asked = ["git", "describe", "--always", "--dirty"]
         found = subprocess.run(asked, capture_output=True, text=True, cwd=Path(__file__).parent).stdout.strip()

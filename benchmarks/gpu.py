@@ -22,11 +22,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-TIMES = {"additive": 40, "dot": 60, "flash": 65, "recurrent": 25, "transformer": 75, "decode": 8, "simplex": 25, "norm": 10}
-"""Seconds of measuring. flash holds statistics, windows, local_p and rows too."""
+TIMES = {"additive": 40, "dot": 60, "flash": 55, "recurrent": 25, "transformer": 95, "decode": 8, "simplex": 18, "norm": 10}
+"""Seconds of measuring, or a part's share of what is left. flash holds statistics, windows, local_p and rows too."""
 CURVES = {"complexity": 30, "decoding_gpu": 60}
 ASKED = {
     "additive": ["--only", "time"],
@@ -45,11 +46,12 @@ COMPILED = {"additive": 5, "dot": 5, "flash": 6, "decode": 2, "simplex": 3, "nor
 """Scripts that compile in processes of their own, and how many each has."""
 KERNELS = ("additive", "flash", "rows", "local", "brief", "simplex", "decode", "loop", "norm", "loss", "sdpa", "flex")
 KERNELS += ("residual", "feedforward", "layers", "chances", "updates")
-PARITY, COMPILING, GRACE, WHOLE = 90, 60, 20, 470
-"""Seconds of parity, of compiling, beyond its time after which a script is stopped, and after which everything is.
+PARITY, COMPILING, GRACE, WHOLE, BEGINS = 90, 60, 20, 470, 8
+"""Seconds of parity, of compiling, beyond its time after which a script is stopped, after which everything is, and that a
+script takes before it measures.
 
-All parts seldom need their grace, and with it they would add up to ten minutes: so a part that comes when little is left has
-less time, and one for which nothing is left is left out. Whoever sets the seconds of each part sets the whole too."""
+What parity and compiling leave of the whole may be less than all parts would like: then each has its share of it, and none
+is left out. Whoever sets the seconds of each part sets the whole too."""
 
 
 def command(name: str, *told: str) -> list[str]:
@@ -81,8 +83,14 @@ def ended(process: "subprocess.Popen[bytes]", limit: float) -> str:
 
 
 def left(usual: float, end: float) -> float:
-    """A part's time, or what is left of the whole without the part's grace."""
+    """A time, or what is left of the whole without the grace of one part."""
     return min(usual, end - time.perf_counter() - GRACE)
+
+
+def share(usual: float, after: Sequence[float], end: float) -> float:
+    """The time of a part before others: what it likes, or as much less as those `after` it will have less too."""
+    wanted = usual + sum(after)
+    return min(1.0, max(0.0, left(math.inf, end) - BEGINS * (1 + len(after))) / wanted) * usual
 
 
 def compiled(names: list[str], seconds: float) -> None:
@@ -98,8 +106,9 @@ def timed(parts: dict[str, int], seconds: float | None, end: float) -> dict[str,
     """How every part ended."""
     compiled([name for name in parts if name in COMPILED], left(COMPILING, end))
     found = {}
-    for name, usual in parts.items():
-        limit = left(usual if seconds is None else seconds, end)
+    usual = list(parts.values()) if seconds is None else [seconds] * len(parts)
+    for place, name in enumerate(parts):
+        limit = share(usual[place], usual[place + 1 :], end)
         if limit <= 0:
             found[name] = "left out: the time is up", 0.0
             continue

@@ -92,6 +92,30 @@ def test_however_long_its_parts_take_the_whole_is_under_eight_minutes(monkeypatc
     assert "left out" not in capsys.readouterr().out
 
 
+def test_every_part_has_its_share_of_what_parity_and_compiling_leave(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import gpu
+
+    clock, begun, given = [0.0], [], {}
+
+    def usual(process, limit):
+        given[begun[-1]] = limit - gpu.GRACE
+        clock[0] += 70 if begun[-1] == "parity" else limit - gpu.GRACE + gpu.BEGINS
+        return "ok"
+
+    monkeypatch.setattr(gpu, "lacking", lambda: None)
+    monkeypatch.setattr(gpu, "started", lambda name, *told: begun.append(name))
+    monkeypatch.setattr(gpu, "ended", usual)
+    monkeypatch.setattr(gpu, "compiled", lambda names, seconds: clock.append(clock.pop() + 80))
+    monkeypatch.setattr(gpu.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(sys, "argv", ["gpu"])
+    assert gpu.main() == 0
+    shares = [given[name] / usual for name, usual in gpu.TIMES.items()]
+    assert min(shares) == pytest.approx(max(shares))
+    assert 0.7 < min(shares) < 1
+    assert clock[0] == pytest.approx(gpu.WHOLE - gpu.GRACE)
+
+
 @pytest.mark.parametrize("script", ["gpu", "parity", *TIMED])
 def test_a_script_that_needs_torch_and_triton_alone_says_that_there_is_no_gpu(bare, script):
     done = bare(f"{script}.py")
