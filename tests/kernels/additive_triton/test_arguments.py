@@ -16,6 +16,7 @@ from regard.kernels.additive_triton.arguments import (
     processors,
     tiled,
 )
+from regard.kernels.gpu import chip
 
 
 def test_bits_come_with_how_far_apart_they_stand():
@@ -82,7 +83,7 @@ def test_four_units_at_a_time_are_for_many_queries_in_bfloat16(monkeypatch):
 
 def test_registers_are_limited_where_the_compiler_is_nvidias(monkeypatch):
     assert limit(96) == {}  # the interpreter has none
-    monkeypatch.setattr(arguments, "INTERPRETED", False)
+    monkeypatch.setattr(chip, "INTERPRETED", False)
     assert limit(96) == {"maxnreg": 96}
     assert limit(None) == {}
 

@@ -1,6 +1,5 @@
 """What the additive kernels are told: both sides of the score, what may be seen, what is dropped, and how to tile."""
 
-import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.kernels.additive_triton.packed import Packed
+from regard.kernels.gpu.chip import assembly
 from regard.kernels.gpu.tiles import on as launching
 
 EVERYWHERE = 1 << 30
@@ -21,9 +21,6 @@ LANES = 1, 2, 4, 8, 16, WARP
 """Among how many threads the keys of one hidden unit may be dealt on the way back: those of a warp at most."""
 HIDING = 128
 """Keys of a tile there at most where some are hidden: what nobody sees is passed over by whole tiles."""
-
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-"""Whether Triton's interpreter runs the kernels, which is settled when they are imported."""
 
 
 class Reading(NamedTuple):
@@ -247,11 +244,6 @@ def processors(device: torch.device) -> int:
 def heads(query: Tensor, key: Tensor, v: Tensor) -> dict[str, int]:
     """How many heads there are, and among how many sets of keys and vectors they are spread."""
     return {"heads": query.shape[1], "key_heads": key.shape[1], "v_heads": v.shape[0]}
-
-
-def assembly() -> bool:
-    """Whether kernels may hold NVIDIA's assembly: the interpreter knows none, and AMD's GPUs another."""
-    return not INTERPRETED and torch.version.hip is None
 
 
 def limit(registers: int | None) -> dict[str, int]:

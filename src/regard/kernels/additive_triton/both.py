@@ -23,7 +23,6 @@ from regard.kernels.additive_triton.arguments import (
     WARP,
     Sides,
     Tiles,
-    assembly,
     beside,
     heads,
     limit,
@@ -35,6 +34,7 @@ from regard.kernels.additive_triton.arguments import (
 from regard.kernels.additive_triton.chunks import Chunk
 from regard.kernels.additive_triton.rational import FAINT, FAINTEST, REACH, bent, exponential, reciprocal
 from regard.kernels.additive_triton.visible import some
+from regard.kernels.gpu.chip import assembly
 from regard.kernels.gpu.started import start
 
 

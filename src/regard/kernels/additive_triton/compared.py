@@ -10,7 +10,6 @@ from regard.kernels.additive_triton import forward
 from regard.kernels.additive_triton.arguments import (
     Sides,
     Tiles,
-    assembly,
     by_four,
     heads,
     limit,
@@ -21,6 +20,7 @@ from regard.kernels.additive_triton.arguments import (
 from regard.kernels.additive_triton.chunks import Chunk, at_once, spread
 from regard.kernels.additive_triton.powers import Some, by_unit
 from regard.kernels.additive_triton.turned import turned
+from regard.kernels.gpu.chip import assembly
 from regard.kernels.gpu.started import start
 
 

@@ -13,7 +13,6 @@ from regard.kernels.additive_triton.arguments import (
     Scoped,
     Sides,
     Tiles,
-    assembly,
     heads,
     on,
     padded,
@@ -199,7 +198,7 @@ def one_query(
         "VALUES": power(size),
         "SPLITS": power(splits),
         "STAGES": stages(columns, key, value, tiles),
-        "ASSEMBLY": assembly(),
+        "ASSEMBLY": chip.assembly(),
     }
     with on(value):
         start(step.split, (splits * batch * groups, 1, 1), given, num_warps=warps)

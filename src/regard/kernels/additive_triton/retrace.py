@@ -12,7 +12,6 @@ from regard.kernels.additive_triton.arguments import (
     Scoped,
     Sides,
     Tiles,
-    assembly,
     by_four,
     heads,
     on,
@@ -23,6 +22,7 @@ from regard.kernels.additive_triton.arguments import (
 from regard.kernels.additive_triton.chunks import chunks, room
 from regard.kernels.additive_triton.compared import Compared, compare
 from regard.kernels.additive_triton.sums import Gradients, Sums, grouped
+from regard.kernels.gpu.chip import assembly
 from regard.kernels.gpu.started import start
 
 
