@@ -100,7 +100,7 @@ FAMILIES = (
     Family("additive", "float16", 8, "causal"),
     Family("additive", "float16", 64, "local padded", even=True),
     Family("additive", "bfloat16", 129, "padded"),
-    Family("additive", "bfloat16", 256, "mask", (1, 1)),
+    Family("additive", "bfloat16", 256, "mask", (1, 1), also="crowded"),
     Family("additive", "float32", 40, "padded", also="one"),
     Family("additive", "float16", 128, "padded", also="one"),
     Family("decode", "float32", 24, "padded", (4, 2)),
