@@ -159,3 +159,18 @@ def test_the_gradient_of_the_vector_loses_nothing_where_both_sides_are_small(mon
     found = gradient(lambda *leaves: operator.attention(*leaves)[0], torch.bfloat16)
     small = torch.arange(16) != 3
     assert (found - right)[:, small].norm() <= 2 * (plain - right)[:, small].norm()
+
+
+@pytest.mark.parametrize(("hidden", "size"), [(3, 9), (9, 3)])
+def test_one_query_passes_on_to_values_of_any_size(monkeypatch, hidden, size):
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, step_columns=4, step_units=4))
+    shapes = (2, 2, 1, hidden), (2, 1, 7, hidden), (2, 1, 7, size), (1, hidden)
+    leaves = [torch.randn(shape, requires_grad=True) for shape in shapes]
+    query, key, value, v = (each.detach().double().requires_grad_() for each in leaves)
+    keep = torch.arange(7) < torch.tensor([[7], [4]])
+    scores = (v[:, None, None] * torch.tanh(query[:, :, :, None] + key[:, :, None])).sum(-1)
+    plain = scores.masked_fill(~keep[:, None, None], -torch.inf).softmax(-1) @ value
+    context, _ = operator.attention(*leaves, Scoped(keep))
+    right = torch.autograd.grad(plain.square().sum(), (query, key, value, v))
+    for mine, exact in zip(torch.autograd.grad(context.square().sum(), leaves), right, strict=True):
+        torch.testing.assert_close(mine.double(), exact, rtol=1e-4, atol=1e-6)

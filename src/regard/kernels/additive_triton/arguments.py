@@ -93,10 +93,10 @@ class Tiles:
     """Of one query at most: whoever ends last joins them."""
     step_stages: int = 2
     """How many such blocks are under way at a time, by copies to shared memory where it is more than one."""
-    step_columns: int = 16
-    step_units: int = 256
+    step_columns: int = 32
+    step_units: int = 128
     """Of a block of keys on the way back of one query."""
-    step_warps: int = 4
+    step_warps: int = 2
     precision: str = "ieee"
     """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None

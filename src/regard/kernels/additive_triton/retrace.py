@@ -202,34 +202,45 @@ def one(
     flow = product(context.flatten(0, 1), spread.flatten(0, 1).mT).view_as(after)
     flow = (after * flow).masked_fill(after == 0, 0.0)  # a hidden value may be NaN
     flow = flow if given is None else flow + weights * given
-    slopes = (flow - weights * flow.sum(-1, keepdim=True)).flatten(0, 1)
-    d_value = grouped(after.mT.to(value.dtype) * context.to(value.dtype), value)
-    return trace(sides, slopes.contiguous(), d_value, tiles)
+    slopes = flow - weights * flow.sum(-1, keepdim=True)
+    return trace(sides, value, slopes, context, after, tiles)
 
 
-def trace(sides: Sides, slopes: Float[Tensor, "batch_heads 1 keys"], d_value: Tensor, tiles: Tiles) -> Gradients:
-    """The gradients of both sides and of v, from what flows into the scores of one query."""
-    (batch, groups, _, hidden), keys = sides.query.shape, sides.key.shape[2]
-    units, blocks = min(tiles.step_units, power(hidden)), parts(keys, tiles.step_columns)
-    d_key = sides.key.new_empty(batch, groups, keys, hidden)
+def trace(
+    sides: Sides,
+    value: Float[Tensor, "batch value_heads keys value"],
+    slopes: Float[Tensor, "batch heads 1 keys"],
+    flow: Float[Tensor, "batch heads 1 value"],
+    after: Float[Tensor, "batch heads 1 keys"],
+    tiles: Tiles,
+) -> Gradients:
+    """All gradients of one query, from what flows into its scores and into its context."""
+    (batch, groups, _, hidden), (keys, size) = sides.query.shape, value.shape[2:]
+    widest, blocks = max(hidden, size), parts(keys, tiles.step_columns)
+    units = min(tiles.step_units, power(widest))
+    d_key, d_value = (each.new_empty(batch, groups, keys, each.shape[3]) for each in (sides.key, value))
     steeps, falls = slopes.new_empty(2, batch * groups, blocks, hidden)
     given = {
         **heads(sides.query, sides.key, sides.v),
         "query": sides.query,
         "key": sides.key,
         "v": sides.v,
-        "slopes": slopes,
+        "slopes": slopes.contiguous(),
+        "after": after.contiguous(),
+        "flow": flow.contiguous(),
         "d_key": d_key,
+        "d_value": d_value,
         "steeps": steeps,
         "falls": falls,
         "S": keys,
         "D": hidden,
+        "V": size,
         "blocks": blocks,
         "COLUMNS": tiles.step_columns,
         "UNITS": units,
         "ASSEMBLY": assembly(),
     }
     with on(d_key):
-        start(step.trace, (blocks * batch * groups, parts(hidden, units), 1), given, num_warps=tiles.step_warps)
+        start(step.trace, (blocks * batch * groups, parts(widest, units), 1), given, num_warps=tiles.step_warps)
     d_query = steeps.sum(1).view(sides.query.shape).to(sides.query.dtype)
-    return Sums(d_query, d_key, falls.sum(1), 0).gradients(sides, d_value)
+    return Sums(d_query, d_key, falls.sum(1), 0).gradients(sides, grouped(d_value, value))

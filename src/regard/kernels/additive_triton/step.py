@@ -132,11 +132,12 @@ def joined(
 @triton.jit(do_not_specialize=["S", "blocks"])
 @no_type_check
 def trace(
-    query, key, v, slopes, d_key, steeps, falls, heads, key_heads, v_heads, S, D, blocks,
+    query, key, v, slopes, after, flow, d_key, d_value, steeps, falls, heads, key_heads, v_heads, S, D, V, blocks,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
     """dk = 4 v ds r (1 - r) of a tile of keys, and over the tile Σ of it, for dq, and Σ ds (1 - 2 r), for dv.
 
+    The gradient of its values is what flows into the context times their weights `after` dropout.
     Where nobody may look ds is 0, and NaN, which would survive that, counts as 0; where somebody looks ds is NaN too.
     """
     head, block = (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
@@ -157,3 +158,7 @@ def trace(
     part = tl.program_id(0).to(tl.int64) * D + units
     tl.store(steeps + part, tl.sum(steep, axis=0), mask=wide)
     tl.store(falls + part, tl.sum(ds * (1.0 - 2.0 * r), axis=0), mask=wide)
+    share = tl.load(after + head * S + columns, mask=columns < S, other=0.0)[:, None]
+    flowing = tl.load(flow + head * V + units, mask=units < V, other=0.0).to(tl.float32)[None, :]
+    places = d_value + head * S * V + columns.to(tl.int64)[:, None] * V + units[None, :]
+    tl.store(places, (share * flowing).to(d_value.dtype.element_ty), mask=(columns < S)[:, None] & (units < V)[None, :])
