@@ -19,6 +19,20 @@ settings.register_profile("regard", derandomize=True, deadline=None, database=No
 settings.load_profile("regard")
 
 
+def pytest_runtest_protocol(item, nextitem):
+    """As pytest does, from a frame that takes far more of Python's stack than it needs: what it calls has the rest.
+
+    CPython takes its stack 16 kB at a time, and gives them back to the system once they are empty. Where a loop calls across
+    such an edge, each call maps and unmaps memory: Triton's interpreter is then two to four times slower. The wrappers of
+    the shape hook had put an edge there; a line in a test may.
+    """
+    return item.config.pluginmanager.get_plugin("runner").pytest_runtest_protocol(item, nextitem)
+
+
+# in words: 256 kB and a little, rounded up to 512 kB, of which the half that is left holds hundreds of frames
+pytest_runtest_protocol.__code__ = pytest_runtest_protocol.__code__.replace(co_stacksize=2**15)
+
+
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(0)
