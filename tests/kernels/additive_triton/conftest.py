@@ -22,6 +22,7 @@ def _small(monkeypatch):
         "both_rows": 16,
         "read": Reading(16, 16, 128, 4),
         "read_single": Reading(16, 16, 64, 4),
+        "slope_rows": 8,
         "slope_columns": 16,
     }
     monkeypatch.setattr(operator, "TILES", Tiles(**small))

@@ -31,12 +31,17 @@ def test_kept_scores_of_several_parts_that_leave_no_room_are_found_anew(monkeypa
     for module in (chunks, compared, both, launch):
         monkeypatch.setattr(module, "processors", lambda device: 64)
     torch.manual_seed(0)
-    shapes = (1, 1, 32, 256), (1, 1, 40, 256), (1, 1, 40, 1), (1, 256)
-    given, flow, found = [torch.randn(shape).bfloat16() for shape in shapes], torch.randn(1, 1, 32, 1).bfloat16(), []
+    shapes = (1, 1, 32, 32), (1, 1, 30, 32), (1, 1, 30, 320), (1, 32)
+    given, flow, found = [torch.randn(shape).bfloat16() for shape in shapes], torch.randn(1, 1, 32, 320).bfloat16(), []
+    held, divided = [], retrace.chunks
+    monkeypatch.setattr(
+        retrace, "chunks", lambda *told, kept=0, **more: held.append(kept) or divided(*told, kept=kept, **more)
+    )
     for kept in (0.4, 0.0):
         monkeypatch.setattr(operator, "TILES", replace(operator.TILES, least=0, both_parts=1, kept=kept))
         leaves = [each.clone().requires_grad_() for each in given]
         found.append(torch.autograd.grad(operator.attention(*leaves)[0], leaves, flow))
+    assert held[0] > 0, "there are none to be found anew"
     for mine, right in zip(*found, strict=True):
         torch.testing.assert_close(mine, right, rtol=2e-2, atol=1e-2)
 
@@ -140,11 +145,11 @@ def test_the_gradient_of_the_vector_loses_nothing_where_both_sides_are_small(mon
     Nor where one number is so large that its tile takes no exponentials.
     """
     torch.manual_seed(0)
-    sides = [0.01 * torch.randn(2, 1, time, 16) for time in (32, 40)]
+    sides = [0.01 * torch.randn(1, 1, time, 16) for time in (32, 40)]
     if outlier is not None:
         sides[outlier][:, :, 0, 3] = 22.0
-    given = [each.bfloat16() for each in (*sides, torch.randn(2, 1, 40, 16), torch.randn(1, 16))]
-    flow = torch.randn(2, 1, 32, 16).bfloat16()
+    given = [each.bfloat16() for each in (*sides, torch.randn(1, 1, 40, 16), torch.randn(1, 16))]
+    flow = torch.randn(1, 1, 32, 16).bfloat16()
     monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=kept, room=room))
 
     def gradient(run, dtype):

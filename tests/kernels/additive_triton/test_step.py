@@ -32,12 +32,12 @@ def test_one_query_reads_what_it_reads_among_others(ahead):
 @pytest.mark.parametrize("columns", [1, 2, 8])
 def test_however_few_keys_are_read_at_a_time_and_under_way_one_query_reads_the_same(monkeypatch, columns):
     torch.manual_seed(0)
-    query, key, value = torch.randn(3, 2, 1, 40), torch.randn(3, 1, 50, 40), torch.randn(3, 2, 50, 5)
-    told = Scoped(torch.arange(50) < torch.tensor([[50], [9], [0]])), Dropped(0.3, torch.tensor([5]))
+    query, key, value = torch.randn(3, 2, 1, 40), torch.randn(3, 1, 26, 40), torch.randn(3, 2, 26, 5)
+    told = Scoped(torch.arange(26) < torch.tensor([[26], [9], [0]])), Dropped(0.3, torch.tensor([5]))
     leaves = [each.requires_grad_() for each in (query, key, value, torch.ones(1, 40))]
 
     def run(**changed):
-        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, **changed))
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, step_parts=3, **changed))
         found = operator.attention(*leaves, *told, weights=torch.float32)
         return *found, *torch.autograd.grad(found[0].square().sum(), leaves)
 
