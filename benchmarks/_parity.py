@@ -209,6 +209,7 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "additive padded": Case(additive_gpu.run, lambda d: additive(d, 40, many, scope=padding())),
         "additive pairs": tiled(Case(additive_gpu.run, lambda d: additive(d, 129, many, 2)), four_least=1 << 30),
         "additive faint": Case(additive_gpu.run, lambda d: faint(additive(d, 128, many))),
+        "additive dim": tiled(Case(additive_gpu.run, lambda d: faint(additive(d, 128, many, 2))), **little),
         "additive one": Case(additive_gpu.run, lambda d: additive(d, 40, (1, 77), scope=padding(77))),
         "flash everywhere": Case(flash.run, lambda d: request(d)),
         "flash hidden": Case(flash.run, lambda d: request(d, scope=Causal() & padding(), size=24, offset=-3)),

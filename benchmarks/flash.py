@@ -51,7 +51,6 @@ HEADER = ["case", "name", "pass", "dtype", "ms", "spread_ms", "peak_bytes", *WHE
 QUICK = ("entropy", "max", "argmax", "mean_position")
 EVERY = (*QUICK, "spread", "received", "uniform", "top_3")
 TILES = ([64, 64, 4, 3], [128, 64, 8, 3])
-"""For the pass alone: statistics are summed in tiles of 64 keys at most."""
 CHOSEN = flash.tiles
 
 Side = Callable[[], list[Tensor]]

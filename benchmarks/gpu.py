@@ -89,8 +89,8 @@ def left(usual: float, end: float) -> float:
 
 def share(usual: float, after: Sequence[float], end: float) -> float:
     """The time of a part before others: what it likes, or as much less as those `after` it will have less too."""
-    wanted = usual + sum(after)
-    return min(1.0, max(0.0, left(math.inf, end) - BEGINS * (1 + len(after))) / wanted) * usual
+    there = max(0.0, left(math.inf, end) - BEGINS * (1 + len(after)))
+    return min(usual, there * usual / max(usual + sum(after), 1e-9))
 
 
 def compiled(names: list[str], seconds: float) -> None:

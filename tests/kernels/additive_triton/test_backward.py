@@ -45,3 +45,12 @@ def test_the_words_of_two_slopes_are_no_further_off_than_bfloat16():
     assert ((first - even).abs() <= even.abs() * 2**-7).all()  # the interpreter cuts where a GPU rounds
     assert ((second - odd).abs() <= odd.abs() * 2**-8 + 1e-38).all()
     assert (second - odd)[:, 24:].abs().mean() < 1.1 * (odd.bfloat16() - odd)[:, 24:].abs().mean()
+
+
+def test_what_is_no_number_is_none_in_a_word_whatever_lies_beside_it():
+    """A GPU's own NaN has all bits set, which arithmetic of whole numbers would carry over."""
+    odd = torch.tensor([0x7FFFFFFF, -1, 0x7FC00000, 0x7F800000, -0x800000], dtype=torch.int32).view(torch.float32)
+    even = torch.tensor([0.0, 1.5, -1.5, float("nan"), 3e38])
+    held = torch.empty(25, dtype=torch.int32)
+    words[(1, 1, 1)](even.repeat(5), odd.repeat_interleave(5), held, COUNT=32, SIZE=25)
+    assert held.view(torch.float32).isnan().all()

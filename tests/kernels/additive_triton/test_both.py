@@ -131,3 +131,9 @@ def test_parts_are_single_unless_more_of_half_precision_have_room(monkeypatch, m
     monkeypatch.setattr(both, "processors", lambda device: 132)
     found = plan(*sides(1024, 1024, 256), Tiles(), False, int(mebibytes * 2**20))
     assert (found.tiles, found.shared, found.dtype) == (2, shared, dtype)
+
+
+def test_parts_that_are_added_to_what_is_there_need_their_own_room(monkeypatch):
+    monkeypatch.setattr(both, "processors", lambda device: 132)
+    found = [plan(*sides(1024, 1024, 256), Tiles(), False, 6 << 20, adds).shared for adds in (False, True)]
+    assert found == [4, 3]

@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton import both, chunks, compared, launch, operator, retrace
+from regard.kernels.additive_triton import both, chunks, compared, launch, operator, retrace, sums
 from regard.kernels.additive_triton.arguments import Dropped, Scoped
 
 
@@ -48,14 +48,14 @@ def test_kept_scores_of_several_parts_that_leave_no_room_are_found_anew(monkeypa
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize(
-    ("room", "chunks", "far"), [(12 << 10, 2, 1.0), (12 << 10, 2, 30.0), (6 << 10, 4, 1.0)], ids=["heads", "wild", "queries"]
+    ("room", "chunks", "far"), [(12 << 10, 4, 1.0), (24 << 10, 2, 30.0), (6 << 10, 8, 1.0)], ids=["heads", "wild", "queries"]
 )
 def test_in_several_chunks_slopes_take_the_place_of_weights(monkeypatch, room, chunks, far):
     """Heads that share values, queries that see nothing, hidden values that are NaN, and numbers that are taken one by one."""
-    given = [torch.randn(shape).bfloat16() for shape in ((2, 1, 36, 4), (2, 1, 50, 4), (2, 1, 50, 5), (1, 4))]
+    given = [torch.randn(shape).bfloat16() for shape in ((2, 2, 36, 4), (2, 2, 50, 4), (2, 1, 50, 5), (1, 4))]
     given[0][0, 0, 3] *= far
     keep = torch.arange(50) < torch.tensor([[50], [5]])  # behind which the last queries see none of them
-    scoped, flow = Scoped(keep, ahead=3, behind=20), torch.randn(2, 1, 36, 5).bfloat16()
+    scoped, flow = Scoped(keep, ahead=3, behind=20), torch.randn(2, 2, 36, 5).bfloat16()
     given[2][1, :, 5:] = float("nan")
     ran, tilt = [], retrace.tilt
     monkeypatch.setattr(retrace, "tilt", lambda *told: ran.append("tilt") or tilt(*told))
@@ -71,6 +71,29 @@ def test_in_several_chunks_slopes_take_the_place_of_weights(monkeypatch, room, c
     context = scores.masked_fill(~seen, -torch.inf).softmax(-1).nan_to_num() @ value
     for mine, right in zip(found, torch.autograd.grad(context, (query, key, value, v), flow.double()), strict=True):
         torch.testing.assert_close(mine.double(), right, rtol=2e-2, atol=1e-2 * right.abs().max().item())
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_what_nobody_sees_has_no_slope_even_where_what_flows_is_no_number(monkeypatch):
+    """Tiles of zeros are passed over, by their bits; what is left of a number that is none stays with the keys that see it."""
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=0.0, room=7 << 10))
+    leaves = [
+        torch.randn(shape).bfloat16().requires_grad_() for shape in ((1, 2, 36, 4), (1, 2, 50, 4), (1, 2, 50, 4), (1, 4))
+    ]
+    held, both = [], sums.both
+
+    def noted(sides, slopes, *rest):
+        held.append(slopes.view(torch.int64).clone())
+        both(sides, slopes, *rest)
+
+    monkeypatch.setattr(sums, "both", noted)
+    keep = torch.arange(50)[None] < 30
+    flow = torch.ones(1, 2, 36, 4).bfloat16()
+    flow[0, 0, 5, 2] = float("inf")
+    found = torch.autograd.grad(operator.attention(*leaves, Scoped(keep, ahead=0))[0], leaves, flow)
+    assert held[0].dtype == torch.int64
+    assert all((each[:, :, 8:] == 0).all() for each in held)  # four keys a word, of which 32 are the last that one sees
+    assert found[1].isnan().any(-1).nonzero().tolist() == [[0, 0, key] for key in range(6)]
 
 
 @pytest.mark.parametrize("case", ["dropped", "into weights", "float16"])

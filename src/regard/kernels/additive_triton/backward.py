@@ -3,9 +3,10 @@
     ds = a (da - Σ a da)
 
 Scores are computed anew unless they were kept, a chunk at a time, so that ds exists for that chunk alone. Where that takes
-several chunks, `tilt` puts ds in the place of weights, with nothing beside them: da is a product of matrices, of what flows
-into the context and of values, and is taken twice, for Σ a da and for ds. That sum is also what flows into the context times
-itself; but a context of half precision is so far off that where values have a mean ds would be what is left of it.
+several chunks, in bfloat16 and with nothing dropped, `tilt` puts ds in the place of weights, with nothing beside them: da is
+a product of matrices, of what flows into the context and of values, and is taken twice, for Σ a da and for ds. That sum is
+also what flows into the context times the context; but one of half precision is so far off that where values have a mean ds
+would be what is left of it.
 """
 
 from typing import no_type_check
@@ -130,14 +131,15 @@ def tilt(
         tl.store(sums + tl.program_id(0) * tall + places, tl.sum(a * da, axis=1))
         tl.store(sums + (many + tl.program_id(0)) * tall + places, tl.sum(a, axis=1))
     else:
-        each = tl.arange(0, TILES)[None, :]
-        parts = sums + each * tall + places[:, None]
-        flowing, mass = (
-            tl.load(parts, mask=each < many, other=0.0),
-            tl.load(parts + many * tall, mask=each < many, other=0.0),
-        )
+        flowing, mass = tl.zeros((ROWS, TILES), tl.float32), tl.zeros((ROWS, TILES), tl.float32)
+        for start in range(0, many, TILES):
+            each = start + tl.arange(0, TILES)[None, :]
+            parts = sums + each * tall + places[:, None]
+            flowing += tl.load(parts, mask=each < many, other=0.0)
+            mass += tl.load(parts + many * tall, mask=each < many, other=0.0)
         middle = tl.sum(flowing, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
-        even, odd = tl.split(tl.reshape(a * (da - middle[:, None]), (ROWS, COLUMNS // 2, 2)))
+        ds = tl.where(a == 0.0, 0.0, a * (da - middle[:, None]))  # of what is not seen all bits are 0
+        even, odd = tl.split(tl.reshape(ds, (ROWS, COLUMNS // 2, 2)))
         pairs = (places * (wide // 2))[:, None] + tl.program_id(0) * (COLUMNS // 2) + tl.arange(0, COLUMNS // 2)[None, :]
         tl.store((weights + local * tall * wide).to(tl.pointer_type(tl.int32)) + pairs, paired(even, odd))
 
@@ -148,10 +150,11 @@ def paired(even, odd):
     """Two numbers in a word. Its lower half is the first in bfloat16; all of it, in single precision, is about the second.
 
     So whoever takes it apart has a shift to do for the one and nothing for the other. The upper half is the one with which
-    the word comes closest, so that the second is no further off than in bfloat16.
+    the word comes closest, so that the second is no further off than in bfloat16. What is no finite number is NaN.
     """
     low = even.to(tl.bfloat16).to(tl.uint16, bitcast=True).to(tl.int32)
     bits = odd.to(tl.int32, bitcast=True)
     size = bits & 0x7FFFFFFF
+    size = tl.where(size >= 0x7F800000, 0x7FC00000, size)
     high = (tl.maximum(size, low) - low + 0x8000) & 0x7FFF0000
     return (bits & -0x80000000) | high | low

@@ -52,18 +52,26 @@ class Plan(NamedTuple):
 
 
 def plan(
-    sides: Sides, slopes: Float[Tensor, "some_heads padded_queries padded_keys"], tiles: Tiles, hides: bool, room: int
+    sides: Sides,
+    slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+    tiles: Tiles,
+    hides: bool,
+    room: int,
+    adds: bool = False,
 ) -> Plan:
-    """Queries are shared until every processor has four programs, as long as there is room for what they leave."""
+    """Queries are shared until every processor has four programs, as long as there is room for what they leave.
+
+    `adds`: parts of the gradient of the keys are added to what is in its place, so that none of them can be there.
+    """
     (many, tall, wide), (keys, hidden) = slopes.shape, sides.key.shape[2:]
     across, count = tiled(wide, tiles, hides, sides.key.dtype)
     programs = many * count * parts(hidden, units(across, tiles))
     wanted = max(1, min(4 * processors(slopes.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts))
     left, rows = room - slopes.numel() * slopes.element_size(), min(tall, sides.query.shape[2])
     for dtype in (torch.float32, sides.key.dtype):
-        each, placed = dtype.itemsize * many * hidden, dtype == sides.key.dtype
-        beside_queries = left - (0 if count == 1 else (count - placed) * rows * each)
-        fits = beside_queries // (keys * each) + placed
+        each = dtype.itemsize * many * hidden
+        beside_queries = left - (0 if count == 1 else (count - (dtype == sides.query.dtype)) * rows * each)
+        fits = beside_queries // (keys * each) + (dtype == sides.key.dtype and not adds)
         if beside_queries >= 0 and (wanted == 1 or fits >= wanted):
             break
     several = max(1, min(wanted, fits))

@@ -78,7 +78,8 @@ def need(
     _, several = tiled(wide, tiles, hides, sides.key.dtype)
     flows = 0 if lean else tall * wide * (2 if value is None else value.element_size())
     beside = max(flows, (several - 1) * rows * hidden * bytes_each)  # the first part lies in its place
-    cells = tall * wide * 17 // 8 if lean else tall * wide * 4  # with sums of each tile of weights
+    sums = 8 * (wide // tiles.wide)  # two of each tile of weights
+    cells = tall * (2 * wide + sums if lean else 4 * wide)
     return Need(cells + beside, max(0, sided - beside), launch)
 
 

@@ -50,14 +50,16 @@ def many(
     if held and len(each[0].rows) < queries:  # several parts of them took more room than there was to be
         kept, held, each = None, 0, chunks(sides, value, tiles, back=True, hides=scoped.hides)
     lean = kept is None and len(each) > 1 and leans(sides, value, flowing, dropped, tiles)
+    spread = value
     if lean:
-        each = chunks(sides, value, tiles, back=True, hides=scoped.hides, lean=True)
+        each, value = chunks(sides, value, tiles, back=True, hides=scoped.hides, lean=True), value.contiguous()
+    elif groups != value.shape[1]:
+        spread = value.repeat_interleave(groups // value.shape[1], dim=1)
     scope, drop = scoped.arguments(), dropped.arguments()
     several = len(each[0].rows) < queries
     found = Sums.of(sides, several, room(sides, value, tiles, back=True, kept=held))
     d_value = value.new_empty(batch * groups, keys, value.shape[3])
     single = d_value.new_empty(1, *d_value.shape[1:], dtype=torch.float32) if several else None
-    spread = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
     flows, spread = flowing.context.flatten(0, 1), spread.flatten(0, 1)
     with on(value):
         for chunk in each:
@@ -153,7 +155,7 @@ def tilt(
     given = {
         **compared.arguments(),
         "weights": compared.scores,
-        "value": value.contiguous(),
+        "value": value,
         "flow": flowing.context,
         "sums": value.new_empty(count, 2, across, tall, dtype=torch.float32),
         "heads": sides.query.shape[1],
@@ -164,7 +166,7 @@ def tilt(
         "ROWS": tiles.four_rows,
         "COLUMNS": tiles.wide,
         "VALUES": max(16, min(64, power(size))),
-        "TILES": power(across),
+        "TILES": min(16, power(across)),
         "PRECISION": tiles.precision,
     }
     for first in (True, False):

@@ -50,7 +50,7 @@ class Sums(NamedTuple):
         hides: bool,
     ) -> None:
         """Add what flows into the scores of some heads and queries; `hides` says that whole tiles may have nothing."""
-        dealt, heads = plan(sides, slopes, tiles, hides, self.room), chunk.heads
+        dealt, heads = plan(sides, slopes, tiles, hides, self.room, self.single is not None), chunk.heads
         whole = cut(self.key, heads, range(sides.key.shape[2]))
         key = whole if self.single is None else self.single
         if self.single is not None and chunk.rows.start == 0:
