@@ -2,8 +2,8 @@
 
 Tensor cores leave a row of a tile to four hands, threads with two columns in every eight. Sums over the columns of one
 thread need no exchange, and what belongs to a column is a constant of the program, not a register: compiled for sm_90, heads
-of 64 and tiles of 64 x 64, the loop over tiles has 296 instructions, and 385 with entropy and mean position, which take one
-for a column each, and the peak, which takes one for two (peak.py); 128 registers suffice, and none is spilled.
+of 64 and tiles of 64 x 64, the loop over tiles has 295 instructions, and 408 with entropy, peak and mean position, each of
+which takes one for a column; 128 registers suffice, and none is spilled.
 """
 
 from typing import no_type_check
@@ -13,6 +13,10 @@ import triton.language as tl
 
 LOWEST = tl.constexpr(-3e38)
 """The highest score of nothing: a number, so that none of it times how far that is passed is nothing."""
+NEVER = tl.constexpr(2**31 - 1)
+"""Behind every key."""
+WHOLE = tl.constexpr(32)
+"""Columns of a tile at most that are kept whole where the highest score is: eight for each of four hands."""
 
 
 @triton.jit
@@ -54,22 +58,73 @@ def behind(HANDS: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def begin(M: tl.constexpr, HANDS: tl.constexpr):
-    """Of nothing: Σ p (s - highest), Σ p (k - low); Σ p, mean and Σ p (k - mean)² of positions from `low` on."""
+def halves(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+    """The first and the last columns of each hand; the last stand half a tile behind the first."""
+    return tl.split(tl.permute(tl.reshape(data, [M, HANDS, 2, N // (2 * HANDS)]), [0, 1, 3, 2]))
+
+
+@triton.jit
+@no_type_check
+def unseen(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+    """A peak of nothing yet, which is at 0: where the kept columns begin, and how far below the highest they are."""
+    kept: tl.constexpr = N // (2 * HANDS) if N > WHOLE else N // HANDS
+    return tl.zeros([M, HANDS, 1], tl.int32), tl.zeros([M, HANDS, kept], tl.float32)
+
+
+@triton.jit
+@no_type_check
+def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+    """The peak, which is in this tile where it has risen; scores are dealt, and the largest of a row is a number.
+
+    A hand keeps its columns, of wider tiles the half that has the largest. To keep one is a single instruction, which the
+    others skip; which of them it is, is asked when the last tile is done.
+    """
+    start, kept = peak
+    most, risen = most[:, None, None], risen[:, None, None]
+    if N <= WHOLE:
+        start, kept = tl.where(risen, k0, start), tl.where(risen, scores - most, kept)
+    else:
+        early, late = halves(scores, M, N, HANDS)
+        found = tl.max(early, 2, keep_dims=True) == most
+        sooner, later = risen & found, risen & (found == 0)
+        start, kept = tl.where(sooner, k0, start), tl.where(sooner, early - most, kept)
+        start, kept = tl.where(later, k0 + N // 2, start), tl.where(later, late - most, kept)
+    return start, kept
+
+
+@triton.jit
+@no_type_check
+def first(peak, N: tl.constexpr, HANDS: tl.constexpr):
+    """The key of a peak, of equal ones the first; 0 where the highest score is no number."""
+    start, kept = peak
+    slot = tl.arange(0, N // (2 * HANDS) if N > WHOLE else N // HANDS)
+    place = start + column(slot, HANDS)[None, None, :] + behind(HANDS)
+    place = tl.min(tl.min(tl.where(kept == 0, place, NEVER), 2), 1)
+    return tl.where(place == NEVER, 0, place)
+
+
+@triton.jit
+@no_type_check
+def begin(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+    """Of nothing: the peak, Σ p (s - highest), Σ p (k - low); Σ p, mean and Σ p (k - mean)² of positions from `low` on."""
     none, row = tl.zeros([M, HANDS, 1], tl.float32), tl.zeros([M], tl.float32)
-    return none, none, row, row, none
+    return unseen(M, N, HANDS), none, none, row, row, none
 
 
 @triton.jit
 @no_type_check
 def measure(
-    parts, below, p, mass, change, total, falls, seen, k0, low,
-    ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr,
+    parts, scores, most, below, p, mass, risen, change, total, falls, seen, k0, low,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr,
 ):  # fmt: skip
     """Where a tile was looked at, added to where the tiles before it were; Σ p of both, mass and total, are dealt."""
-    energy, moment, reach, mean, scatter = parts
+    peak, energy, moment, reach, mean, scatter = parts
     fallen = falls[:, None, None]
+    if PEAK:
+        if seen is not None:
+            most = tl.maximum(most, LOWEST)
+        peak = raised(peak, dealt(scores, M, N, HANDS), most, risen, k0, M, N, HANDS)
     if ENTROPIC:
         if seen is not None:
             below = tl.maximum(below, -1e30)  # minus infinity times a weight of 0 would be NaN
@@ -92,17 +147,17 @@ def measure(
         scatter = fallen * scatter + tl.sum(share * away * away, 2, keep_dims=True) + joined[:, None, None]
         mean += step * weight
         reach = falls * reach + added
-    return energy, moment, reach, mean, scatter
+    return peak, energy, moment, reach, mean, scatter
 
 
 @triton.jit
 @no_type_check
-def join(parts, total, divisor, MOMENTS: tl.constexpr, HANDS: tl.constexpr):
-    """Σ p (s - highest), and mean and variance of the position from `low` on, of a row."""
-    energy, moment, _, mean, scatter = parts
+def join(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+    """The key of the highest score, Σ p (s - highest), and mean and variance of the position from `low` on, of a row."""
+    peak, energy, moment, _, mean, scatter = parts
     if MOMENTS == 1:
         mean = whole(moment + behind(HANDS) * total) / divisor
-    return whole(energy), mean, whole(scatter) / divisor
+    return first(peak, N, HANDS), whole(energy), mean, whole(scatter) / divisor
 
 
 @triton.jit

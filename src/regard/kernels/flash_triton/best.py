@@ -9,61 +9,11 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.flash_triton.apart import LOWEST, behind, column, dealt
-from regard.kernels.flash_triton.peak import NEVER
+from regard.kernels.flash_triton.apart import LOWEST, behind, column, dealt, first, raised, unseen
 from regard.kernels.flash_triton.tile import LOG2E, allowed, free_until, kept_keys, keys_for, position, rows, scored
 
 FAR = tl.constexpr(-1e30)
 """What no score is as low as, unless its weight is 0."""
-WHOLE = tl.constexpr(32)
-"""Columns of a tile at most that are kept whole where the highest score is: eight for each of four hands."""
-
-
-@triton.jit
-@no_type_check
-def halves(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """The first and the last columns of each hand; the last stand half a tile behind the first."""
-    return tl.split(tl.permute(tl.reshape(data, [M, HANDS, 2, N // (2 * HANDS)]), [0, 1, 3, 2]))
-
-
-@triton.jit
-@no_type_check
-def unseen(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """A peak of nothing yet, which is at 0: where the kept columns begin, and how far below the highest they are."""
-    kept: tl.constexpr = N // (2 * HANDS) if N > WHOLE else N // HANDS
-    return tl.zeros([M, HANDS, 1], tl.int32), tl.zeros([M, HANDS, kept], tl.float32)
-
-
-@triton.jit
-@no_type_check
-def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """The peak, which is in this tile where it has risen; scores are dealt, and the largest of a row is a number.
-
-    A hand keeps its columns, of wider tiles the half that has the largest. To keep one is a single instruction, which the
-    others skip; which of them it is, is asked when the last tile is done.
-    """
-    start, kept = peak
-    most, risen = most[:, None, None], risen[:, None, None]
-    if N <= WHOLE:
-        start, kept = tl.where(risen, k0, start), tl.where(risen, scores - most, kept)
-    else:
-        early, late = halves(scores, M, N, HANDS)
-        found = tl.max(early, 2, keep_dims=True) == most
-        sooner, later = risen & found, risen & (found == 0)
-        start, kept = tl.where(sooner, k0, start), tl.where(sooner, early - most, kept)
-        start, kept = tl.where(later, k0 + N // 2, start), tl.where(later, late - most, kept)
-    return start, kept
-
-
-@triton.jit
-@no_type_check
-def first(peak, N: tl.constexpr, HANDS: tl.constexpr):
-    """The key of a peak, of equal ones the first; 0 where the highest score is no number."""
-    start, kept = peak
-    slot = tl.arange(0, N // (2 * HANDS) if N > WHOLE else N // HANDS)
-    place = start + column(slot, HANDS)[None, None, :] + behind(HANDS)
-    place = tl.min(tl.min(tl.where(kept == 0, place, NEVER), 2), 1)
-    return tl.where(place == NEVER, 0, place)
 
 
 @triton.jit

@@ -6,7 +6,6 @@ import triton
 import triton.language as tl
 
 from regard.kernels.flash_triton import apart
-from regard.kernels.flash_triton import peak as peaks
 from regard.kernels.flash_triton.tile import (
     LN2,
     LOG2E,
@@ -34,10 +33,10 @@ ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
 @triton.jit
 @no_type_check
 def tile(
-    state, peak, parts, read, asked, found, values, bias, centre, keep, mask, seed,
+    state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
     b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
     FREE: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
-    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, LATE: tl.constexpr, ASSEMBLY: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One tile of keys, of which FREE ones are all there and all seen, EVEN ones all there.
@@ -77,13 +76,12 @@ def tile(
     value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
     read = read * falls[:, None] + tl.dot(used.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
     mass = apart.summed(p, M, N, HANDS)  # while tensor cores multiply
-    if PEAK:
-        peak = peaks.raised(peak, below, tallest > highest, k0, M, N, HANDS, ASSEMBLY)
-    if ENTROPIC or MOMENTS > 0:
+    if PEAK or ENTROPIC or MOMENTS > 0:
         parts = apart.measure(
-            parts, below, p, mass, change, total, falls, seen, k0, low, ENTROPIC, MOMENTS, M, N, HANDS
+            parts, scores, most, below, p, mass, tallest > highest, change, total, falls, seen, k0, low,
+            PEAK, ENTROPIC, MOMENTS, M, N, HANDS,
         )  # fmt: skip
-    return (above, falls[:, None, None] * total + mass), peak, parts, read
+    return (above, falls[:, None, None] * total + mass), parts, read
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
@@ -94,7 +92,6 @@ def forward(
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr, EVEN: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr, LATE: tl.constexpr,
-    ASSEMBLY: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others.
@@ -115,7 +112,7 @@ def forward(
 
     HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
     state = tl.full([M], apart.LOWEST, tl.float32), tl.zeros([M, HANDS, 1], tl.float32)  # the highest score; Σ p, dealt
-    peak, parts = peaks.unseen(M, N, HANDS), apart.begin(M, HANDS)
+    parts = apart.begin(M, N, HANDS)
     read = tl.zeros([M, V], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     if EVEN:
@@ -124,18 +121,16 @@ def forward(
     if keep is None and mask is None and bias is None and centres is None and not WINDOWED:
         start = free_until(q0, first, keys, N, CAUSAL)
         for k0 in range(low, start, N):
-            state, peak, parts, read = tile(
-                state, peak, parts, read, asked, found, values, bias, centre, keep, mask, seed,
+            state, parts, read = tile(
+                state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
                 b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
-                True, False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, ASSEMBLY,
-                M, N, D, V, PRECISION,
+                True, False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
             )  # fmt: skip
     for k0 in range(start, high, N):
-        state, peak, parts, read = tile(
-            state, peak, parts, read, asked, found, values, bias, centre, keep, mask, seed,
+        state, parts, read = tile(
+            state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
             b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
-            False, EVEN, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, ASSEMBLY,
-            M, N, D, V, PRECISION,
+            False, EVEN, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
     highest, shares = state
@@ -147,18 +142,17 @@ def forward(
     ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query is 0
     tl.store(lse + row, ended, mask=inside)
     field = tl.num_programs(1).to(tl.int64) * queries
-    energy, mean, variance = apart.join(parts, shares, divisor, MOMENTS, HANDS)
-    key = peaks.first(peak, N, HANDS)
+    peak, energy, mean, variance = apart.join(parts, shares, divisor, MOMENTS, N, HANDS)
     if ENTROPIC:
         nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
         tl.store(measured + ENTROPY * field + row, nats, mask=inside)
     if PEAK:
         tl.store(measured + LARGEST * field + row, tl.where(blind, 0.0, tl.minimum(1 / divisor, 1.0)), mask=inside)
-        tl.store(argmax + row, key.to(tl.int64), mask=inside)
+        tl.store(argmax + row, peak.to(tl.int64), mask=inside)
     if MOMENTS > 0:
         tl.store(measured + MEAN * field + row, tl.where(blind, 0.0, mean + low), mask=inside)
     if MOMENTS == 2:
         tl.store(measured + SPREAD * field + row, tl.sqrt(variance), mask=inside)
     if TOP > 0:
         tl.store(best + row * TOP, tl.minimum(tl.exp2(highest - ended), 1.0), mask=inside)
-        tl.store(best_keys + row * TOP, key.to(tl.int64), mask=inside)
+        tl.store(best_keys + row * TOP, peak.to(tl.int64), mask=inside)

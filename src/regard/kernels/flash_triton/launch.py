@@ -23,7 +23,6 @@ from regard.kernels.flash_triton.arguments import (
     told,
 )
 from regard.kernels.flash_triton.sets import WIDEST, block
-from regard.kernels.gpu import chip
 
 STATISTICS = 4
 """How many numbers of a query a pass can write: entropy, largest weight, mean and spread of its position."""
@@ -42,14 +41,13 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
     written = found.lse, found.measured, found.argmax, found.best, found.best_keys
     first = *sides, rows(found.context), *written, *scoped(plan), plan.seed, *told(query, keys, values, plan)
     measured = {"PEAK": asked.peak, "ENTROPIC": asked.entropy, "MOMENTS": asked.moments, "TOP": asked.top}
-    kind = {"LATE": plan.scale > 0, "ASSEMBLY": chip.assembly()}
-    shape = {**measured, **kind, "V": block(values.shape[3]), **flags(plan)}
+    shape = {**measured, "LATE": plan.scale > 0, "V": block(values.shape[3]), **flags(plan)}
     tiles, registers = _held(query, values, plan, asked)
 
     def by(tiles: list[int]) -> None:
         grid = _tiles(queries, tiles[0]), batch * heads
-        even = placed.even(keys, plan, tiles)
-        start(programs.forward, grid, first, **shape, EVEN=even, **registers, **sized(query, tiles))
+        kind = {**registers, "EVEN": placed.even(keys, plan, tiles)}
+        start(programs.forward, grid, first, **shape, **kind, **sized(query, tiles))
 
     fit("forward", by, tiles, query, values)
     for taken in range(1, asked.top):
