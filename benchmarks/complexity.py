@@ -192,7 +192,8 @@ def rows(name: str, asked: Asked, found: list[Measured]) -> list[list[object]]:
     kind, last = KINDS[name], slice(-LAST, None)
     time, memory = (exponent(asked.lengths[last], [getattr(each, of) for each in found[last]]) for of in ("ms", "peak"))
     shown = ", ".join(f"{length}: {each.ms:.3g} ms" for length, each in zip(asked.lengths, found, strict=True))
-    print(f"{name:26} time ~ n^{time:.2f}, memory ~ n^{memory:.2f}, textbook O({kind.textbook})  {shown}", flush=True)
+    said = f"textbook O({kind.textbook}), one after the other O({kind.sequential}), longest path O({kind.path})"
+    print(f"{name:26} time ~ n^{time:.2f}, memory ~ n^{memory:.2f}; {said}  {shown}", flush=True)
     which, dtype = "fwd+bwd" if asked.backward else "fwd", str(asked.dtype).removeprefix("torch.")
     told = [f"{time:.3f}", f"{memory:.3f}", kind.textbook, kind.sequential, kind.path, *where()]
     return [

@@ -211,4 +211,6 @@ def main(results: Path, docs: Path) -> None:
 
 if __name__ == "__main__":
     given = [Path(each) for each in sys.argv[1:]]
+    if absent := [each for each in given if not each.is_dir()]:
+        sys.exit(f"{__doc__}\n{absent[0]} is no folder")
     main(*(given + [ROOT / "benchmarks" / "results", ROOT / "docs"][len(given) :]))

@@ -2,6 +2,8 @@
 
 import csv
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,11 @@ def test_a_page_without_its_marks_is_named(reached):
         ValueError, match=r"docs/search\.md needs the marks <!-- decoding_gpu --> and <!-- end of decoding_gpu"
     ):
         reached.put("", "decoding_gpu", "", "search.md")
+
+
+@pytest.mark.parametrize("script", ["reached", "speed"])
+def test_what_is_no_folder_is_named_and_no_page_is_written(script):
+    done = subprocess.run([sys.executable, DOCS / f"{script}.py", "--help"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"python docs/{script}.py [RESULTS] [DOCS]" in done.stderr
+    assert done.stderr.endswith("--help is no folder\n")

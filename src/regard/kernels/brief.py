@@ -3,6 +3,7 @@
 Where all queries and keys of a head fit into the registers of one program, nothing is kept for the way back, which makes
 the weights again, and there is no mask in memory. Sentences of a translation are such: general kernels are made for long
 sequences, and spend most of their time here on getting ready.
+Times: benchmarks/transformer.py.
 """
 
 import importlib.util

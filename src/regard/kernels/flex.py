@@ -5,6 +5,7 @@ neighbourhoods, windows with landmarks. It is compiled once for each structure o
 compiler gives up, the next kernel takes the request, and a warning says so.
 
 Dong et al. 2024, https://arxiv.org/abs/2412.05496
+Times: benchmarks/dot.py.
 """
 
 import warnings

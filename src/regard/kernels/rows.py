@@ -7,6 +7,7 @@ where only some queries, heads or keys are chosen, nothing is formed but theirs:
 
 `chosen` also takes the additive score, and finds the log-sum-exp itself where nobody has it. What no program covers, windows
 that queries place or a sparse normaliser, has the first two stages run for one chosen query after the other.
+Times: benchmarks/flash.py.
 """
 
 import torch
@@ -74,7 +75,8 @@ def chosen(
         if beyond:
             raise ValueError(f"there are {count} {name}, counted from 0, and no number {beyond[0]}; choose among these")
     length = request.keys.shape[2]
-    if keys is not None and (keys.step != 1 or not 0 <= keys.start <= keys.stop <= length):
+    usual = keys is None or (isinstance(keys, range) and keys.step == 1)
+    if not usual or (keys is not None and not 0 <= keys.start <= keys.stop <= length):
         raise ValueError(
             f"keys needs to be a range of the {length} there are, one by one, got {keys}; range(0, {length}) is all"
         )

@@ -1,6 +1,7 @@
 """PyTorch's fused attention: attend(score=any product of two vectors, normalise=Softmax(), scope=any).
 
 On a GPU it has several backends, and `sdpa_backends` says which one is to be asked first.
+Times: benchmarks/dot.py.
 """
 
 import torch

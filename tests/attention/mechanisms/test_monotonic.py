@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 from regard.attention import Encoded
 from regard.attention.mechanisms import monotonic
+from regard.attention.mechanisms.mocha import Mocha
 from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
 from regard.attention.scope import Scope
 from regard.attention.walk import BLOCK
@@ -342,6 +343,12 @@ def test_by_one_word_with_a_size_and_a_scope(name):
 def test_a_normaliser_is_refused(name):
     with pytest.raises(ValueError, match=f"{name.title()} brings its own normalisation, got normalise='sparsemax'; leave"):
         attention(f"{name}+sparsemax", 4, 6)
+
+
+@pytest.mark.parametrize("kind", [Monotonic, Mocha])
+def test_a_kernel_is_refused_since_there_is_none(kind):
+    with pytest.raises(ValueError, match=f"no kernel covers {kind.__name__}, which walks along its source"):
+        kind(4, 6, impl="fused")
 
 
 def test_a_negative_noise_is_refused():

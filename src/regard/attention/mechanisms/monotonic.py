@@ -118,6 +118,11 @@ class Monotonic(Stepping):
             raise ValueError(
                 f"{type(self).__name__} brings its own normalisation, got normalise={options['normalise']!r}; leave it out"
             )
+        if options.get("impl") == "fused":
+            raise ValueError(
+                f"no kernel covers {type(self).__name__}, which walks along its source one query after the other; "
+                "leave impl='auto' or take 'reference'"
+            )
         super().__init__(query, key, score=self.energies, normalise=Monotone(noise), **options)
         nn.init.constant_(self.score.r, r)
 
