@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.additive_triton import both, chunks, compared, launch, operator, retrace, sums
+from regard.kernels.additive_triton import chunks, compared, launch, operator, plan, retrace, sums
 from regard.kernels.additive_triton.arguments import Dropped, Scoped
 
 
@@ -28,7 +28,7 @@ def test_the_gradient_of_values_is_what_flows_by_shares_alone_or_with_that_of_ch
 
 def test_kept_scores_of_several_parts_that_leave_no_room_are_found_anew(monkeypatch):
     """Each part takes as much as all were thought to: chunks of queries came of it, which read others' scores."""
-    for module in (chunks, compared, both, launch):
+    for module in (chunks, compared, plan, launch):
         monkeypatch.setattr(module, "processors", lambda device: 64)
     torch.manual_seed(0)
     shapes = (1, 1, 32, 32), (1, 1, 30, 32), (1, 1, 30, 320), (1, 32)

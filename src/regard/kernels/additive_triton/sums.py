@@ -8,8 +8,9 @@ from torch import Tensor
 
 from regard.kernels.additive_triton.added import Left, added
 from regard.kernels.additive_triton.arguments import Sides, Tiles
-from regard.kernels.additive_triton.both import Found, both, plan
+from regard.kernels.additive_triton.both import Found, both
 from regard.kernels.additive_triton.chunks import Chunk
+from regard.kernels.additive_triton.plan import plan
 
 
 class Gradients(NamedTuple):
