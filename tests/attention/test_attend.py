@@ -9,6 +9,7 @@ from regard.attention.attend import compose, last, read
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.padding import Padding
 from regard.attention.score.dot import Dot
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
@@ -127,3 +128,21 @@ def test_lengths_that_are_known_stay_plain_numbers_when_they_are_traced(monkeypa
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     monkeypatch.setattr(torch, "sym_max", None)
     assert (last(2, 5), last(5, 2)) == (3, 0)
+
+
+@IMPLS
+def test_padding_may_hold_anything(impl):
+    query, key, value = torch.randn(3, 2, 2, 6, 4, requires_grad=True)
+    scope = Padding.from_lengths(torch.tensor([6, 3]), 6) & Causal()
+    hidden = ~scope.left.keep[:, None, :, None]
+    poisoned = [each.masked_fill(hidden, torch.nan) for each in (key, value)]
+    found, right = (attend(query, *sides, scope=scope, impl=impl).context for sides in (poisoned, (key, value)))
+    torch.testing.assert_close(found, right)
+    gradients = (torch.autograd.grad(each.square().sum(), (query, key, value), retain_graph=True) for each in (found, right))
+    for mine, exact in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, exact)
+
+
+def test_padding_of_another_length_is_named():
+    with pytest.raises(ValueError, match=r"Padding was made for \(2, 5\) .*, and met a batch of 2 with 6 keys"):
+        attend(*torch.randn(3, 2, 1, 6, 4), scope=Padding(torch.ones(2, 5, dtype=torch.bool)))

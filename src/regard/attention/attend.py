@@ -14,8 +14,9 @@ from regard import kernels
 from regard.attention.check import aligned, check
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
-from regard.attention.scope import Offset, Scope
+from regard.attention.scope import Offset, Scope, parts
 from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.padding import Padding
 from regard.attention.score import combine, prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.statistics import measure
@@ -41,9 +42,14 @@ def attend(
     The keys may have fewer heads than the queries: each then serves a group of neighbouring query heads. `offset` is the
     position of the first query; by default the last query stands at the last key. `impl` picks the reference, a fused
     kernel, or ("auto") the kernel if one covers the request. Dropout falls on the weights, between normalise and combine;
-    the weights returned are those before it.
+    the weights returned are those before it. What Padding hides may hold anything, NaN too: it is read as 0.
     """
     check(query, key, value, score, normalise, scope, statistics)
+    for part in parts(scope):
+        if isinstance(part, Padding):
+            part.check(key.shape[0], query.shape[1], query.shape[2], key.shape[2])
+            hidden = ~part.keep.to(key.device)[:, None, :, None]
+            key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
     return read(
         query,
         Memory(prepare(score, key), value),
