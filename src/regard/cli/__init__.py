@@ -4,11 +4,13 @@ Only parsing and printing happens in this folder, one file for each group of com
 command needs it: `regard --help` and `regard list` answer without torch.
 """
 
+import errno
 import io
 import os
 import sys
 import traceback
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +19,7 @@ from typer.core import TyperCommand
 from regard import __version__
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.training.errors import DamagedError, FailedError, RefusedError
+from regard.training.errors import DamagedError, FailedError, OutputError, RefusedError
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -28,8 +30,13 @@ app = typer.Typer(
 )
 
 DEBUG = "On an error, show the traceback too."
-MISTAKES = (ConfigError, DataError, RefusedError, DamagedError)
+MISTAKES = (ConfigError, DataError, RefusedError, DamagedError, OutputError)
 """What the user can mend. A bare LookupError is one too (an unknown name), but a KeyError is no user's."""
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""Errors of writing alone. Where they name no file, they are about standard output: files are written by `atomic`."""
+NAMED = FULL | {errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+NAMED |= {errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ESTALE}
+"""Errors of a path that the user gave, and can mend."""
 
 
 class Command(TyperCommand):
@@ -43,14 +50,13 @@ class Command(TyperCommand):
         except Exception as error:
             if ctx.find_root().params.get("debug"):
                 traceback.print_exc()
-            mistake = type(error) is LookupError or isinstance(error, MISTAKES)
-            told = str(error) if mistake or isinstance(error, FailedError) else _unexpected(error)
-            typer.echo(f"regard: {told}", err=True)
-            raise typer.Exit(2 if mistake else 1) from error
+            raise typer.Exit(_report(error)) from error
 
 
 def main() -> None:
     """The entry point. Output is UTF-8 whatever the terminal says: formulas and Chinese need it.
+
+    File names need not be UTF-8, and messages have them in: bytes without a character are written as `\\udcff`.
 
     Threads that wait sleep instead of spinning: on a machine with other work to do, spinning ones wait for each other and a
     training of many small steps is ten times slower.
@@ -58,9 +64,19 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     warnings.showwarning = lambda message, *_: typer.echo(f"regard: {message}", err=True)
-    app(prog_name="regard")
+    try:
+        try:
+            app(prog_name="regard")
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:  # the reader has read enough
+        _close_stdout()
+        sys.exit(1)
+    except OSError as error:  # help and the version are written outside of any command
+        sys.exit(_report(error))
 
 
 def _version(asked: bool) -> bool:
@@ -83,6 +99,45 @@ def regard(
         regard show additive --steps
         regard train translate --out run/
     """
+
+
+def _report(error: Exception) -> int:
+    """Say in one paragraph what ended the command; its exit code."""
+    mistake = type(error) is LookupError or isinstance(error, MISTAKES)
+    text = str(error) if mistake or isinstance(error, FailedError) else None
+    if text is None and isinstance(error, OSError):
+        text = _unusable(error)
+        mistake = text is not None
+    with suppress(OSError):  # standard error may be lost as well, and the exit code says it too
+        typer.echo(f"regard: {text or _unexpected(error)}", err=True)
+    return 2 if mistake else 1
+
+
+def _unusable(error: OSError) -> str | None:
+    """The paragraph about a path, or standard output, that cannot be used; None where the error is about something else."""
+    if error.filename is None and (error.errno in FULL or _stdout_fails()):
+        _close_stdout()
+        return f"cannot write to standard output: {error.strerror}; its end is missing: make room, or write elsewhere"
+    if error.filename is not None and error.errno in NAMED:
+        return f"{error.filename} cannot be used: {error.strerror}; give a path that can be read and written"
+    return None
+
+
+def _stdout_fails() -> bool:
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def _close_stdout() -> None:
+    """Lose what is left in the buffer: the interpreter would try to write it again, and complain."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _unexpected(error: Exception) -> str:

@@ -10,7 +10,7 @@ from regard.cli import Command, app
 from regard.cli.evaluate import plain, told
 from regard.cli.train import ANY, settings
 from regard.config import ConfigError
-from regard.data.lines import DataError
+from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.alignment.choose import Candidate
@@ -105,8 +105,8 @@ def _sensible(
         raise ConfigError("--choose is about one model: choose for each of the two directions first, then give --reverse")
     if named["by"] is not None and not choose:
         raise ConfigError("--by says which head is best, and needs --choose")
-    if out is not None and not out.parent.is_dir():
-        raise DataError(f"--out cannot write {out}: there is no directory {out.parent}; make it first")
+    if out is not None:
+        atomic.check_target(out)
 
 
 def _idle(gold: Path | None, given: dict[str, bool]) -> None:
@@ -174,7 +174,6 @@ def _single(model: "Trained", letters: bool) -> bool:
 
 def _write(found: "list[Links]", out: Path | None, printed: bool) -> None:
     from regard.alignment.pharaoh import written
-    from regard.training import atomic
 
     if out is not None:
         atomic.write(out, written(found).encode())

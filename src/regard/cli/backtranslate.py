@@ -1,15 +1,14 @@
 """Make training pairs of targets alone: regard backtranslate."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from regard.cli import Command, app
 from regard.config import ConfigError
 from regard.data.lines import DataError, lines
+from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.backtranslation import Pair, Way
@@ -48,8 +47,7 @@ def backtranslate(
         raise ConfigError("backtranslate needs a table to write: --out NAME.tsv")
     if out.suffix != ".tsv":
         raise ConfigError(f"backtranslate writes columns between tabs, got {out.name!r}; name it NAME.tsv")
-    if not out.parent.is_dir():
-        raise DataError(f"backtranslate cannot write {out}: there is no directory {out.parent}; make it first")
+    atomic.check_target(out)
     way = _way(draw, beam, temperature, noise, tag, seed)
     real = [] if append is None else _real(append)  # before the model writes, which may take hours
     from regard.backtranslation import backtranslate as translate
@@ -57,27 +55,15 @@ def backtranslate(
 
     model = load(directory, device)
     made, read = 0, 0
-    with _replacing(out) as stream:
+    with atomic.replacing(out) as table:
         for pairs in translate(model, lines(file or "-"), way):
-            made, read = made + _write(stream, pairs), read + len(pairs)
+            made, read = made + _write(table, out, pairs), read + len(pairs)
             if not quiet:
                 typer.echo(f"{read:,} targets read · {made:,} pairs", err=True)
         if not made:
             raise DataError(f"{file or 'standard input'}: the model found a source for none of the {read:,} targets")
-        _write(stream, real)
+        _write(table, out, real)
     typer.echo(_summary(out, made, read - made, len(real)))
-
-
-@contextmanager
-def _replacing(out: Path) -> Iterator[IO[str]]:
-    """A file that takes its place when all went well; nothing half-written stays."""
-    partial = out.with_name(f"{out.name}.partial")
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as stream:
-            yield stream
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, tag: str, seed: int) -> "Way":
@@ -99,10 +85,11 @@ def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, ta
     return Way(draw, beam or 5, heat, Noise() if noise else None, tag, seed)
 
 
-def _write(stream: IO[str], pairs: "list[Pair]") -> int:
+def _write(table: BinaryIO, out: Path, pairs: "list[Pair]") -> int:
     """Write the pairs that have a source; how many there were."""
     whole = [pair for pair in pairs if pair.source]
-    stream.writelines(f"{pair.source}\t{pair.target}\n" for pair in whole)
+    with atomic.room(out):
+        table.write("".join(f"{pair.source}\t{pair.target}\n" for pair in whole).encode())
     return len(whole)
 
 

@@ -45,11 +45,12 @@ def ensemble(
     columns = dict(each.split("=", 1) for each in settings(options))
     if unknown := sorted(columns.keys() - COLUMNS):
         raise ConfigError(f"ensemble has no setting {unknown[0]}; it takes --data.source and --data.target for --stack")
-    from regard.ensembles.directory import Settings, write
+    from regard.ensembles.directory import Settings, check_free, write
     from regard.ensembles.gather import ensemble as gather
     from regard.ensembles.model import shares
     from regard.loading import load
 
+    check_free(out)
     members = [load(path, device) for path in paths]
     try:
         found = None if stack is None else _stack(members, stack, columns, average)

@@ -9,6 +9,7 @@ import typer
 from regard.cli import Command, app
 from regard.config import ConfigError
 from regard.data.lines import DataError
+from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.data.record import Record
@@ -77,8 +78,7 @@ def _writable(path: Path) -> None:
     """Refuse a name that no index can be written to, before anything is computed."""
     if path.suffix != ENDING:
         raise ConfigError(f"an index is a file called NAME{ENDING}, got {path.name!r}; name it so")
-    if not path.parent.is_dir():
-        raise ConfigError(f"cannot write {path}: there is no directory {path.parent}; make it first")
+    atomic.check_target(path)
 
 
 def _once(file: str, column: str) -> "tuple[list[Record], int]":

@@ -19,6 +19,7 @@ from regard.cli.train import ANY
 from regard.cli.unread import unread
 from regard.cli.work import source, work
 from regard.data.lines import DataError
+from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.decoding.wishes import Wish
@@ -155,8 +156,7 @@ def _writable(path: Path) -> None:
     """Refuse a name that no trace can be written to, before anything is computed."""
     if not path.name.endswith(".safetensors"):
         raise DataError(f"--trace writes a file called NAME.attn.safetensors, got {path.name!r}; name it so")
-    if not path.parent.is_dir():
-        raise DataError(f"--trace cannot write {path}: there is no directory {path.parent}; make it first")
+    atomic.check_target(path)
 
 
 def _watched(model: "Trained | Seeing") -> None:

@@ -11,6 +11,7 @@ from regard.cli import Command, app
 from regard.cli.seeing import asks, posed, sees
 from regard.config import ConfigError
 from regard.data.lines import DataError
+from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.viewer.trace import Trace
@@ -65,8 +66,8 @@ def view(
     if figure is not None and html is not None:
         raise ConfigError("--figure and --html are two things; ask for one at a time")
     written = out or html
-    if written is not None and not written.parent.is_dir():
-        raise ConfigError(f"cannot write {written}: there is no directory {written.parent}; make it first")
+    if written is not None:
+        atomic.check_target(written)
     if question is not None:
         what = [*what[:-1], *posed(what[-1:], question)]  # behind its question a picture is an INPUT, and no trace
     traces = gather(what, beam, device, question)

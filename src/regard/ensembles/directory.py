@@ -34,21 +34,20 @@ class Settings(NamedTuple):
 
 def write(path: Path, runs: Sequence[Path], settings: Settings) -> None:
     """Put copies of run directories and how they are averaged into a new directory, all at once or not at all."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise RefusedError(f"{path} is there already; choose another directory, or remove it first")
-    temporary = path.with_name(atomic.TEMPORARY + path.name)
-    try:
-        with atomic.room(path, None, temporary):
-            atomic.remove(temporary)
-            fill(temporary, runs, settings)
-            if path.exists():
-                path.rmdir()
-            os.rename(temporary, path)
-            atomic.flush(path.parent)
-    except OSError as error:
-        raise RefusedError(f"cannot write to {path}: {error.strerror}; choose a directory that can be written") from error
-    finally:
-        atomic.remove(temporary)
+    check_free(path)
+    temporary = atomic.temporary_name(path.parent)
+    with atomic.room(path, None, temporary):
+        fill(temporary, runs, settings)
+        atomic.take_place(temporary, path)
+        atomic.flush(path.parent)
+
+
+def check_free(path: Path) -> None:
+    """Refuse a directory that is taken or cannot be written, before anything is computed."""
+    with atomic.room(path):
+        if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
+            raise RefusedError(f"{path} is there already; choose another directory, or remove it first")
+    atomic.check_place(path)
 
 
 def fill(folder: Path, runs: Sequence[Path], settings: Settings) -> None:

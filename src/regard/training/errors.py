@@ -13,6 +13,10 @@ class FailedError(TrainingError):
     """A training that began and cannot go on; its last checkpoint is whole."""
 
 
+class OutputError(FailedError):
+    """An output that cannot be written: a full or read-only disk, a name that is taken. The user can mend it."""
+
+
 class DamagedError(TrainingError):
     """A file that is not what was written."""
 

@@ -87,7 +87,8 @@ class Index:
             raise ValueError(f"{path} is a directory, and an index is one file; name a file in it")
         names = self.names if self.of == "texts" else [self._seen_from(Path(path).parent, each) for each in self.names]
         told = {"kind": KIND, "version": VERSION, "of": self.of, "model": self.model}
-        told |= {"names": json.dumps(names, ensure_ascii=False)}
+        text = json.dumps(names, ensure_ascii=False)
+        told |= {"names": text.encode("utf-8", "backslashreplace").decode()}  # \udcff is JSON for a byte that is no UTF-8
         atomic.write(Path(path), save({"vectors": self.vectors.cpu().contiguous()}, told))
 
     def _seen_from(self, folder: Path, name: str) -> str:

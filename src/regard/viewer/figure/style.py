@@ -10,16 +10,20 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
 
+from regard.training import atomic
 from regard.viewer.figure.labels import POINTS, Thinned
 
 WIDTHS = {"column": 3.25, "page": 6.75}
 """Inches."""
 DPI = 300.0
+WHOLE = ("pdf", "svg", "png")
+"""Formats that are drawn in memory, and then written at once."""
 LINE = 0.5
 GREY = "#767676"
 SETTINGS: dict[str, Any] = {
@@ -48,11 +52,17 @@ class Drawing(Figure):
         self.own = {"font.family": family} | ({"svg.fonttype": "path"} if text == "path" else {})
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Write the figure, at 300 dpi unless told otherwise."""
-        kind = options.get("format") or os.path.splitext(str(fname))[1][1:].lower() or "png"
+        """Write the figure, at 300 dpi unless told otherwise; a .pdf, .svg or .png appears whole or not at all."""
+        ending = os.path.splitext(str(fname))[1][1:].lower()
+        kind = options.get("format") or ending or "png"
         given: dict[str, Any] = {"dpi": DPI, **self._metadata(kind)} | options
         with settings(self.own):
-            super().savefig(fname, **given)
+            if isinstance(fname, str | os.PathLike) and ending in WHOLE:
+                page = io.BytesIO()
+                super().savefig(page, **{"format": ending} | given)
+                atomic.write(Path(fname), page.getvalue())
+            else:
+                super().savefig(fname, **given)
 
     def draw(self, renderer: Any) -> None:
         """Draw the figure with its own settings, laid out anew where its size was changed."""

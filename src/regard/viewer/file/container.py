@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 def write(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
     """Write a file in the place of one that may stand there; whoever reads meanwhile finds the old one or the new."""
-    from regard.training.atomic import TEMPORARY, flush, remove, room
+    from regard.training.atomic import replacing, room
 
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     at, in_order = 0, sorted(arrays.items(), key=lambda pair: -pair[1].itemsize)  # so that every number is aligned
@@ -47,19 +47,11 @@ def write(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str]) 
         at += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode("ascii")
     text += b" " * (-len(text) % 8)
-    temporary = path.with_name(f"{TEMPORARY}{path.name}")
-    try:
-        with room(path, at + len(text) + 8, temporary), open(temporary, "wb") as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            for _, array in in_order:
-                file.write(np.ascontiguousarray(array).reshape(-1).data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        remove(temporary)
-        raise
-    flush(path.parent)
+    size = at + len(text) + 8
+    with replacing(path, size) as file, room(path, size):
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, array in in_order:
+            file.write(np.ascontiguousarray(array).reshape(-1).data)
 
 
 def offsets(path: Path) -> dict[str, Place]:

@@ -42,7 +42,7 @@ class View:
         from regard.training.atomic import write
 
         path = Path(path)
-        write(path, self.html(budget).encode("utf-8"))
+        write(path, self.html(budget).encode("utf-8", "backslashreplace"))
         return path
 
     def close(self) -> None:
