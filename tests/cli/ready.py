@@ -26,13 +26,20 @@ class Ready:
         self.process: subprocess.Popen[str] | None = None
         self.found: list[str] = []
 
-    def run(self, arguments: list[str], given: str | None) -> subprocess.CompletedProcess[str]:
-        """The command's exit status and what it wrote."""
+    def run(
+        self, arguments: list[str], given: str | None, *, stdout: str | None = None, before: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """The command's exit status and what it wrote.
+
+        `stdout` is where its standard output goes instead; `before` is Python that the copy runs first, such as one that
+        breaks what the command is about to use.
+        """
         with tempfile.TemporaryDirectory() as folder:
             streams = [Path(folder) / name for name in ("in", "out", "error")]
             streams[0].write_text(given or "", encoding="utf-8")
-            request = {"arguments": arguments, "folder": os.getcwd(), "surroundings": dict(os.environ)}
-            code = self._ask({**request, "streams": list(map(str, streams))})
+            streams[1].touch()
+            request = {"arguments": arguments, "folder": os.getcwd(), "surroundings": dict(os.environ), "before": before}
+            code = self._ask({**request, "streams": [str(streams[0]), stdout or str(streams[1]), str(streams[2])]})
             said = [path.read_text(encoding="utf-8") for path in streams[1:]]
         return subprocess.CompletedProcess(arguments, code, *said)
 
@@ -82,7 +89,7 @@ def serve() -> None:
     return None
 
 
-def become(arguments: list[str], folder: str, surroundings: dict[str, str], streams: list[str]) -> None:
+def become(arguments: list[str], folder: str, surroundings: dict[str, str], streams: list[str], before: str) -> None:
     """The command, in this process."""
     from regard.cli import main
 
@@ -94,6 +101,7 @@ def become(arguments: list[str], folder: str, surroundings: dict[str, str], stre
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
     sys.argv = ["regard", *arguments]
+    exec(before, {})
     main()
 
 

@@ -19,7 +19,7 @@ from typer.core import TyperCommand
 from regard import __version__
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.training.errors import DamagedError, FailedError, OutputError, RefusedError
+from regard.training.errors import DamagedError, FailedError, UnwritableError, RefusedError
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -30,7 +30,7 @@ app = typer.Typer(
 )
 
 DEBUG = "On an error, show the traceback too."
-MISTAKES = (ConfigError, DataError, RefusedError, DamagedError, OutputError)
+MISTAKES = (ConfigError, DataError, RefusedError, DamagedError, UnwritableError)
 """What the user can mend. A bare LookupError is one too (an unknown name), but a KeyError is no user's."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of writing alone. Where they name no file, they are about standard output: files are written by `atomic`."""

@@ -109,6 +109,8 @@ def predict(
     if trace is not None:
         _writable(trace)
         traceable(engine)
+    if out is not None:
+        atomic.check_target(out)
     asked = wished(posed(_inputs(text, file), question), prefix, include or [], exclude or [], constraints)
     model = opened(directory, device, engine, precision, compile)
     sees(model, context.params, settings)

@@ -104,6 +104,8 @@ def bounded(config: Any) -> None:
         value = config
         for part in path.split("."):
             value = getattr(value, part)
+        if isinstance(value, str):
+            encodable(path, value)
         if value is None or isinstance(value, bool | str):
             continue
         name = path.rpartition(".")[2]
@@ -113,6 +115,16 @@ def bounded(config: Any) -> None:
             raise ConfigError(f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {value}")
         if share and value >= 1:
             raise ConfigError(f"{path} needs to be a share below 1, got {value}")
+
+
+def encodable(path: str, text: str) -> None:
+    """Raise for a text that config.toml cannot hold, such as a file name with bytes that are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"{path} needs to be UTF-8, since config.toml has it in, got {ascii(text)}; give the file another name, or link to it"
+        ) from error
 
 
 def shorthand(kind: Any, table: Any) -> Any:

@@ -19,7 +19,7 @@ from regard.loading import load
 from regard.trained import Trained
 from regard.training import atomic, manifest
 from regard.training.directory import ENSEMBLE, verify
-from regard.training.errors import DamagedError, RefusedError
+from regard.training.errors import DamagedError, RefusedError, UnwritableError
 
 FORMAT = 1
 MEMBERS = "members"
@@ -36,10 +36,13 @@ def write(path: Path, runs: Sequence[Path], settings: Settings) -> None:
     """Put copies of run directories and how they are averaged into a new directory, all at once or not at all."""
     check_free(path)
     temporary = atomic.temporary_name(path.parent)
-    with atomic.room(path, None, temporary):
-        fill(temporary, runs, settings)
-        atomic.take_place(temporary, path)
-        atomic.flush(path.parent)
+    try:
+        with atomic.room(path, None, temporary):
+            fill(temporary, runs, settings)
+            atomic.take_place(temporary, path)
+            atomic.flush(path.parent)
+    except UnwritableError as error:  # about a file inside, under a name that nobody has given
+        raise UnwritableError(str(error).replace(str(temporary), str(path))) from error
 
 
 def check_free(path: Path) -> None:

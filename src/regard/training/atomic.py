@@ -4,7 +4,7 @@
 
 A process may be killed between any two instructions of this, and the power may fail. A temporary name is random and is
 created exclusively, so that nobody can put a link in its place beforehand and two writers of one path do not share it: what
-is renamed last is read from then on. What cannot be written becomes an `OutputError` here, with the path and the reason.
+is renamed last is read from then on. What cannot be written becomes an `UnwritableError` here, with the path and the reason.
 
 A path that is a link becomes a file of its own: the rename replaces the link, and what it pointed at stays as it was.
 """
@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.training.errors import OutputError
+from regard.training.errors import UnwritableError
 
 TEMPORARY = ".tmp-"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -136,7 +136,7 @@ def check_place(path: Path) -> None:
         with suppress(FileNotFoundError, NotADirectoryError):
             os.lstat(path)  # a name that is too long, or links without end
         if not path.parent.is_dir():
-            raise OutputError(f"cannot write {path}: there is no directory {path.parent}; make it first")
+            raise UnwritableError(f"cannot write {path}: there is no directory {path.parent}; make it first")
         temporary = temporary_name(path.parent)
         _create(temporary).close()
         os.unlink(temporary)
@@ -165,16 +165,16 @@ def room(path: Path, size: int | None = None, temporary: Path | None = None) -> 
         raise
 
 
-def unwritable(path: Path, error: OSError, size: int | None = None) -> OutputError:
+def unwritable(path: Path, error: OSError, size: int | None = None) -> UnwritableError:
     """The error that a path cannot be written, from the system's."""
     why = error.strerror or str(error)
     if error.errno in FULL:
         needed = "more than is there" if size is None else f"{size:,} bytes"
-        return OutputError(
+        return UnwritableError(
             f"no room to write {path}: it needs {needed} and {_free(path.parent)} are free ({why}). "
             "What was saved before is whole; make room and start again to go on from there"
         )
-    return OutputError(f"cannot write {path}: {why}; {ADVICE.get(error.errno or 0, 'choose a place that can be written')}")
+    return UnwritableError(f"cannot write {path}: {why}; {ADVICE.get(error.errno or 0, 'choose a place that can be written')}")
 
 
 def _free(directory: Path) -> str:
@@ -193,7 +193,7 @@ def _check_kind(path: Path) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
-        raise OutputError(f"cannot write {path}: it is a device or a pipe; name a regular file")
+        raise UnwritableError(f"cannot write {path}: it is a device or a pipe; name a regular file")
 
 
 def _create(path: Path) -> BinaryIO:

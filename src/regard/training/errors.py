@@ -13,8 +13,8 @@ class FailedError(TrainingError):
     """A training that began and cannot go on; its last checkpoint is whole."""
 
 
-class OutputError(FailedError):
-    """An output that cannot be written: a full or read-only disk, a name that is taken. The user can mend it."""
+class UnwritableError(FailedError):
+    """Output that cannot be written: a full disk, or a directory that is read-only, deleted or renamed. The user can mend it."""
 
 
 class DamagedError(TrainingError):

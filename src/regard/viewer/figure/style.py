@@ -127,5 +127,6 @@ def settings(own: Mapping[str, Any]) -> Iterator[None]:
 
 def told(drawing: Drawing, title: str, description: str) -> Drawing:
     """A finished figure, which says what it is."""
-    drawing.says = {"title": title, "description": description}
+    says = {"title": title, "description": description}  # a name may have bytes that are no UTF-8, and metadata may not
+    drawing.says = {name: text.encode("utf-8", "backslashreplace").decode() for name, text in says.items()}
     return drawing

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.viewer.axes import Array, Axis, Text
 from regard.viewer.figure import fonts
-from regard.viewer.figure.labels import labels
+from regard.viewer.figure.labels import labels, shown
 from regard.viewer.figure.style import WIDTHS, Drawing, settings
 from regard.viewer.trace import Example, Look, Trace
 
@@ -79,7 +79,7 @@ class Subject:
     @contextmanager
     def drawing(self, height: float, *more: str) -> Iterator[Drawing]:
         """An empty figure, and its settings while things are drawn into it; `more` is written besides the labels."""
-        texts = {"": [self.trace.name, *more]}
+        texts = {"": [shown(self.trace.name), *more]}
         if self.example.looks:
             texts[""] += [self.look.name, self.look.query, self.look.key]
             for axis in (self.queries, self.keys):
