@@ -9,7 +9,7 @@ from regard.alignment.chosen import note
 from regard.alignment.head import Head
 from regard.ensembles.directory import Settings, read, write
 from regard.training import atomic, manifest
-from regard.training.errors import DamagedError, RefusedError
+from regard.training.errors import DamagedError, RefusedError, UnwritableError
 
 TEXTS = ["Tom chases Jerry", "Mary likes Tom"]
 
@@ -62,7 +62,7 @@ def test_a_place_that_is_taken_is_refused(made, runs, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RefusedError, match="file is there already"):
         write(tmp_path / "file", [runs["first"]], Settings("logits", (1.0,)))
-    with pytest.raises(RefusedError, match=r"cannot write to .*: .*; choose a directory that can be written"):
+    with pytest.raises(UnwritableError, match=r"cannot write .*below: there is no directory .*file; make it first"):
         write(tmp_path / "file" / "below", [runs["first"]], Settings("logits", (1.0,)))
     (tmp_path / "empty").mkdir()
     write(tmp_path / "empty", [runs["first"]] * 2, Settings("logits", (0.5, 0.5)))

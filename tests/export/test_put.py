@@ -1,7 +1,7 @@
 import pytest
 
 from regard.export.put import free, put, put_file
-from regard.training.errors import RefusedError
+from regard.training.errors import RefusedError, UnwritableError
 
 
 def test_files_are_put_where_nothing_is(tmp_path):
@@ -26,7 +26,7 @@ def test_nothing_is_overwritten(tmp_path):
 
 
 def test_a_missing_parent_is_named(tmp_path):
-    with pytest.raises(RefusedError, match=r"cannot be made: there is no directory .*nowhere; make it first"):
+    with pytest.raises(UnwritableError, match=r"cannot write .*out: there is no directory .*nowhere; make it first"):
         free(tmp_path / "nowhere" / "out")
 
 
@@ -34,9 +34,15 @@ def test_what_cannot_be_written_is_told(tmp_path, monkeypatch):
     def fail(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("regard.training.atomic.write_directory", fail)
-    monkeypatch.setattr("regard.training.atomic.write", fail)
-    with pytest.raises(RefusedError, match=r"cannot write to .*out: Permission denied; choose a place that can be"):
-        put(tmp_path / "out", {})
-    with pytest.raises(RefusedError, match=r"cannot write to .*out.zip: Permission denied; choose a place that can be"):
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(UnwritableError, match=r"cannot write .*out: Permission denied; choose a place that can be"):
+        put(tmp_path / "out", {"a": b""})
+    with pytest.raises(UnwritableError, match=r"cannot write .*out.zip: Permission denied; choose a place that can be"):
         put_file(tmp_path / "out.zip", b"")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_link_in_the_way_is_not_taken_for_a_free_place(tmp_path):
+    (tmp_path / "out").symlink_to("nothing")
+    with pytest.raises(RefusedError, match="out is there already"):
+        put(tmp_path / "out", {"a": b""})

@@ -44,3 +44,11 @@ def test_the_lock_vanishes_with_a_killed_process(tmp_path):
     os.waitpid(child, 0)
     with Lock(tmp_path):
         pass
+
+
+def test_a_link_under_its_name_is_not_followed(tmp_path):
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / ".lock").symlink_to("victim")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"), Lock(tmp_path):
+        pass
+    assert (tmp_path / "victim").read_text() == "mine"
