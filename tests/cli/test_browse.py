@@ -185,3 +185,43 @@ def test_a_task_is_shown_with_every_setting_it_has():
     assert "train.rate = 0.003" in done.stdout
     told = "    search.draw = beam   (beam, sample)\n        Where these candidates come from: the best of a beam search, or samples."
     assert told in done.stdout
+
+
+def test_a_reader_that_has_read_enough_ends_the_command_in_silence():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-m", "regard", "list"], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_command_whose_message_cannot_be_written_still_ends_with_its_code():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-m", "regard", "show", "nothing"], stderr=full, stdout=full, timeout=60)
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (
+            PermissionError(13, "Permission denied", "/x/y"),
+            2,
+            "/x/y cannot be used: Permission denied; give a path that can be",
+        ),
+        (
+            FileNotFoundError(2, "No such file or directory", "x"),
+            2,
+            "x cannot be used: No such file or directory; give a path",
+        ),
+        (OSError(28, "No space left on device"), 2, "cannot write to standard output: No space left on device; its end is"),
+        (OSError(99, "Cannot assign requested address"), 1, "OSError: [Errno 99] Cannot assign requested address (`regard"),
+        (OSError("strange"), 1, "OSError: strange (`regard --debug ...` shows where)"),
+    ],
+)
+def test_an_error_of_the_system_that_nothing_translated_is_about_a_path_or_unexpected(
+    monkeypatch, capsys, error, code, text
+):
+    monkeypatch.setattr(cli, "_close_stdout", lambda: None)
+    assert cli._report(error) == code
+    assert capsys.readouterr().err.startswith(f"regard: {text}")

@@ -130,3 +130,12 @@ def test_a_number_that_no_run_could_make_sense_of_is_refused(override, told):
 
 def test_no_dropout_at_all_is_fine():
     assert config.read(Task, overrides=["dropout.embedding=0", "train.max_minutes=0.5"]).dropout.embedding == 0
+
+
+@pytest.mark.parametrize("path", ["data.train", "train.film", "model.attention.name"])
+def test_a_text_that_a_file_of_toml_could_not_hold_is_refused(path):
+    told = (
+        f"{path} needs to be UTF-8, since config.toml has it in, got 'x\\udcff'; give the file another name, or link to it"
+    )
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        config.read(Task, overrides=[f"{path}=x\udcff"])

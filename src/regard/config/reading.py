@@ -123,7 +123,7 @@ def encodable(path: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ConfigError(
-            f"{path} needs to be UTF-8, since config.toml has it in, got {ascii(text)}; give the file another name, or link to it"
+            f"{path} needs to be UTF-8, since config.toml has it in, got {text!a}; give the file another name, or link to it"
         ) from error
 
 

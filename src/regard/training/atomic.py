@@ -174,7 +174,9 @@ def unwritable(path: Path, error: OSError, size: int | None = None) -> Unwritabl
             f"no room to write {path}: it needs {needed} and {_free(path.parent)} are free ({why}). "
             "What was saved before is whole; make room and start again to go on from there"
         )
-    return UnwritableError(f"cannot write {path}: {why}; {ADVICE.get(error.errno or 0, 'choose a place that can be written')}")
+    return UnwritableError(
+        f"cannot write {path}: {why}; {ADVICE.get(error.errno or 0, 'choose a place that can be written')}"
+    )
 
 
 def _free(directory: Path) -> str:

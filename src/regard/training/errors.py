@@ -14,7 +14,7 @@ class FailedError(TrainingError):
 
 
 class UnwritableError(FailedError):
-    """Output that cannot be written: a full disk, or a directory that is read-only, deleted or renamed. The user can mend it."""
+    """Output that cannot be written: a full disk, or a read-only, deleted or renamed directory. The user can mend it."""
 
 
 class DamagedError(TrainingError):

@@ -1,10 +1,12 @@
 import io
 import re
 import zlib
+from dataclasses import replace
 
 import pytest
 from PIL import Image as Picture
 
+from regard.training.errors import UnwritableError
 from regard.viewer.figure import figure
 
 from .traces import causal, peak, softmax, trace, translated, translation, words
@@ -90,3 +92,29 @@ def test_text_in_a_pdf_can_be_searched():
     page = written(figure(trace(softmax(1, 2, 2), words(2), words(2)), "heatmap"), "pdf")
     maps = [zlib.decompress(part) for part in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", page, re.S) if part[:1] == b"x"]
     assert any(b"begincmap" in each for each in maps)
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_a_file_of_a_figure_appears_whole_or_not_at_all(tmp_path, monkeypatch, kind):
+    path = tmp_path / f"map.{kind}"
+    translated().savefig(path)
+    whole = path.read_bytes()
+    assert whole == written(translated(), kind)
+
+    def fail(handle):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(UnwritableError, match=r"cannot write .*map.*: Input/output error; choose a place that can be"):
+        translated().savefig(str(path))
+    assert path.read_bytes() == whole
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_name_that_is_not_utf8_is_spelt_in_the_metadata(tmp_path):
+    drawn = figure(replace(translation(), name="run\udcff"), "heatmap")
+    drawn.savefig(tmp_path / "map.png")
+    with Picture.open(tmp_path / "map.png") as page:
+        assert page.text["Title"] == "run\\udcff: decoder.cross, mean of heads"
+    assert r"run\udcff: decoder.cross" in written(drawn, "svg").decode()
+    assert not drawn.missing & {"\udcff"}
