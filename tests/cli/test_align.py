@@ -120,7 +120,7 @@ def test_a_model_from_letters_to_phones_is_aligned_letter_by_letter(tmp_path):
         (["--merge", "words"], "--merge is one of weights, links, got 'words'"),
         (
             ["--out", "nowhere/links.txt"],
-            "--out cannot write nowhere/links.txt: there is no directory nowhere; make it first",
+            "cannot write nowhere/links.txt: there is no directory nowhere; make it first",
         ),
         (["--attention", "encoder", "TEST"], "no attention over the source is called 'encoder'; there are decoder.cross"),
         (["--head", "1", "TEST"], "the last attention has 1 head, counted from 0, and 1 was asked for"),
