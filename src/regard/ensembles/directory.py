@@ -39,7 +39,9 @@ def write(path: Path, runs: Sequence[Path], settings: Settings) -> None:
     try:
         with atomic.room(path, None, temporary):
             fill(temporary, runs, settings)
-            atomic.take_place(temporary, path)
+            if path.exists():
+                path.rmdir()  # not `remove`: what somebody has put there since is theirs
+            os.rename(temporary, path)
             atomic.flush(path.parent)
     except UnwritableError as error:  # about a file inside, under a name that nobody has given
         raise UnwritableError(str(error).replace(str(temporary), str(path))) from error
