@@ -49,7 +49,7 @@ def saved(state, folder):
 
 def test_a_restored_state_is_the_saved_one(tmp_path):
     state, other = made(ema=0.9, steps=3), made(ema=0.9)
-    state.counters.skipped, state.counters.best, state.counters.best_figures = 4, 0.1 + 0.2, {"loss": 0.1 + 0.2}
+    state.counters.skipped, state.counters.best, state.counters.stretch = 4, 0.1 + 0.2, {"sums": {"loss": 0.1 + 0.2}}
     state.plateau.see(2.0)
     other.restore(saved(state, tmp_path))
     assert other.counters == state.counters
@@ -73,6 +73,15 @@ def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing(tmp_path):
     ):
         other.restore(found)
     assert all(torch.equal(value, other.tensors()[name]) for name, value in before.items())
+
+
+def test_a_checkpoint_of_an_earlier_version_lacks_counters_that_were_added_since(tmp_path):
+    found = saved(made(steps=1), tmp_path)
+    for name in ("log_lines", "stretch"):
+        del found.counters[name]
+    state = made()
+    state.restore(found)
+    assert (state.counters.step, state.counters.log_lines, state.counters.stretch) == (1, None, {})
 
 
 def test_a_missing_counter_is_named(tmp_path):

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from regard import __version__
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.training.errors import DamagedError, FailedError, RefusedError
+from regard.training.errors import DamagedError, FailedError, RefusedError, UnwritableError
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 
 DEBUG = "On an error, show the traceback too."
-MISTAKES = (ConfigError, DataError, RefusedError, DamagedError)
+MISTAKES = (ConfigError, DataError, RefusedError, DamagedError, UnwritableError)
 """What the user can mend. A bare LookupError is one too (an unknown name), but a KeyError is no user's."""
 
 

@@ -119,6 +119,8 @@ def _without_task(task: str, path: Path) -> dict[str, Any]:
 
 
 def summary(out: Path, metrics: dict[str, Any]) -> str:
-    """One line on what a training came to."""
-    figures = " · ".join(f"{name} {value:.4g}" for name, value in (metrics.get("valid") or {}).items())
-    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}"
+    """One line on what a training came to. A figure that is not finite is null in the metrics: the training diverged."""
+    valid = metrics.get("valid") or {}
+    figures = " · ".join(f"{name} {'not finite' if value is None else format(value, '.4g')}" for name, value in valid.items())
+    diverged = "; it diverged: lower train.rate or train.clip" if None in valid.values() else ""
+    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}{diverged}"

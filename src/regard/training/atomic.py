@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.training.errors import FailedError
+from regard.training.errors import UnwritableError
 
 TEMPORARY = ".tmp-"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -81,7 +81,7 @@ def room(path: Path, size: int | None = None, temporary: Path | None = None) -> 
             remove(temporary)
         free = shutil.disk_usage(path.parent).free
         needed = "more than is there" if size is None else f"{size:,} bytes"
-        raise FailedError(
+        raise UnwritableError(
             f"no room to write {path}: it needs {needed} and {free:,} are free ({os.strerror(error.errno)}). "
             "What was saved before is whole; make room and start again to go on from there"
         ) from error

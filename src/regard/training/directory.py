@@ -20,7 +20,7 @@ from typing import Any
 
 from regard import config as configuration
 from regard.training import atomic, manifest
-from regard.training.errors import DamagedError, DamagedWarning, RefusedError
+from regard.training.errors import DamagedError, DamagedWarning, RefusedError, UnwritableError
 from regard.training.experiment import Experiment
 from regard.training.lock import Lock
 
@@ -32,6 +32,8 @@ STEP = "step.onnx"
 """What a directory of exported graphs has in place of the weights."""
 ARCHIVE = ".zip"
 """How the name ends of such a directory in one file."""
+PUBLISHED, PUBLISHING = "published", "publishing"
+"""Entries of a manifest: the record of the model that the directory holds, and of one that is about to replace it."""
 FREE = {
     "data.test",
     "train.max_steps",
@@ -55,11 +57,16 @@ class RunDirectory:
         self.path = path
         self.checkpoints = path / "checkpoints"
         self.held = ExitStack()
+        self.identity: tuple[int, int] | None = None
+        """Device and inode of the directory while its lock is held: a path may come to name another one."""
+        self.table: dict[str, Any] | None = None
+        """The manifest as it was last read or written while the lock is held."""
 
     def __enter__(self) -> "RunDirectory":
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.held.enter_context(Lock(self.path))
+            self.identity = _identity(self.path)
         except OSError as error:
             self.held.close()
             raise self._unwritable(error) from error
@@ -67,6 +74,14 @@ class RunDirectory:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.held.close()
+        identity, self.identity, self.table = self.identity, None, None
+        if isinstance(error, OSError) and self.contains(error):
+            if identity != _identity(self.path):
+                raise self._gone() from error
+            raise UnwritableError(
+                f"cannot write to {error.filename or self.path}: {error.strerror}. What was saved before is whole; make "
+                f"{self.path} writable and start again to go on from there, or choose another directory"
+            ) from error
 
     def claim(self, experiment: Experiment) -> None:
         """Make the directory this experiment's, or see that it already is."""
@@ -88,6 +103,7 @@ class RunDirectory:
         if there:
             same_config(self.path, experiment.config, experiment.task)
         files = {CONFIG: written(experiment), **codec_files(experiment, self.path)}
+        self.check()
         known = self.manifest()["files"]
         for name, data in files.items():
             if there and name != CONFIG and known.get(name, manifest.digest(data)) != manifest.digest(data):
@@ -97,17 +113,32 @@ class RunDirectory:
                 )
         self.publish({name: data for name, data in files.items() if known.get(name) != manifest.digest(data)})
 
-    def publish(self, files: Mapping[str, bytes]) -> None:
-        """Put files in place, so that the directory is whole at every instant."""
+    def publish(self, files: Mapping[str, bytes], record: Mapping[str, Any] | None = None) -> None:
+        """Put files in place, so that the directory is whole at every instant.
+
+        `record` describes the model among them and changes with it: a reader finds old model and old record, or both new.
+        """
         if not files:
             return
+        self.check()
         table = self.manifest()
         digests = {name: manifest.digest(data) for name, data in files.items()}
-        self._seal({**table, "pending": digests})
+        self._seal({**table, "pending": digests} | ({} if record is None else {PUBLISHING: dict(record)}))
         for name, data in files.items():
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
             atomic.write(self.path / name, data)
-        self._seal({**table, "files": {**table["files"], **digests}, "pending": {}})
+        published = {} if record is None else {PUBLISHED: dict(record)}
+        self._seal({**table, "files": {**table["files"], **digests}, "pending": {}, **published})
+
+    def check(self) -> None:
+        """Raise where the path no longer names the directory that was entered; write its manifest again where it is gone.
+
+        To be called before every write: a directory that was deleted or renamed must not be begun anew with half a run.
+        """
+        if self.identity is not None and self.identity != _identity(self.path):
+            raise self._gone()
+        if self.table is not None and not (self.path / manifest.NAME).exists():
+            self.manifest()
 
     def put(self, files: Mapping[str, bytes]) -> None:
         """Leave files beside the run, each unless it is there: nobody reads them back, so the manifest has none of them."""
@@ -120,17 +151,28 @@ class RunDirectory:
         """What the directory says it holds, settled after a kill between two files of one change."""
         path = self.path / manifest.NAME
         empty: dict[str, Any] = {"files": {}, "pending": {}}
-        if not path.exists():
+        if self.table is None and not path.exists():
             return empty
         try:
             table = files_in(manifest.unseal(path), path)
         except DamagedError as damage:
-            warnings.warn(f"{damage}; it is made anew", DamagedWarning, stacklevel=2)
-            return empty
+            if self.table is None:
+                warnings.warn(f"{damage}; it is made anew", DamagedWarning, stacklevel=2)
+                return empty
+            text = f"{damage}, changed by somebody else while the run goes on; it is written again with all that it held"
+            warnings.warn(text, DamagedWarning, stacklevel=2)
+            self._seal(self.table)
+            return {**self.table}
         for name, expected in table["pending"].items():
             if _digest(self.path / name) == expected:
                 table["files"][name] = expected
-        return {name: held for name, held in table.items() if name not in ("format", "versions")} | {"pending": {}}
+        record = table.pop(PUBLISHING, None)
+        if isinstance(record, dict) and record.get("sha256") == table["files"].get(MODEL):
+            table[PUBLISHED] = record
+        table = {name: held for name, held in table.items() if name not in ("format", "versions")} | {"pending": {}}
+        if self.identity is not None:
+            self.table = table
+        return {**table}
 
     def note(self, name: str, value: Any) -> None:
         """Write something beside the files into the manifest of a run; it stays there when files change."""
@@ -142,11 +184,25 @@ class RunDirectory:
         expected = self.manifest()["files"].get(name) if expected is None else expected
         return expected is not None and _digest(self.path / name) == expected
 
+    def contains(self, error: OSError) -> bool:
+        """Whether an error is about writing here: to a path inside, or to a full disk."""
+        if error.filename is None or isinstance(error.filename, int):
+            return error.errno in atomic.FULL
+        return Path(os.path.abspath(os.fsdecode(error.filename))).is_relative_to(os.path.abspath(self.path))
+
+    def _gone(self) -> UnwritableError:
+        return UnwritableError(
+            f"{self.path} was deleted or renamed while it was written to, and nothing more is written. What was saved before "
+            "is whole wherever the directory is now: move it back, or give its new name, and start again to go on from there"
+        )
+
     def _unwritable(self, error: OSError) -> RefusedError:
         return RefusedError(f"cannot write to {self.path}: {error.strerror}; choose a directory that can be written")
 
     def _seal(self, table: dict[str, Any]) -> None:
         atomic.write(self.path / manifest.NAME, manifest.seal(table))
+        if self.identity is not None and not table["pending"]:
+            self.table = table
 
 
 def verify(path: Path) -> dict[str, bytes]:
@@ -225,3 +281,12 @@ def flat(table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 def _digest(path: Path) -> str | None:
     return manifest.digest(path.read_bytes()) if os.path.isfile(path) else None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a directory; None where there is none."""
+    try:
+        known = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return known.st_dev, known.st_ino

@@ -13,6 +13,10 @@ class FailedError(TrainingError):
     """A training that began and cannot go on; its last checkpoint is whole."""
 
 
+class UnwritableError(FailedError):
+    """Output that cannot be written: a full disk, or a directory that is read-only, deleted or renamed. The user can mend it."""
+
+
 class DamagedError(TrainingError):
     """A file that is not what was written."""
 

@@ -28,12 +28,17 @@ class Counters:
     evaluated: int = -1
     """The last step that was evaluated."""
     best: float | None = None
-    best_step: int = 0
-    best_figures: dict[str, float | None] = field(default_factory=dict)
-    published: str = ""
-    """The SHA-256 of the best model, as it lies in the directory."""
+    """The best value of the monitored metric, of which less is better."""
     stale: int = 0
     """Evaluations since the best."""
+    log_lines: int | None = 0
+    """How many lines of log.jsonl had been written; None where an earlier version did not count them."""
+    stretch: dict[str, Any] = field(default_factory=dict)
+    """Running sums of the losses since the last line of the log."""
+
+
+ADDED: dict[str, Any] = {"log_lines": None, "stretch": {}}
+"""Counters that checkpoints of earlier versions lack, and what they are there."""
 
 
 @dataclass
@@ -65,7 +70,8 @@ class State:
     def restore(self, found: Checkpoint) -> None:
         """Become what was saved; a checkpoint of another model is refused before anything changes."""
         tensors, origin = found.tensors, str(found.path)
-        missing = ({each.name for each in fields(Counters)} | {"plateau"}) - set(found.counters)
+        counters = {**ADDED, **found.counters}
+        missing = ({each.name for each in fields(Counters)} | {"plateau"}) - set(counters)
         if missing:
             raise RefusedError(f"{origin} has no counter {min(missing)}: it was not written by this loop")
         weights.agree(weights.named(self.model), part(tensors, "model."), origin)
@@ -84,8 +90,8 @@ class State:
             weights.restore(self.loss, part(tensors, "loss."), origin)
         if self.average is not None:
             self.average.restore(part(tensors, "ema."))
-        self.plateau.restore(found.counters["plateau"])
-        self.counters = Counters(**{each.name: found.counters[each.name] for each in fields(Counters)})
+        self.plateau.restore(counters["plateau"])
+        self.counters = Counters(**{each.name: counters[each.name] for each in fields(Counters)})
 
 
 def _complete(mine: Mapping[str, Tensor], tensors: Mapping[str, Tensor], origin: str) -> None:
