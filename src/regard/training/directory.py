@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from regard import config as configuration
-from regard.training import atomic, manifest
+from regard.training import atomic, lock, manifest
 from regard.training.errors import DamagedError, DamagedWarning, RefusedError, UnwritableError
 from regard.training.experiment import Experiment
 from regard.training.lock import Lock
@@ -57,6 +57,8 @@ class RunDirectory:
         self.path = path
         self.checkpoints = path / "checkpoints"
         self.held = ExitStack()
+        self.entered = False
+        """Whether some training had entered the directory before, so that what it left half-written is ours to sweep."""
         self.identity: tuple[int, int] | None = None
         """Device and inode of the directory while its lock is held: a path may come to name another one."""
         self.table: dict[str, Any] | None = None
@@ -65,6 +67,7 @@ class RunDirectory:
     def __enter__(self) -> "RunDirectory":
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            self.entered = (self.path / lock.NAME).exists()
             self.held.enter_context(Lock(self.path))
             self.identity = _identity(self.path)
         except OSError as error:
@@ -96,7 +99,7 @@ class RunDirectory:
             self.checkpoints.mkdir(exist_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
-        if there:
+        if there or self.entered:
             atomic.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
             atomic.sweep(self.checkpoints)
         there = there and (any(self.checkpoints.iterdir()) or (self.path / MODEL).exists())  # work that could be lost
