@@ -117,7 +117,10 @@ def test_parts_that_do_not_go_together_are_the_users_to_mend(tmp_path):
 
 @pytest.mark.parametrize(
     ("rate", "code", "told"),
-    [("1e5", 0, "perplexity not finite; it diverged: lower train.rate or train.clip"), ("1e30", 2, "train.rate is too large")],
+    [
+        ("1e5", 0, "perplexity not finite; it diverged: lower train.rate or train.clip"),
+        ("1e30", 2, "train.rate is too large"),
+    ],
 )
 def test_a_training_that_diverges_says_so_and_one_that_cannot_begin_names_the_setting(tmp_path, rate, code, told):
     settings = ["--model.size=8", "--data.samples=24", "--train.max_steps=4", f"--train.rate={rate}"]

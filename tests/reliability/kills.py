@@ -24,8 +24,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-
 from regard import lookup
 from regard.cli import main
 from regard.compare.crew import Crew
@@ -112,7 +110,7 @@ def ended(child: int) -> int:
 
 def outcome(directory: Path) -> dict[str, object]:
     """All that a command left, file by file, times aside. Beside --out a kill may leave a temporary file; elsewhere none."""
-    beside = {path for path in directory.glob(".tmp-*")}
+    beside = set(directory.glob(".tmp-*"))
     paths = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.name not in REPORTS]
     paths = [path for path in paths if path not in beside]
     return {str(path.relative_to(directory)): content(path) for path in paths}
@@ -280,7 +278,9 @@ def warm(base: Path) -> None:
 
 
 def serve(base: Path, kills: int, seed: int, chosen: list[str]) -> dict[str, dict[str, object]]:
-    torch.set_num_threads(1)
+    assert (
+        os.environ["OMP_NUM_THREADS"] == "1"
+    )  # torch.set_num_threads would touch a pool that copies of a process fight for
     warnings.simplefilter("error")
     os.environ["PYTHONWARNINGS"] = "error"
     health.SHARE = math.inf  # attentions are looked at for every line of the log, and not as time allows

@@ -248,9 +248,10 @@ class Gone(io.StringIO):
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["pipe", "terminal"])
 def test_a_training_whose_reader_is_gone_is_saved_and_says_so_in_the_log(tmp_path, monkeypatch, terminal):
-    with monkeypatch.context() as patch, pytest.raises(Interrupted) as caught:
+    with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", Gone(1, terminal))
-        train(experiment(), tmp_path / "run")
+        with pytest.raises(Interrupted) as caught:
+            train(experiment(), tmp_path / "run")
     assert caught.value.code == 141
     (*_, last) = log(tmp_path / "run")
     assert last == {"step": steps(tmp_path / "run" / "checkpoints")[-1], "stopped": "SIGPIPE"}
@@ -293,7 +294,9 @@ def meanwhile(step, act, **settings):
 def test_a_directory_deleted_while_training_is_not_made_again(tmp_path, step):
     run = tmp_path / "run"
     with pytest.raises(UnwritableError, match=r"run was deleted or renamed while it was written to, and nothing more"):
-        train(meanwhile(step, lambda: shutil.rmtree(run), checkpoint_every=2, evaluate_every=3, log_every=4), run, quiet=True)
+        train(
+            meanwhile(step, lambda: shutil.rmtree(run), checkpoint_every=2, evaluate_every=3, log_every=4), run, quiet=True
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -306,7 +309,7 @@ def test_a_directory_renamed_while_training_goes_on_under_its_new_name(tmp_path,
         if replaced:
             run.mkdir()
 
-    with pytest.raises(UnwritableError, match="give its new name, and start again to go on from there"):
+    with pytest.raises(UnwritableError, match="give its new name, and start again to go on"):
         train(meanwhile(8, move), run, quiet=True)
     assert not replaced or list(run.iterdir()) == []
     assert not list(moved.rglob(".tmp-*"))
@@ -331,7 +334,9 @@ def test_a_directory_made_read_only_while_training_ends_it_in_one_paragraph(tmp_
         if me == 0:
             os.chown(run, 65534, -1)
             os.seteuid(65534)
-        with pytest.raises(UnwritableError, match=rf"cannot write to {run}.*: Permission denied. What was saved before is whole"):
+        with pytest.raises(
+            UnwritableError, match=rf"cannot write to {run}.*: Permission denied. What was saved before is whole"
+        ):
             train(meanwhile(8, protect), run, quiet=True)
     finally:
         os.seteuid(me)
@@ -357,9 +362,9 @@ def test_a_log_that_is_a_full_device_ends_the_training_in_one_paragraph(tmp_path
 
 def test_errors_of_files_elsewhere_stay_what_they_are(tmp_path):
     def missing():
-        open(tmp_path / "data.tsv")
+        (tmp_path / "data.tsv").read_bytes()
 
-    with pytest.raises(FileNotFoundError, match="data.tsv"):
+    with pytest.raises(FileNotFoundError, match=r"data.tsv"):
         train(meanwhile(8, missing), tmp_path / "run", quiet=True)
 
 
@@ -374,7 +379,9 @@ def test_a_manifest_deleted_or_damaged_while_training_is_written_again_with_a_wa
         else:
             path.write_bytes(b"" if damage == "emptied" else path.read_bytes().replace(b"vocabulary", b"dictionary"))
 
-    with pytest.warns(DamagedWarning, match=r"manifest.json .*, changed by somebody else while the run goes on; it is written"):
+    with pytest.warns(
+        DamagedWarning, match=r"manifest.json .*, changed by somebody else while the run goes on; it is written"
+    ):
         train(meanwhile(step, harm), tmp_path / "run", quiet=True)
     train(experiment(), tmp_path / "whole", quiet=True)
     assert sorted(verify(tmp_path / "run")) == ["config.toml", "model.safetensors", "vocabulary.json"]
@@ -385,7 +392,7 @@ def test_a_manifest_deleted_or_damaged_while_training_is_written_again_with_a_wa
 @pytest.mark.parametrize("optimiser", ["adam", "sgd"])
 @pytest.mark.parametrize("rate", [1e30, 1e308])
 def test_a_learning_rate_that_overflows_ends_in_one_sentence_and_leaves_the_directory_free(tmp_path, optimiser, rate):
-    with pytest.raises(ConfigError, match="train.rate is too large: with train.schedule it gives a learning rate of"):
+    with pytest.raises(ConfigError, match=r"train.rate is too large: with train.schedule it gives a learning rate of"):
         train(experiment(rate=rate, optimiser=optimiser), tmp_path, quiet=True)
     train(experiment(), tmp_path, quiet=True)
 

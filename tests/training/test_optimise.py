@@ -150,5 +150,7 @@ def test_a_pace_of_one_over_the_root_is_a_score_over_the_root():
 @pytest.mark.parametrize("rate", [1e18, 1e30, 1e308, math.inf, math.nan])
 def test_a_learning_rate_that_leaves_float32_is_refused_by_its_setting(rate):
     made = optimise.optimiser(nn.Linear(2, 2), Train())
-    with pytest.raises(ConfigError, match=r"train.rate is too large: with train.schedule it gives a learning rate of .*1e\+18"):
+    with pytest.raises(
+        ConfigError, match=r"train.rate is too large: with train.schedule it gives a learning rate of .*1e\+18"
+    ):
         optimise.set_rate(made, rate)

@@ -121,6 +121,7 @@ def _without_task(task: str, path: Path) -> dict[str, Any]:
 def summary(out: Path, metrics: dict[str, Any]) -> str:
     """One line on what a training came to. A figure that is not finite is null in the metrics: the training diverged."""
     valid = metrics.get("valid") or {}
-    figures = " · ".join(f"{name} {'not finite' if value is None else format(value, '.4g')}" for name, value in valid.items())
+    texts = {name: "not finite" if value is None else f"{value:.4g}" for name, value in valid.items()}
+    figures = " · ".join(f"{name} {text}" for name, text in texts.items())
     diverged = "; it diverged: lower train.rate or train.clip" if None in valid.values() else ""
     return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}{diverged}"

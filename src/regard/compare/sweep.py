@@ -110,6 +110,6 @@ class Sweep:
                 atomic.write(self.out / f"compare.{name}", text.encode("utf-8", "backslashreplace") + b"\n")
             except OSError as error:
                 raise UnwritableError(
-                    f"cannot write {self.out / f'compare.{name}'}: {error.strerror}. The trainings that have ended are whole; "
+                    f"cannot write {self.out / f'compare.{name}'}: {error.strerror}. The trainings that ended are whole; "
                     f"make {self.out} a directory that can be written and start again, and they are not trained again"
                 ) from error

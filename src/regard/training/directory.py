@@ -195,8 +195,8 @@ class RunDirectory:
 
     def _gone(self) -> UnwritableError:
         return UnwritableError(
-            f"{self.path} was deleted or renamed while it was written to, and nothing more is written. What was saved before "
-            "is whole wherever the directory is now: move it back, or give its new name, and start again to go on from there"
+            f"{self.path} was deleted or renamed while it was written to, and nothing more is written. What was saved "
+            "before is whole wherever the directory is now: move it back, or give its new name, and start again to go on"
         )
 
     def _unwritable(self, error: OSError) -> RefusedError:

@@ -14,7 +14,7 @@ class FailedError(TrainingError):
 
 
 class UnwritableError(FailedError):
-    """Output that cannot be written: a full disk, or a directory that is read-only, deleted or renamed. The user can mend it."""
+    """Output that cannot be written: the disk is full, or the directory read-only, deleted or renamed: users can mend it."""
 
 
 class DamagedError(TrainingError):

@@ -43,8 +43,8 @@ class Judge:
     def judge(self, figures: dict[str, float]) -> None:
         """Publish the model if it is the best so far.
 
-        The counters decide on early stopping and follow from the training alone; what is published is compared with what lies
-        in the directory, which a kill may have left newer than the checkpoint that the training was resumed from.
+        The counters decide on early stopping and follow from the training alone. What is published has to beat the model in
+        the directory, which a kill may have left newer than the checkpoint that the training was resumed from.
         """
         value, counters = self.experiment.judged(figures), self.state.counters
         step = counters.evaluated = counters.step

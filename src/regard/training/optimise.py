@@ -55,8 +55,8 @@ def set_rate(optimiser: Optimizer, rate: float) -> None:
     """Use this rate from now on, and what follows from it where a group has a pace of its own."""
     if not rate < LARGEST:
         raise ConfigError(
-            f"train.rate is too large: with train.schedule it gives a learning rate of {rate:g}, and weights that move so far "
-            f"leave float32; it needs to stay below {LARGEST:g}, and is usually below 1"
+            f"train.rate is too large: with train.schedule it gives a learning rate of {rate:g}, and weights that move so "
+            f"far leave float32; it needs to stay below {LARGEST:g}, and is usually below 1"
         )
     for group in optimiser.param_groups:
         group["lr"] = rate * group.get("pace", 1.0)

@@ -30,7 +30,7 @@ class Published(NamedTuple):
 
 
 def resume(run: RunDirectory, state: State) -> tuple[tuple[int, int] | None, Published | None]:
-    """Bring the state to the newest whole checkpoint; (step, last step evaluated) of it, and the record of the published model.
+    """Bring the state to the newest whole checkpoint; its step and last step evaluated, and the published model's record.
 
     The two need not agree. After a kill the published model may be newer than the checkpoint: the counters then follow the
     checkpoint, so that the same evaluations have the same consequences, and only what beats the record is published.
@@ -105,7 +105,7 @@ def _record(entry: Any) -> Published | None:
     """A record as JSON has it, or None for what is none."""
     if not isinstance(entry, dict) or entry.keys() != set(Published._fields):
         return None
-    record = Published(**entry)
-    whole = isinstance(record.sha256, str) and isinstance(record.step, int) and isinstance(record.value, float | int | None)
-    named = isinstance(record.metrics, dict) and all(isinstance(each, float | int | None) for each in record.metrics.values())
-    return record if whole and named else None
+    record, number = Published(**entry), float | int | None
+    if not isinstance(record.sha256, str) or not isinstance(record.step, int) or not isinstance(record.metrics, dict):
+        return None
+    return record if all(isinstance(each, number) for each in (record.value, *record.metrics.values())) else None

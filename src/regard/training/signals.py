@@ -26,7 +26,7 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # by nohup, so that closing the terminal ends nothing
+            ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # by nohup: a closed terminal ends nothing
             numbers = [number for number in SIGNALS if not (ignored and number == signal.SIGHUP)]
             self.before = {number: signal.signal(number, self.catch) for number in numbers}
         return self

@@ -35,7 +35,7 @@ class Speed:
         """Go on with a stretch; an empty one begins here."""
         for name, value in state.items():
             setattr(self, name, value)
-        self.sums = {name: math.nan if value is None else value for name, value in self.sums.items()}
+        self.sums = {name: math.nan if value is None else value for name, value in state.get("sums", {}).items()}
 
     def clear(self) -> None:
         """Begin a new stretch."""

@@ -60,7 +60,7 @@ def guarded(lost: Callable[[], None]) -> Iterator[None]:
     """Inside, standard error is a stream that never fails; warnings go there too."""
     before = sys.stderr
     if before is not None:
-        sys.stderr = Stream(before, lost)  # type: ignore[assignment]
+        sys.stderr = Stream(before, lost)
     try:
         yield
     finally:
