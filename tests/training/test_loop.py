@@ -300,6 +300,14 @@ def test_a_directory_deleted_while_training_is_not_made_again(tmp_path, step):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_checkpoints_deleted_while_training_are_missed_in_one_paragraph_and_the_training_begins_again(tmp_path):
+    with pytest.raises(UnwritableError, match=r"cannot write to .*run/checkpoints/.*: No such file or directory. What was"):
+        train(meanwhile(8, lambda: shutil.rmtree(tmp_path / "run" / "checkpoints")), tmp_path / "run", quiet=True)
+    train(experiment(), tmp_path / "run", quiet=True)
+    train(experiment(), tmp_path / "whole", quiet=True)
+    assert fingerprint(tmp_path / "run") == fingerprint(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_directory_renamed_while_training_goes_on_under_its_new_name(tmp_path, replaced):
     run, moved = tmp_path / "run", tmp_path / "moved"

@@ -80,6 +80,7 @@ class Loop:
             reason = self.reason()
             if self.film is not None and self.film.due(self.counters.step, last=reason is not None):
                 self.settle()
+                self.judge.directory.check()
                 self.film(self.counters.step, self.speed.last, last=reason is not None)
             try:
                 if self.due(self.settings.evaluate_every, reason) and self.counters.evaluated != self.counters.step:
