@@ -30,7 +30,7 @@ from regard.compare.crew import Crew
 from regard.training import health
 
 SMALL = ["--model.size=8", "--data.samples=24", "--train.device=cpu"]
-STEPS = ["--train.max_steps=5", "--train.evaluate_every=2", "--train.checkpoint_every=2", "--train.log_every=2"]
+STEPS = ["--train.max_steps=4", "--train.evaluate_every=2", "--train.checkpoint_every=2", "--train.log_every=2"]
 IMPORTED = ["torch._dynamo", "accelerate", "regard.start", "regard.loading", "regard.models.applies", "regard.compare.sweep"]
 TIMES = {"seconds", "tokens_per_second", "waited", "check"}
 """Entries of JSON that depend on how long something took, and the digest of a manifest that holds such an entry."""
@@ -171,7 +171,13 @@ def disturbed(case: Case, base: Path, kills: int, chance: random.Random) -> dict
     begun = time.monotonic()
     code = ended(start(case.command(run)))
     length, wanted = time.monotonic() - begun, outcome(run)
-    counts = {"kills": 0, "runs": 0, "equal": 0, "differ": [] if code == 0 else [f"undisturbed: exit status {code}"]}
+    counts = {
+        "kills": 0,
+        "inside": 0,
+        "runs": 0,
+        "equal": 0,
+        "differ": [] if code == 0 else [f"undisturbed: exit status {code}"],
+    }
     while not counts["differ"] and (counts["kills"] < kills or counts["runs"] == 0):
         shutil.rmtree(run)
         run.mkdir()
@@ -181,6 +187,7 @@ def disturbed(case: Case, base: Path, kills: int, chance: random.Random) -> dict
             if counts["kills"] < kills:
                 code = kill(child, base, workers, chance.uniform(0.0, 0.5 * length), chance)
                 counts["kills"] += code is None
+                counts["inside"] += code is None and any(run.rglob(".tmp-*"))
             else:
                 code = ended(child)
             if code is not None:

@@ -23,9 +23,9 @@ from regard.training.weights import weights
 from .small import Network, Plain, account, experiment, fingerprint
 
 
-@pytest.fixture(autouse=True)
-def _looked_at_for_every_line(monkeypatch):
-    """Attentions are looked at as time allows; here two logs are compared."""
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Attentions are looked at for every line of the log, and not as time allows: two logs are compared."""
     monkeypatch.setattr("regard.training.health.SHARE", 1e9)
 
 
@@ -111,7 +111,7 @@ def test_a_model_without_attention_trains_as_well(tmp_path):
     assert not any("attention" in line for line in log(tmp_path))
 
 
-def test_attention_health_is_in_the_log_by_default(tmp_path):
+def test_attention_health_is_in_the_log_by_default(tmp_path, unhurried):
     train(experiment(max_steps=5), tmp_path, quiet=True)
     (line,) = (line for line in log(tmp_path) if "loss" in line)
     assert set(line["attention"]["attention"]) == {"entropy", "coverage", "diagonality", "dead", "heads", "gradient"}
@@ -179,8 +179,8 @@ def stopped_at(step, number=signal.SIGTERM, **settings):
     return replace(usual, loss=asked)
 
 
-@pytest.mark.parametrize("settings", [{}, {"accumulate": 2, "log_every": 7}, {"ema": 0.9, "log_every": 3}])
-def test_the_log_after_a_stop_is_the_undisturbed_one_line_for_line(tmp_path, settings):
+@pytest.mark.parametrize("settings", [{"accumulate": 2, "log_every": 7}, {"ema": 0.9, "log_every": 3}])
+def test_the_log_after_a_stop_is_the_undisturbed_one_line_for_line(tmp_path, settings, unhurried):
     train(experiment(**settings), tmp_path / "whole", quiet=True)
     for step in (2, 11, 12):
         with pytest.raises(Interrupted):
@@ -190,7 +190,7 @@ def test_the_log_after_a_stop_is_the_undisturbed_one_line_for_line(tmp_path, set
     assert account(tmp_path / "cut") == account(tmp_path / "whole")
 
 
-def test_an_evaluation_made_again_is_in_the_log_once(tmp_path):
+def test_an_evaluation_made_again_is_in_the_log_once(tmp_path, unhurried):
     """Stopped during the evaluation of step 10, then killed between that evaluation, made again, and the next checkpoint."""
     usual, evaluations = experiment(), []
 
@@ -211,7 +211,7 @@ def test_an_evaluation_made_again_is_in_the_log_once(tmp_path):
     assert account(tmp_path / "cut")["log"] == account(tmp_path / "whole")["log"]
 
 
-def test_a_training_killed_before_its_first_checkpoint_logs_its_data_once(tmp_path):
+def test_a_training_killed_before_its_first_checkpoint_logs_its_data_once(tmp_path, unhurried):
     noted = replace(experiment(max_steps=5), notes={"records": 3})
     train(noted, tmp_path, quiet=True)
     before = account(tmp_path)["log"]
@@ -247,7 +247,7 @@ class Gone(io.StringIO):
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["pipe", "terminal"])
-def test_a_training_whose_reader_is_gone_is_saved_and_says_so_in_the_log(tmp_path, monkeypatch, terminal):
+def test_a_training_whose_reader_is_gone_is_saved_and_says_so_in_the_log(tmp_path, monkeypatch, terminal, unhurried):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", Gone(1, terminal))
         with pytest.raises(Interrupted) as caught:
@@ -290,7 +290,7 @@ def meanwhile(step, act, **settings):
     return replace(usual, loss=loss)
 
 
-@pytest.mark.parametrize("step", [3, 4, 8, 19])
+@pytest.mark.parametrize("step", [3, 19])
 def test_a_directory_deleted_while_training_is_not_made_again(tmp_path, step):
     run = tmp_path / "run"
     with pytest.raises(UnwritableError, match=r"run was deleted or renamed while it was written to, and nothing more"):
@@ -309,7 +309,7 @@ def test_checkpoints_deleted_while_training_are_missed_in_one_paragraph_and_the_
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_directory_renamed_while_training_goes_on_under_its_new_name(tmp_path, replaced):
+def test_a_directory_renamed_while_training_goes_on_under_its_new_name(tmp_path, replaced, unhurried):
     run, moved = tmp_path / "run", tmp_path / "moved"
 
     def move():
@@ -376,9 +376,8 @@ def test_errors_of_files_elsewhere_stay_what_they_are(tmp_path):
         train(meanwhile(8, missing), tmp_path / "run", quiet=True)
 
 
-@pytest.mark.parametrize("damage", ["deleted", "emptied", "changed"])
-@pytest.mark.parametrize("step", [2, 18])
-def test_a_manifest_deleted_or_damaged_while_training_is_written_again_with_a_warning(tmp_path, damage, step):
+@pytest.mark.parametrize(("damage", "step"), [("deleted", 2), ("deleted", 18), ("emptied", 7), ("changed", 12)])
+def test_a_manifest_deleted_or_damaged_while_training_is_written_again_with_a_warning(tmp_path, damage, step, unhurried):
     path = tmp_path / "run" / "manifest.json"
 
     def harm():
@@ -397,12 +396,11 @@ def test_a_manifest_deleted_or_damaged_while_training_is_written_again_with_a_wa
     assert account(tmp_path / "run") == account(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "sgd"])
-@pytest.mark.parametrize("rate", [1e30, 1e308])
+@pytest.mark.parametrize(("optimiser", "rate"), [("adam", 1e30), ("sgd", 1e308)])
 def test_a_learning_rate_that_overflows_ends_in_one_sentence_and_leaves_the_directory_free(tmp_path, optimiser, rate):
     with pytest.raises(ConfigError, match=r"train.rate is too large: with train.schedule it gives a learning rate of"):
         train(experiment(rate=rate, optimiser=optimiser), tmp_path, quiet=True)
-    train(experiment(), tmp_path, quiet=True)
+    train(experiment(max_steps=1), tmp_path, quiet=True)
 
 
 def test_onednn_without_memory_halves_the_batch(tmp_path):
