@@ -139,7 +139,7 @@ def held(directory: Path, child: int) -> bool:
 
 def killed(base: Path, wanted: dict, kills: int, chance: random.Random) -> dict:
     """Kill trainings, each until it is done; how many came out as if nothing had happened."""
-    counts = {"kills": 0, "inside": 0, "runs": 0, "equal": 0, "failed": 0}
+    counts = {"kills": 0, "inside": 0, "runs": 0, "equal": 0, "failed": 0, "differ": []}
     while counts["kills"] < kills:
         kind = chance.choice(list(KINDS))
         directory = base / "run"
@@ -156,7 +156,9 @@ def killed(base: Path, wanted: dict, kills: int, chance: random.Random) -> dict:
                 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         counts["runs"] += 1
         counts["failed"] += code != 0
-        counts["equal"] += code == 0 and left(directory) == wanted[kind]
+        found = left(directory) if code == 0 else {}
+        counts["equal"] += found == wanted[kind]
+        counts["differ"] += [f"{kind}: {name}" for name in wanted[kind] if found.get(name) != wanted[kind][name]]
     return counts
 
 

@@ -170,6 +170,27 @@ def test_a_kill_inside_a_publication_leaves_model_and_figures_of_one_moment(tmp_
     assert all(record.sha256 == digest and record.value == models[digest] for digest, record in seen)
 
 
+def test_a_publication_cut_short_that_was_the_last_is_settled_on_disk(tmp_path, monkeypatch):
+    """Killed after the model and before the manifest that says so."""
+    with RunDirectory(tmp_path) as run:
+        run.claim(experiment())
+        seal = run._seal
+
+        def cut(table):
+            if not table["pending"]:
+                raise KeyboardInterrupt
+            seal(table)
+
+        monkeypatch.setattr(run, "_seal", cut)
+        with pytest.raises(KeyboardInterrupt):
+            results.publish(run, made(steps=2), 3.0, {"loss": 3.0})
+    with RunDirectory(tmp_path) as run:
+        run.claim(experiment())
+    table = manifest.unseal(tmp_path / "manifest.json")
+    assert (table["pending"], table["published"]["sha256"]) == ({}, model(tmp_path))
+    assert "publishing" not in table
+
+
 def test_a_run_of_an_earlier_version_has_the_record_in_its_checkpoint(tmp_path):
     train(scored(VALUES, max_steps=8), tmp_path, quiet=True)
     table = manifest.unseal(tmp_path / "manifest.json")

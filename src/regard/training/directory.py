@@ -172,9 +172,12 @@ class RunDirectory:
         record = table.pop(PUBLISHING, None)
         if isinstance(record, dict) and record.get("sha256") == table["files"].get(MODEL):
             table[PUBLISHED] = record
+        cut_short = bool(table["pending"])
         table = {name: held for name, held in table.items() if name not in ("format", "versions")} | {"pending": {}}
         if self.identity is not None:
             self.table = table
+            if cut_short:  # it may be the last change, and others read the manifest too
+                self._seal(table)
         return {**table}
 
     def note(self, name: str, value: Any) -> None:

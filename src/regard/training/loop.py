@@ -34,11 +34,11 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
     """
     settings = experiment.config.train
     with ExitStack() as stack:
+        interruption = stack.enter_context(Interruption())  # a signal from here on waits until there is something to save
+        stack.enter_context(guarded(interruption.lose_reader))
         run = stack.enter_context(RunDirectory(Path(directory)))
         run.claim(experiment)
         run.put(experiment.beside)
-        interruption = stack.enter_context(Interruption())
-        stack.enter_context(guarded(interruption.lose_reader))
         loop = Loop(experiment, run, interruption)
         loop.batches = stack.enter_context(Ahead(experiment.train, loop.update.ready))
         step, lines = loop.counters.step, loop.counters.log_lines
