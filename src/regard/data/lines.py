@@ -2,10 +2,13 @@
 
 import difflib
 import gzip
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
+from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -81,6 +84,25 @@ def _decode(raw: bytes, where: str, most: int, limit: int) -> Line:
     if not whole or len(text) > limit:
         raise DataError(f"{where} has more than {limit:,} characters, the most of a line; split it, or leave it out")
     return Line(text, where)
+
+
+def open_regular(path: Path | str) -> BufferedReader:
+    """A regular file, opened for reading; a pipe would be waited for, and a device never ends."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise DataError(f"{path} is a directory, and a file is needed")
+        if not stat.S_ISREG(mode):
+            raise DataError(f"{path} is {_special(mode)}, and a regular file is needed; copy what it holds into one")
+    except BaseException:
+        os.close(handle)
+        raise
+    return os.fdopen(handle, "rb")
+
+
+def _special(mode: int) -> str:
+    return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def unreadable(path: str, error: Exception) -> str:

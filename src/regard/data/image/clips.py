@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.image.reading import SHOWN, place, read, size
+from regard.data.image.reading import SHOWN, place, read_pixels, size
 from regard.data.image.resize import Box, fit
 from regard.data.lines import DataError
 from regard.data.record import Record
@@ -29,7 +29,7 @@ class Folder:
 
     def __call__(self) -> Float[Tensor, "frames channels height width"]:
         paths = self.frames()
-        frames = [fit(read(each, self.where, channels=self.channels), self.box) for each in paths]
+        frames = [fit(read_pixels(each, self.where, channels=self.channels), self.box) for each in paths]
         for path, frame in zip(paths, frames, strict=True):
             if frame.shape != frames[0].shape:
                 sides = [" x ".join(map(str, each.shape[1:])) for each in (frame, frames[0])]
