@@ -1,4 +1,6 @@
+import os
 import re
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -130,3 +132,53 @@ def test_a_number_that_no_run_could_make_sense_of_is_refused(override, told):
 
 def test_no_dropout_at_all_is_fine():
     assert config.read(Task, overrides=["dropout.embedding=0", "train.max_minutes=0.5"]).dropout.embedding == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a = " + "9" * 60_000, "it has a date or a number that is too large"),
+        ("a = " + "[" * 60_000, "its lists or tables are nested too deep"),
+        ("a = " + "{a=" * 20_000, "its lists or tables are nested too deep"),
+        ("a = 1e400000\n[data]\ntrain = 7", "data.train|no setting a"),
+        ("x" * (1 << 16) + " = 1", "has more than 65,536 bytes, the most of a TOML file"),
+        ("k" * 60_000 + " = 1", r"there is no setting k+\.\.\.; there are"),
+        ("a." * 200 + "a = 1", "there is no setting a"),
+        ("a." * 30_000 + "a = 1", "it has a line with more than 200 dots"),
+        (
+            "[train]\nseed = 9223372036854775808",
+            "train.seed needs to be 9223372036854775807 or less, got 9223372036854775808",
+        ),
+        (
+            "[train]\nseed = 0x" + "f" * 9000,
+            "train.seed needs to be 9223372036854775807 or less, got a number of 36,000 bits",
+        ),
+        ("[train]\ndevice = [[[]]]", "train.device: .*, got a list of 1"),
+        ("[train]\nrate = '" + "z" * 9000 + "'", r"train.rate: .*, got 'z{80}'\.\.\."),
+        ('"a\\nb\\u001b[31m" = 1', "there is no setting a b .31m;"),
+        ("a = 1979-99-99", "is not a TOML file"),
+    ],
+    ids=lambda each: each[:20],
+)
+def test_what_no_config_holds_is_refused_in_a_short_sentence(tmp_path, text, fault):
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=fault) as raised:
+        config.read(Task, path)
+    assert len(str(raised.value)) < 2000
+    assert str(raised.value).isprintable()
+
+
+def test_settings_are_read_from_a_pipe_and_never_from_a_device(tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.inputs.WAIT", 0.2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="pipe cannot be read: it is a pipe that nobody has written to"):
+        config.parse(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="/dev/zero cannot be read: it is a device"):
+        config.parse(Path("/dev/zero"))
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        config.parse(tmp_path)
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("a = 1",))
+    writer.start()
+    assert config.parse(tmp_path / "pipe") == {"a": 1}
+    writer.join()

@@ -8,6 +8,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+from regard.inputs import open_stream
+
 Config = TypeVar("Config")
 
 COUNTS = {"max_steps", "accumulate", "keep", "bad_batches", "vocabulary", "least", "longest_source", "longest_target"}
@@ -19,10 +21,19 @@ COUNTS |= {"height", "width", "batch_pixels", "stride", "depth", "map"}
 COUNTS |= {"queries"}
 COUNTS |= {"text_layers", "space", "reranked"}
 COUNTS |= {"side", "scales", "copies", "runs", "frames"}
+COUNTS |= {"max_bytes", "max_records"}
 COUNTS |= {"longest_question", "hops", "question_layers"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema", "soft_looks"}
 """Settings below 1, as all dropouts are."""
+LARGEST = (1 << 63) - 1
+"""The largest whole number: what a tensor and a seed may hold."""
+BYTES = 1 << 16
+"""The most bytes of a TOML file: a config of every setting takes a tenth. """
+DOTS = 200
+"""The most dots of a line of TOML: a key of n parts takes the parser n^2 steps."""
+SHOWN = 80
+"""The most characters of a key or a value that an error quotes."""
 
 
 def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
@@ -33,7 +44,7 @@ def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequ
     for override in overrides:
         path, equals, text = override.partition("=")
         if not equals or not path:
-            raise ConfigError(f"{override!r} needs the form part.key=value")
+            raise ConfigError(f"{quoted(override)} needs the form part.key=value")
         merge(table, nested(path.split("."), text))
     return check(kind, table)
 
@@ -45,20 +56,38 @@ class ConfigError(ValueError):
 def parse(path: Path) -> dict[str, Any]:
     """The table in a TOML file."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from error
-    return parse_text(text, path)
+        return parse_text(_content(path).decode("utf-8"), path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        if isinstance(error, UnicodeDecodeError):
+            raise ConfigError(
+                f"{path} is not a TOML file: byte {error.start + 1} is not UTF-8; convert it to UTF-8"
+            ) from error
+        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file or a pipe, read no further than any config goes."""
+    with open_stream(path) as file:
+        content = file.read(BYTES + 1)
+    if len(content) > BYTES:
+        raise ConfigError(f"{path} has more than {BYTES:,} bytes, the most of a TOML file of settings; is it another file?")
+    return content
 
 
 def parse_text(text: str, path: Path) -> dict[str, Any]:
     """The table in the text of a TOML file."""
+    if any(line.count(".") > DOTS for line in text.splitlines()):
+        raise ConfigError(f"{path} is not a TOML file of settings: it has a line with more than {DOTS} dots")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from error
+        raise ConfigError(f"{path} is not a TOML file: {_short(str(error), 3 * SHOWN)}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is not a TOML file of settings: its lists or tables are nested too deep") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not a TOML file of settings: it has a date or a number that is too large") from error
 
 
 def nested(path: Sequence[str], value: Any) -> dict[str, Any]:
@@ -93,7 +122,7 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}: {first['msg']}, got {first['input']!r}") from error
+        raise ConfigError(f"{where}: {_short(first['msg'])}, got {quoted(first['input'])}") from error
     bounded(found)
     return found
 
@@ -109,10 +138,31 @@ def bounded(config: Any) -> None:
         name = path.rpartition(".")[2]
         share = name in SHARES or path.startswith("dropout.")
         least = 0 if share or name not in COUNTS else 1
+        if isinstance(value, int) and value > LARGEST:
+            raise ConfigError(f"{path} needs to be {LARGEST} or less, got {quoted(value)}")
         if not least <= value < math.inf or (name == "rate" and value == 0):
-            raise ConfigError(f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {value}")
+            raise ConfigError(
+                f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {quoted(value)}"
+            )
         if share and value >= 1:
             raise ConfigError(f"{path} needs to be a share below 1, got {value}")
+
+
+def quoted(value: Any) -> str:
+    """A value from outside as an error quotes it: short, on one line, whatever its size and depth."""
+    if isinstance(value, Mapping | list):
+        return f"{'a table' if isinstance(value, Mapping) else 'a list'} of {len(value):,}"
+    if isinstance(value, str):
+        return repr(value[:SHOWN]) + "..." * (len(value) > SHOWN)
+    if isinstance(value, int) and value.bit_length() > 4 * SHOWN:
+        return f"a number of {value.bit_length():,} bits"
+    return _short(repr(value))
+
+
+def _short(text: str, most: int = SHOWN) -> str:
+    """A text on one line, cut where it is longer."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
+    return line if len(text) <= most else f"{line[:most]}..."
 
 
 def shorthand(kind: Any, table: Any) -> Any:
@@ -135,9 +185,10 @@ def unknown(kind: Any, table: Any, path: str = "") -> None:
     kinds = {each.name: each.type for each in fields(kind)}
     for key, value in table.items():
         if key not in kinds:
-            near = difflib.get_close_matches(key, kinds, n=1) or difflib.get_close_matches(key, everything(kind), n=1)
+            name = _short(key)
+            near = difflib.get_close_matches(name, kinds, n=1) or difflib.get_close_matches(name, everything(kind), n=1)
             hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(kinds)}"
-            raise ConfigError(f"there is no setting {path}{key}; {hint}")
+            raise ConfigError(f"there is no setting {path}{name}; {hint}")
         unknown(kinds[key], value, f"{path}{key}.")
 
 

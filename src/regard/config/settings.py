@@ -37,6 +37,10 @@ class Data:
     """How BLEU cuts text into tokens: none where it is cut already; auto is zh for Chinese, else 13a."""
     samples: int = 4000
     """How many records a task draws itself where no file is given."""
+    max_bytes: int | None = None
+    """Bytes that a compressed table may unpack to; None: 32 MiB, or 100 times its size where that is more."""
+    max_records: int | None = None
+    """Records of a compressed table; None: 500,000, or one for each of its bytes where that is more."""
     alignments: str | None = None
     """A Pharaoh file with the links between the words of each training pair, line by line."""
     aligned: Literal["words", "tokens"] = "words"

@@ -19,6 +19,7 @@ from regard.data.image.augmenting import named
 from regard.data.image.codec import PictureCodec
 from regard.data.image.reading import present
 from regard.data.image.writing import png
+from regard.data.lines import bounds
 from regard.data.table import Record
 from regard.data.text import Report
 from regard.families import TaskConfig, Writes
@@ -151,7 +152,7 @@ def outline(config: PictureConfig) -> Seq2Seq:
 
 def read(data: PictureData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 
 
 def codec(directory: Path) -> PictureCodec:

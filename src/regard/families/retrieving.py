@@ -21,6 +21,7 @@ from regard.data.image.paired import PairCodec, pairs
 from regard.data.image.pictured import PictureBatch
 from regard.data.image.reading import present
 from regard.data.image.writing import png
+from regard.data.lines import bounds
 from regard.data.record import Record
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
@@ -190,7 +191,7 @@ def outline(config: RetrieveConfig) -> Matching:
 
 def read(data: RetrieveData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 
 
 def codec(directory: Path) -> PairCodec:

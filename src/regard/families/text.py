@@ -11,6 +11,7 @@ import torch
 from regard.alignment.head import Head
 from regard.config import Data, Model
 from regard.data import table
+from regard.data.lines import bounds
 from regard.data.loader import Loader
 from regard.data.packed import Packed
 from regard.data.table import Record
@@ -131,7 +132,7 @@ def outline(config: TextConfig) -> Seq2Seq:
 
 def read(data: Data, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.source, data.target))
+    return list(table.read(path, data.source, data.target, bounds=bounds(data)))
 
 
 def codec(directory: Path) -> TextCodec:

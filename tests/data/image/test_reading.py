@@ -232,7 +232,7 @@ def resident() -> int:
     ids=["jpeg of 40 megapixels", "jpeg", "webp", "palette", "16 bits"],
 )
 def test_a_small_file_never_takes_256_megabytes(content):
-    assert 4000 * 4000 <= BELIEVED
+    assert BELIEVED >= 4000 * 4000
     assert peak(content) < 256e6
 
 
@@ -245,17 +245,15 @@ def test_pixels_stay_bytes_until_they_are_resized(tmp_path):
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
 def test_what_is_wrong_with_a_picture_is_said_without_the_words_of_the_decoder(form):
     content = saved(Image.fromarray(NOISE), form)
-    for place in range(0, len(content), 3):
-        damaged = content[:place] + b"SECRET" + content[place + 6 :]
-        with suppress(DataError):
-            try:
-                decode(damaged)
-            except DataError as error:
-                assert "SECRET" not in str(error) and "0x" not in str(error)
-                assert error.args[0].count("\n") == 0
-                faults = r"its (header is damaged|pixels cannot be decoded|end is missing)|as its first bytes show|claims"
-                assert re.search(faults, str(error)), error
-                raise
+    errors = []
+    for start in range(0, len(content), 3):
+        try:
+            decode(content[:start] + b"SECRET" + content[start + 6 :])
+        except DataError as error:
+            errors.append(str(error))
+    assert len(errors) > 10
+    faults = r"its (header is damaged|pixels cannot be decoded|end is missing); it may|as its first bytes show|claims"
+    assert [error for error in errors if "SECRET" in error or "0x" in error or not re.search(faults, error)] == []
 
 
 def test_a_picture_that_there_is_no_memory_for_says_so(monkeypatch):
@@ -267,9 +265,12 @@ def test_a_picture_that_there_is_no_memory_for_says_so(monkeypatch):
 def test_a_pipe_and_a_device_are_no_pictures(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for way in (read, size):
-        with pytest.raises(DataError, match=r"t.tsv:3: .*pipe is a pipe, and a regular file is needed"):
+        with pytest.raises(DataError, match=r"t.tsv:3: .*pipe cannot be read: it is a pipe, and a regular file is needed"):
             way(tmp_path / "pipe", "t.tsv:3")
-        with pytest.raises(DataError, match="/dev/zero is a device, and a regular file is needed; copy what it holds into one"):
+        with pytest.raises(
+            DataError,
+            match="/dev/zero cannot be read: it is a device, and a regular file is needed; copy what it holds into one",
+        ):
             way("/dev/zero")
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from regard.config import DetectData
 from regard.data.image.gallery import readable
 from regard.data.image.reading import place, size
+from regard.data.lines import bounds
 from regard.data.record import Record
 from regard.data.table import AND, DataError, rows, text, value
 
@@ -45,7 +46,7 @@ def read(path: str, data: DetectData) -> list[Annotated]:
                 f"things and their boxes come as JSONL, one object with {data.image}, {data.labels} and {data.boxes} on "
                 f"each line, in a file called NAME.jsonl, got {part!r}"
             )
-    found = [_line(row, where, data) for part in parts for row, where in rows(part)]
+    found = [_line(row, where, data) for part in parts for row, where in rows(part, bounds=bounds(data))]
     mend(each for each in found if isinstance(each, str))
     return [each for each in found if isinstance(each, Annotated)]
 

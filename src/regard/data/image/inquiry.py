@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from regard.config import ConfigError, VqaData
 from regard.data import table
-from regard.data.lines import DataError
+from regard.data.lines import DataError, bounds
 from regard.data.record import Record, numbered
 
 
@@ -35,8 +35,8 @@ class Inquiry:
 def read(data: VqaData, path: str) -> list[Inquiry]:
     """The questions of a table: it is read once for the questions, and once for the answers."""
     _readable(data, path)
-    asked = table.read(path, data.image, data.question, names=("picture", "question"))
-    answered = table.read(path, data.image, data.answer, names=("picture", "answer"))
+    asked = table.read(path, data.image, data.question, names=("picture", "question"), bounds=bounds(data))
+    answered = table.read(path, data.image, data.answer, names=("picture", "answer"), bounds=bounds(data))
     return [Inquiry(right, one.target or "") for one, right in zip(asked, answered, strict=True)]
 
 

@@ -18,8 +18,9 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard.data.image.kinds import HEAD, Bytes, Kind, kind
-from regard.data.lines import DataError, open_regular, unreadable
+from regard.data.lines import DataError, unreadable
 from regard.data.record import Record
+from regard.inputs import open_regular
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -144,8 +145,8 @@ def _file(path: Path | str, where: str | None) -> Iterator[BufferedReader]:
     try:
         with open_regular(path) as file:
             yield file
-    except DataError as error:
-        raise DataError(_place(where) + str(error).removeprefix(_place(where))) from error
+    except DataError:
+        raise
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         raise DataError(_place(where) + unreadable(str(path), error)) from error
 
