@@ -83,7 +83,7 @@ def parse_text(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {_short(str(error), 3 * SHOWN)}") from error
+        raise ConfigError(f"{path} is not a TOML file: {shortened(str(error), 3 * SHOWN)}") from error
     except RecursionError as error:
         raise ConfigError(f"{path} is not a TOML file of settings: its lists or tables are nested too deep") from error
     except ValueError as error:
@@ -122,7 +122,7 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}: {_short(first['msg'])}, got {quoted(first['input'])}") from error
+        raise ConfigError(f"{where}: {shortened(first['msg'])}, got {quoted(first['input'])}") from error
     bounded(found)
     return found
 
@@ -156,10 +156,10 @@ def quoted(value: Any) -> str:
         return repr(value[:SHOWN]) + "..." * (len(value) > SHOWN)
     if isinstance(value, int) and value.bit_length() > 4 * SHOWN:
         return f"a number of {value.bit_length():,} bits"
-    return _short(repr(value))
+    return shortened(repr(value))
 
 
-def _short(text: str, most: int = SHOWN) -> str:
+def shortened(text: str, most: int = SHOWN) -> str:
     """A text on one line, cut where it is longer."""
     line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
     return line if len(text) <= most else f"{line[:most]}..."
@@ -185,7 +185,7 @@ def unknown(kind: Any, table: Any, path: str = "") -> None:
     kinds = {each.name: each.type for each in fields(kind)}
     for key, value in table.items():
         if key not in kinds:
-            name = _short(key)
+            name = shortened(key)
             near = difflib.get_close_matches(name, kinds, n=1) or difflib.get_close_matches(name, everything(kind), n=1)
             hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(kinds)}"
             raise ConfigError(f"there is no setting {path}{name}; {hint}")

@@ -58,7 +58,7 @@ def bounds(data: object) -> Bounds:
 def _bomb(path: str, most: str, setting: str) -> str:
     return (
         f"{path} is compressed and unpacks to more than {most}, the most that a file of its size may hold unless "
-        f"{setting} allows more; raise {setting} where a command takes it, or unpack the file first"
+        f"{setting} allows more; raise {setting} where a command takes it, or give it uncompressed"
     )
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CAP = 40_000_000
 """The most pixels of a picture."""
 
-BELIEVED = 16_000_000
+BELIEVED = 12_000_000
 """Pixels that a header of any file may claim: decoding so many takes less than 256 MB."""
 
 DENSEST = 64
