@@ -5,6 +5,7 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -113,18 +114,26 @@ def merge(table: dict[str, Any], other: Mapping[str, Any]) -> None:
 
 def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     """The config that a table describes. Unknown keys and wrong values are refused, each with its path."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     prepared = shorthand(kind, table)
     unknown(kind, prepared)
     try:
-        found = TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict()).validate_python(prepared)
+        found = _adapter(kind).validate_python(prepared)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{where}: {shortened(first['msg'])}, got {quoted(first['input'])}") from error
     bounded(found)
     return found
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    """What checks configs of a kind, which takes longer to build than to use."""
+    from pydantic import ConfigDict, TypeAdapter
+
+    return TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict())
 
 
 def bounded(config: Any) -> None:

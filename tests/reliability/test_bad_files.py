@@ -1,0 +1,296 @@
+"""Bad files behind every option that reads one: exit code 2 and one paragraph, in five seconds and 300 MB, and never a wait."""
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from PIL import Image
+
+from .commands import Commands, Ended
+
+pytestmark = pytest.mark.unhooked
+GROWTH = 300 << 20
+commands = Commands()
+TEXT = ["--model.size=8", "--train.max_steps=1", "--quiet"]
+SEEN = [*TEXT, "--data.height=16", "--data.width=16", "--model.layers=1"]
+TASKS = {"translate": TEXT, "caption": SEEN, "classify": SEEN, "detect": SEEN, "retrieve": SEEN, "vqa": SEEN}
+COLUMNS = {"classify": 2, "caption": 2, "retrieve": 2, "vqa": 3}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _closed():
+    yield
+    commands.close()
+
+
+class Place(NamedTuple):
+    """Where the runs, the good files and the bad ones lie."""
+
+    home: Path
+
+    def run(self, task: str) -> Path:
+        return self.home / "runs" / task
+
+    @property
+    def good(self) -> Path:
+        return self.home / "good.tsv"
+
+    def table(self, task: str) -> Path:
+        return self.home / f"{task}.{'jsonl' if task == 'detect' else 'tsv'}"
+
+
+def fill(home: Path) -> None:
+    """Pictures, and a good table for each task."""
+    (home / "runs").mkdir(parents=True)
+    names = [f"{number}.png" for number in range(12)]
+    for number, name in enumerate(names):
+        Image.new("RGB", (16, 16), (20 * number, 0, 255 - 20 * number)).save(home / name)
+    words = ["tom", "sees", "jerry", "and", "cats"]
+    texts = [f"{words[number % 5]} {words[number // 5]} {words[number % 3]}" for number in range(12)]
+    (home / "good.tsv").write_text("".join(f"{text}\t{text[::-1]}\n" for text in texts))
+    (home / "translate.tsv").write_text((home / "good.tsv").read_text())
+    for task in ("caption", "retrieve"):
+        (home / f"{task}.tsv").write_text("".join(f"{name}\t{text}\n" for name, text in zip(names, texts, strict=True)))
+    (home / "classify.tsv").write_text("".join(f"{name}\t{words[number % 2]}\n" for number, name in enumerate(names)))
+    (home / "vqa.tsv").write_text("".join(f"{name}\twhat {words[n % 3]}\t{words[n % 2]}\n" for n, name in enumerate(names)))
+    rows = [{"image": name, "labels": ["cat"], "boxes": [[1, 1, 9, 9]]} for name in names]
+    (home / "detect.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (home / "pictures.txt").write_text("".join(f"{home / name}\n" for name in names))
+    (home / "bad").mkdir()
+    packed = gzip.compress(b"a\tb\n" * (100_000_000 // 4), 9, mtime=0)
+    (home / "bomb").write_bytes(packed)
+
+
+PARQUET = b"PAR1" + bytes(range(256)) * 4
+BAD: dict[str, bytes] = {
+    "empty": b"",
+    "zeros": bytes(5000),
+    "zero in a line": b"a\0b\tc\n" * 20,
+    "utf-16": "a cat\tune chatte\n".encode("utf-16") * 20,
+    "no utf-8": b"tom sees\t\xff\xfe\x80 jerry\n" * 20,
+    "cut gzip": gzip.compress(bytes(range(256)) * 400, mtime=0)[:500],
+    "no gzip": b"\x1f\x8b" + b"nothing" * 20,
+    "one column": b"tom sees jerry\n" * 20,
+    "a million columns": b"a\t" * 400_000 + b"b\n",
+    "a long line": b"tom sees " * 250_000 + b"\tb\n",
+    "carriage returns": b"tom sees\tjerry\tcats\r\n" * 20,
+    "old carriage returns": b"tom sees\tjerry\tcats\r" * 20,
+    "byte order mark": b"\xef\xbb\xbftom sees\tjerry\tcats\n" * 20,
+    "blank lines": b"\n" * 20,
+    "spaces": b"   \t \t\n" * 20,
+    "json": b'{"a": [1, 2, {"b": null}]}\n' * 20,
+    "deep json": b"[" * 100_000 + b"\n",
+    "digits": b'{"image": ' + b"9" * 100_000 + b"}\n",
+    "cut parquet": PARQUET,
+    "toml": b"[train]\nrate = 0.1\n",
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(64),
+    "safetensors": (1 << 40).to_bytes(8, "little") + b"{}" + bytes(64),
+    "escapes": b"\x1b[31mred\x1b[0m\t\x07bell\t\xe2\x80\xae\n" * 20,
+}
+"""What a regular file may hold."""
+
+OTHERS = ["missing", "a folder", "a pipe", "a device", "a loop", "a bomb", "no name", "no permission"]
+WRONG = {"empty", "zeros", "utf-16", "no utf-8", "cut gzip", "no gzip", "missing", "a folder", "a pipe", "a device", "a loop"}
+WRONG |= {"a bomb", "no name", "cut parquet", "a picture", "safetensors", "deep json", "blank lines", "spaces"}
+"""Kinds that nothing can make sense of: the exit code is 2, and never 0."""
+NOTHING = {"empty", "blank lines", "spaces"}
+"""Kinds that are settings as any other: none is set, and the defaults hold."""
+KINDS = [*BAD, *OTHERS]
+
+
+def bad(place: Path, kind: str, suffix: str) -> str:
+    """The path of a bad file, which is written for the first who asks."""
+    path = place / "bad" / f"{kind}{suffix}"
+    if os.path.lexists(path) or kind in ("missing", "a device", "no name"):
+        return {"a device": "/dev/zero", "no name": f"{place}/{'x' * 300}{suffix}"}.get(kind, str(path))
+    if kind in BAD:
+        path.write_bytes(BAD[kind])
+    elif kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a loop":
+        path.symlink_to(path.name)
+    elif kind == "a bomb":
+        path.write_bytes((place / "bomb").read_bytes())
+    else:
+        path.write_bytes(b"tom sees\tjerry\n")
+        path.chmod(0)
+    return str(path)
+
+
+class Option(NamedTuple):
+    """An option that reads a file: what it is called, the run it needs, how its file ends, and the command."""
+
+    name: str
+    needs: str | None
+    suffix: str
+    command: Callable[[Place, str, Path], list[object]]
+
+
+def options() -> list[Option]:
+    found = [
+        Option("train config", None, ".toml", lambda at, bad, out: ["train", "translate", bad, *TEXT, "--data.samples=20", "--out", out]),
+        Option("compare config", None, ".toml", lambda at, bad, out: ["compare", "translate", bad, "--vary=model.nothing=1,2", "--out", out]),
+        Option("compare data.train", None, ".tsv", lambda at, bad, out: compared(bad, at.good, out)),
+        Option("compare data.valid", None, ".tsv", lambda at, bad, out: compared(at.good, bad, out)),
+        Option("train data.alignments", None, ".links", lambda at, bad, out: guided(at, bad, out)),
+        Option("predict --file", "translate", ".txt", lambda at, bad, out: ["predict", at.run("translate"), "--file", bad]),
+        Option("predict --file --out", "translate", ".txt", lambda at, bad, out: ["predict", at.run("translate"), "--file", bad, "--out", out]),
+        Option("predict --constraints", "translate", ".jsonl", lambda at, bad, out: asked(at, "--constraints", bad)),
+        Option("predict --unknown", "translate", ".tsv", lambda at, bad, out: asked(at, "--unknown", bad)),
+        Option("predict --stream", "translate", ".txt", lambda at, bad, out: ["predict", at.run("translate"), "--stream", "--file", bad]),
+        Option("predict --trace", "translate", ".txt", lambda at, bad, out: [*traced(at, out), "--file", bad]),
+        Option("evaluate", "translate", ".tsv", lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"]),
+        Option("evaluate jsonl", "translate", ".jsonl", lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"]),
+        Option("evaluate parquet", "translate", ".parquet", lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"]),
+        Option("align", "translate", ".tsv", lambda at, bad, out: ["align", at.run("translate"), f"--data.test={bad}"]),
+        Option("align --gold", "translate", ".links", lambda at, bad, out: [*aligned(at), "--gold", bad]),
+        Option("backtranslate --file", "translate", ".txt", lambda at, bad, out: [*back(at, out), "--file", bad]),
+        Option("backtranslate --append", "translate", ".tsv", lambda at, bad, out: [*back(at, out), "--file", at.good, "--append", bad]),
+        Option("ensemble", "translate", ".tsv", lambda at, bad, out: learned(at, bad, out)),
+        Option("view", None, ".attn.safetensors", lambda at, bad, out: ["view", bad, "--html", f"{out}.html"]),
+        Option("view --figure", None, ".attn.safetensors", lambda at, bad, out: ["view", bad, "--figure", "heatmap", "--out", f"{out}.png"]),
+        Option("index texts", "retrieve", ".txt", lambda at, bad, out: [*indexed(at, out), "--file", bad, "--of", "texts"]),
+        Option("index pictures", "retrieve", ".txt", lambda at, bad, out: [*indexed(at, out), "--file", bad]),
+        Option("predict picture", "caption", ".png", lambda at, bad, out: ["predict", at.run("caption"), bad]),
+        Option("predict pictures", "caption", ".txt", lambda at, bad, out: ["predict", at.run("caption"), "--file", bad]),
+        Option("view picture", "caption", ".png", lambda at, bad, out: ["view", at.run("caption"), bad, "--html", f"{out}.html"]),
+        Option("predict question", "vqa", ".png", lambda at, bad, out: ["predict", at.run("vqa"), bad, "--question", "what tom"]),
+        Option("predict classify", "classify", ".png", lambda at, bad, out: ["predict", at.run("classify"), bad]),
+    ]
+    for task, settings in TASKS.items():
+        found += [trained(task, settings, "train"), trained(task, settings, "valid")]
+        if task != "translate":
+            found.append(measured(task))
+    return found
+
+
+def trained(task: str, settings: list[str], side: str) -> Option:
+    def command(at: Place, bad: str, out: Path) -> list[object]:
+        other = [] if side == "train" else [f"--data.train={at.table(task)}"]
+        return ["train", task, f"--data.{side}={bad}", *other, *settings, "--out", out]
+
+    return Option(f"train {task} data.{side}", None, ".jsonl" if task == "detect" else ".tsv", command)
+
+
+def measured(task: str) -> Option:
+    suffix = ".jsonl" if task == "detect" else ".tsv"
+    return Option(f"evaluate {task}", task, suffix, lambda at, bad, out: ["evaluate", at.run(task), f"--data.test={bad}"])
+
+
+def compared(train: object, valid: object, out: Path) -> list[object]:
+    vary = ["--vary=model.attention=none,dot"]
+    return ["compare", "translate", f"--data.train={train}", f"--data.valid={valid}", *vary, *TEXT, "--out", out]
+
+
+def guided(at: Place, bad: str, out: Path) -> list[object]:
+    settings = [f"--data.train={at.good}", f"--data.valid={at.good}", "--train.guided=1", f"--data.alignments={bad}"]
+    return ["train", "translate", *settings, *TEXT, "--out", out]
+
+
+def asked(at: Place, option: str, bad: str) -> list[object]:
+    return ["predict", at.run("translate"), "--file", at.good, option, bad]
+
+
+def traced(at: Place, out: Path) -> list[object]:
+    return ["predict", at.run("translate"), "--trace", f"{out}.attn.safetensors"]
+
+
+def aligned(at: Place) -> list[object]:
+    return ["align", at.run("translate"), f"--data.test={at.good}"]
+
+
+def back(at: Place, out: Path) -> list[object]:
+    return ["backtranslate", at.run("translate"), "--out", f"{out}.tsv", "--quiet"]
+
+
+def learned(at: Place, bad: str, out: Path) -> list[object]:
+    return ["ensemble", at.run("translate"), at.run("translate"), "--out", out, "--learn", bad]
+
+
+def indexed(at: Place, out: Path) -> list[object]:
+    return ["index", at.run("retrieve"), "--out", f"{out}.safetensors"]
+
+
+OPTIONS = options()
+CASES = [(option, kind) for option in OPTIONS for kind in KINDS if "compare data" not in option.name or kind in WRONG]
+FEW = [case for case in CASES if case[0].needs in (None, "translate")][::15]
+"""What runs without the models of pictures."""
+
+
+@pytest.fixture(scope="session")
+def place(once) -> Place:
+    return Place(once("bad files", fill))
+
+
+@pytest.fixture(scope="session")
+def run(once, place):
+    """Trains a run for the first who asks."""
+
+    def trained(task: str) -> None:
+        def fill(folder: Path) -> None:
+            settings = [f"--data.{side}={place.table(task)}" for side in ("train", "valid")]
+            ended = commands.run("train", task, *settings, *TASKS[task], "--out", place.run(task), folder=place.home, processor=60)
+            assert ended.code == 0, ended.error
+
+        once(f"bad files of {task}", fill)
+
+    return trained
+
+
+def fault(ended: Ended, option: Option, kind: str) -> str | None:
+    """What is wrong with how a command ended."""
+    said = ended.error.strip().splitlines()
+    last = said[-1] if said else ""
+    if ended.code not in (0, 2):
+        return f"ended with {ended.code}: {ended.error[-300:]}"
+    if "Traceback" in ended.error or "--debug" in ended.error:
+        return f"is unexpected: {ended.error[-300:]}"
+    if ended.code == 2 and not (last.startswith("regard: ") and len(last) < 4000):
+        return f"is no paragraph: {ended.error[-300:]!r}"
+    if any(not (letter.isprintable() or letter in "\t") for letter in last):
+        return f"writes control characters: {last[-300:]!r}"
+    if ended.code == 0 and kind in WRONG and not (kind in NOTHING and option.suffix == ".toml"):
+        return f"is taken as if nothing were wrong: {ended.error[-300:]}"
+    if ended.grown > GROWTH:
+        return f"grew by {ended.grown:,} bytes"
+    return None
+
+
+def ask(cases: list[tuple[Option, str]], place: Place, run: Callable[[str], None], folder: Path) -> None:
+    found = []
+    for number, (option, kind) in enumerate(cases):
+        if kind == "no permission" and os.geteuid() == 0:
+            kind = "carriage returns"  # whoever may read everything may read that, too
+        if option.needs is not None:
+            run(option.needs)
+        command = option.command(place, bad(place.home, kind, option.suffix), folder / f"{number}")
+        ended = commands.run(*command, folder=place.home)
+        if (wrong := fault(ended, option, kind)) is not None:
+            found.append(f"{option.name}, {kind}: {wrong}")
+    assert found == []
+
+
+def test_a_few_bad_files_behind_options_are_refused_in_one_paragraph(place, run, tmp_path):
+    assert len(FEW) >= 54
+    ask(FEW, place, run, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("option", OPTIONS, ids=[option.name for option in OPTIONS])
+def test_every_bad_file_behind_every_option_is_refused_in_one_paragraph(option, place, run, tmp_path):
+    assert len(CASES) >= 1076
+    ask([case for case in CASES if case[0] is option], place, run, tmp_path)
+
+
+def test_a_pipe_that_is_written_to_is_an_input_as_any_other(place, run, tmp_path):
+    run("translate")
+    ended = commands.run("predict", place.run("translate"), "--file", "/dev/stdin", folder=place.home, given=place.good)
+    assert ended.code == 0, ended.error
+    assert len(ended.out.splitlines()) == 12
