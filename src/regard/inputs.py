@@ -21,6 +21,14 @@ def open_stream(path: Path | str) -> BufferedReader:
     return _opened(path, pipes=True)
 
 
+def is_pipe(path: Path | str) -> bool:
+    """Whether there is a pipe of this name, which can be read once."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def _opened(path: Path | str, pipes: bool) -> BufferedReader:
     # a pipe without a writer would be waited for as it is opened
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)

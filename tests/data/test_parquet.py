@@ -148,7 +148,9 @@ def test_a_dictionary_that_repeats_a_text_without_bytes_is_bounded_as_other_comp
     path = tmp_path / "bomb.parquet"
     parquet.write_table(pyarrow.table({"a": rows, "b": ["y"] * 9000}), path, compression="zstd")
     before = pyarrow.total_allocated_bytes()
-    with pytest.raises(DataError, match=r"bomb.parquet is compressed and unpacks to more than 33,554,432 bytes.*data.max_bytes"):
+    with pytest.raises(
+        DataError, match=r"bomb.parquet is compressed and unpacks to more than 33,554,432 bytes.*data.max_bytes"
+    ):
         pairs(path)
     assert path.stat().st_size < 100_000
     assert pyarrow.default_memory_pool().max_memory() - before < 100e6

@@ -81,6 +81,7 @@ def serve() -> None:
             return become(**request)
         _, status, used = os.wait4(child, 0)
         print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_maxrss * 1024 - before]), flush=True)
+    return None
 
 
 def resident(name: str) -> int:

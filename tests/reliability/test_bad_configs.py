@@ -24,9 +24,49 @@ pytestmark = pytest.mark.unhooked
 NAMES = ["translate", "caption", "classify", "detect", "retrieve", "vqa"]
 CONFIGS = {name: tasks.find(name).Config for name in NAMES}
 PATHS = {name: configuration.everything(kind) for name, kind in CONFIGS.items()}
-HOSTILE = ["__class__", "__init__", "__dict__", "_target_", "auto_map", "os.system", "task", "name", "columns", "budget", "", " "]
-HOSTILE += ["a\nb", "\x1b[31m", "\u202e", "😀", "é" * 300, "x" * 100_000, "0", "-1", "..", "data.", ".data", "train.train.train"]
-NUMBERS = ["0", "-1", "1e400", "-inf", "inf", "nan", "1e-400", "9" * 30, "9" * 5000, "0x" + "f" * 5000, "1_000", "true", "2**8"]
+HOSTILE = [
+    "__class__",
+    "__init__",
+    "__dict__",
+    "_target_",
+    "auto_map",
+    "os.system",
+    "task",
+    "name",
+    "columns",
+    "budget",
+    "",
+    " ",
+]
+HOSTILE += [
+    "a\nb",
+    "\x1b[31m",
+    "\u202e",
+    "😀",
+    "é" * 300,
+    "x" * 100_000,
+    "0",
+    "-1",
+    "..",
+    "data.",
+    ".data",
+    "train.train.train",
+]
+NUMBERS = [
+    "0",
+    "-1",
+    "1e400",
+    "-inf",
+    "inf",
+    "nan",
+    "1e-400",
+    "9" * 30,
+    "9" * 5000,
+    "0x" + "f" * 5000,
+    "1_000",
+    "true",
+    "2**8",
+]
 NUMBERS += ["9223372036854775807", "9223372036854775808", "0.5", "1.0", "-0.0", "0b1", "٣", "1e3"]
 
 
@@ -58,7 +98,7 @@ def value(rng: random.Random, depth: int = 0) -> Any:
         return "".join(rng.choices(string.printable + "汤姆\u0000\ud7ff", k=rng.choice((1, 20, 3000))))
     if way == 6:
         return [value(rng, depth + 1) for _ in range(rng.randrange(4))]
-    return {rng.choice(HOSTILE + ["name", "size"]): value(rng, depth + 1) for _ in range(rng.randrange(4))}
+    return {rng.choice([*HOSTILE, "name", "size"]): value(rng, depth + 1) for _ in range(rng.randrange(4))}
 
 
 def toml(rng: random.Random, name: str, folder: Path) -> None:
@@ -103,7 +143,9 @@ def override(rng: random.Random, name: str, folder: Path) -> None:
     options = []
     for _ in range(rng.choice((1, 1, 2, 3))):
         given = rng.choice(HOSTILE + NUMBERS) if rng.random() < 0.9 else "y" * 10_000_000
-        options += [rng.choice((f"--{'.'.join(path(rng, name))}={given}", given, "--", "--=", f"--{given}", "--data.train", ""))]
+        options += [
+            rng.choice((f"--{'.'.join(path(rng, name))}={given}", given, "--", "--=", f"--{given}", "--data.train", ""))
+        ]
     if rng.random() < 0.2:
         apart(None, options, "predict")
     configuration.read(CONFIGS[name], overrides=settings(options))
@@ -121,7 +163,9 @@ def jsonl(rng: random.Random, name: str, folder: Path) -> None:
     """A line of constraints, or of a table."""
     text = json.dumps(rng.choice((value(rng), {rng.choice(("prefix", "include", "exclude", "text")): value(rng)})))
     deep = rng.choice(("[", '{"prefix":', '{"include":[', "-")) * rng.choice((5, 100_000))
-    text = rng.choice((text, text[: rng.randrange(len(text) + 1)], deep, "9" * 100_000, f'["a", {"9" * 9000}]', text.replace('"', "'")))
+    text = rng.choice(
+        (text, text[: rng.randrange(len(text) + 1)], deep, "9" * 100_000, f'["a", {"9" * 9000}]', text.replace('"', "'"))
+    )
     if rng.random() < 0.5:
         wish(Line(text, "c.jsonl:1"))
     else:

@@ -61,7 +61,7 @@ def fill(home: Path) -> None:
     (home / "detect.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (home / "pictures.txt").write_text("".join(f"{home / name}\n" for name in names))
     (home / "bad").mkdir()
-    packed = gzip.compress(b"a\tb\n" * (100_000_000 // 4), 9, mtime=0)
+    packed = gzip.compress((b"tom " * 1000 + b"\tb\n") * (100_000_000 // 4003), 9, mtime=0)
     (home / "bomb").write_bytes(packed)
 
 
@@ -94,11 +94,21 @@ BAD: dict[str, bytes] = {
 """What a regular file may hold."""
 
 OTHERS = ["missing", "a folder", "a pipe", "a device", "a loop", "a bomb", "no name", "no permission"]
-WRONG = {"empty", "zeros", "utf-16", "no utf-8", "cut gzip", "no gzip", "missing", "a folder", "a pipe", "a device", "a loop"}
-WRONG |= {"a bomb", "no name", "cut parquet", "a picture", "safetensors", "deep json", "blank lines", "spaces"}
+WRONG = {
+    "empty",
+    "zeros",
+    "utf-16",
+    "no utf-8",
+    "cut gzip",
+    "no gzip",
+    "missing",
+    "a folder",
+    "a pipe",
+    "a device",
+    "a loop",
+}
+WRONG |= {"a bomb", "no name", "cut parquet", "a picture", "safetensors", "deep json"}
 """Kinds that nothing can make sense of: the exit code is 2, and never 0."""
-NOTHING = {"empty", "blank lines", "spaces"}
-"""Kinds that are settings as any other: none is set, and the defaults hold."""
 KINDS = [*BAD, *OTHERS]
 
 
@@ -134,33 +144,79 @@ class Option(NamedTuple):
 
 def options() -> list[Option]:
     found = [
-        Option("train config", None, ".toml", lambda at, bad, out: ["train", "translate", bad, *TEXT, "--data.samples=20", "--out", out]),
-        Option("compare config", None, ".toml", lambda at, bad, out: ["compare", "translate", bad, "--vary=model.nothing=1,2", "--out", out]),
+        Option(
+            "train config",
+            None,
+            ".toml",
+            lambda at, bad, out: ["train", "translate", bad, *TEXT, "--data.samples=20", "--out", out],
+        ),
+        Option(
+            "compare config",
+            None,
+            ".toml",
+            lambda at, bad, out: ["compare", "translate", bad, "--vary=model.nothing=1,2", "--out", out],
+        ),
         Option("compare data.train", None, ".tsv", lambda at, bad, out: compared(bad, at.good, out)),
         Option("compare data.valid", None, ".tsv", lambda at, bad, out: compared(at.good, bad, out)),
         Option("train data.alignments", None, ".links", lambda at, bad, out: guided(at, bad, out)),
         Option("predict --file", "translate", ".txt", lambda at, bad, out: ["predict", at.run("translate"), "--file", bad]),
-        Option("predict --file --out", "translate", ".txt", lambda at, bad, out: ["predict", at.run("translate"), "--file", bad, "--out", out]),
+        Option(
+            "predict --file --out",
+            "translate",
+            ".txt",
+            lambda at, bad, out: ["predict", at.run("translate"), "--file", bad, "--out", out],
+        ),
         Option("predict --constraints", "translate", ".jsonl", lambda at, bad, out: asked(at, "--constraints", bad)),
         Option("predict --unknown", "translate", ".tsv", lambda at, bad, out: asked(at, "--unknown", bad)),
-        Option("predict --stream", "translate", ".txt", lambda at, bad, out: ["predict", at.run("translate"), "--stream", "--file", bad]),
+        Option(
+            "predict --stream",
+            "translate",
+            ".txt",
+            lambda at, bad, out: ["predict", at.run("translate"), "--stream", "--file", bad],
+        ),
         Option("predict --trace", "translate", ".txt", lambda at, bad, out: [*traced(at, out), "--file", bad]),
-        Option("evaluate", "translate", ".tsv", lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"]),
-        Option("evaluate jsonl", "translate", ".jsonl", lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"]),
-        Option("evaluate parquet", "translate", ".parquet", lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"]),
+        Option(
+            "evaluate", "translate", ".tsv", lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"]
+        ),
+        Option(
+            "evaluate jsonl",
+            "translate",
+            ".jsonl",
+            lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"],
+        ),
+        Option(
+            "evaluate parquet",
+            "translate",
+            ".parquet",
+            lambda at, bad, out: ["evaluate", at.run("translate"), f"--data.test={bad}"],
+        ),
         Option("align", "translate", ".tsv", lambda at, bad, out: ["align", at.run("translate"), f"--data.test={bad}"]),
         Option("align --gold", "translate", ".links", lambda at, bad, out: [*aligned(at), "--gold", bad]),
         Option("backtranslate --file", "translate", ".txt", lambda at, bad, out: [*back(at, out), "--file", bad]),
-        Option("backtranslate --append", "translate", ".tsv", lambda at, bad, out: [*back(at, out), "--file", at.good, "--append", bad]),
+        Option(
+            "backtranslate --append",
+            "translate",
+            ".tsv",
+            lambda at, bad, out: [*back(at, out), "--file", at.good, "--append", bad],
+        ),
         Option("ensemble", "translate", ".tsv", lambda at, bad, out: learned(at, bad, out)),
         Option("view", None, ".attn.safetensors", lambda at, bad, out: ["view", bad, "--html", f"{out}.html"]),
-        Option("view --figure", None, ".attn.safetensors", lambda at, bad, out: ["view", bad, "--figure", "heatmap", "--out", f"{out}.png"]),
+        Option(
+            "view --figure",
+            None,
+            ".attn.safetensors",
+            lambda at, bad, out: ["view", bad, "--figure", "heatmap", "--out", f"{out}.png"],
+        ),
         Option("index texts", "retrieve", ".txt", lambda at, bad, out: [*indexed(at, out), "--file", bad, "--of", "texts"]),
         Option("index pictures", "retrieve", ".txt", lambda at, bad, out: [*indexed(at, out), "--file", bad]),
         Option("predict picture", "caption", ".png", lambda at, bad, out: ["predict", at.run("caption"), bad]),
         Option("predict pictures", "caption", ".txt", lambda at, bad, out: ["predict", at.run("caption"), "--file", bad]),
-        Option("view picture", "caption", ".png", lambda at, bad, out: ["view", at.run("caption"), bad, "--html", f"{out}.html"]),
-        Option("predict question", "vqa", ".png", lambda at, bad, out: ["predict", at.run("vqa"), bad, "--question", "what tom"]),
+        Option(
+            "view picture", "caption", ".png", lambda at, bad, out: ["view", at.run("caption"), bad, "--html", f"{out}.html"]
+        ),
+        Option(
+            "predict question", "vqa", ".png", lambda at, bad, out: ["predict", at.run("vqa"), bad, "--question", "what tom"]
+        ),
         Option("predict classify", "classify", ".png", lambda at, bad, out: ["predict", at.run("classify"), bad]),
     ]
     for task, settings in TASKS.items():
@@ -218,7 +274,10 @@ def indexed(at: Place, out: Path) -> list[object]:
 
 
 OPTIONS = options()
-CASES = [(option, kind) for option in OPTIONS for kind in KINDS if "compare data" not in option.name or kind in WRONG]
+CASES = [
+    (option, kind) for option in OPTIONS for kind in KINDS if "compare data" not in option.name or kind in WRONG - {"a bomb"}
+]
+"""But a comparison reads one record before it trains, and what falls later is in its table, with exit code 1."""
 FEW = [case for case in CASES if case[0].needs in (None, "translate")][::15]
 """What runs without the models of pictures."""
 
@@ -235,7 +294,9 @@ def run(once, place):
     def trained(task: str) -> None:
         def fill(folder: Path) -> None:
             settings = [f"--data.{side}={place.table(task)}" for side in ("train", "valid")]
-            ended = commands.run("train", task, *settings, *TASKS[task], "--out", place.run(task), folder=place.home, processor=60)
+            ended = commands.run(
+                "train", task, *settings, *TASKS[task], "--out", place.run(task), folder=place.home, processor=60
+            )
             assert ended.code == 0, ended.error
 
         once(f"bad files of {task}", fill)
@@ -255,7 +316,7 @@ def fault(ended: Ended, option: Option, kind: str) -> str | None:
         return f"is no paragraph: {ended.error[-300:]!r}"
     if any(not (letter.isprintable() or letter in "\t") for letter in last):
         return f"writes control characters: {last[-300:]!r}"
-    if ended.code == 0 and kind in WRONG and not (kind in NOTHING and option.suffix == ".toml"):
+    if ended.code == 0 and kind in WRONG and not (kind == "empty" and option.suffix == ".toml"):
         return f"is taken as if nothing were wrong: {ended.error[-300:]}"
     if ended.grown > GROWTH:
         return f"grew by {ended.grown:,} bytes"

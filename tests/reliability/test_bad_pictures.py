@@ -22,7 +22,9 @@ pytestmark = pytest.mark.unhooked
 GROWTH = 256 << 20
 BATCH = 250
 FORMS = ["PNG", "JPEG", "WEBP", "GIF", "BMP"]
-WORDS = re.compile(r"its (header is damaged|pixels cannot be decoded|end is missing)|first bytes show|is empty|claims|has .* pixels")
+WORDS = re.compile(
+    r"its (header is damaged|pixels cannot be decoded|end is missing)|first bytes show|is empty|claims|has .* pixels"
+)
 SIZES = [0, 1, 7, 255, 2999, 4000, 6300, 16383, 65535, 0x7FFFFFFF]
 
 
@@ -44,7 +46,11 @@ def whole(form: str) -> list[bytes]:
         return [saved(colour, form, **notes), *(saved(each, form) for each in others), animated(clear, form)]
     if form == "JPEG":
         ways = [{}, {"progressive": True, "exif": exif}, {"subsampling": 0, "icc_profile": bytes(200)}]
-        return [*(saved(colour, form, **way) for way in ways), saved(colour.convert("CMYK"), form), saved(colour.convert("L"), form)]
+        return [
+            *(saved(colour, form, **way) for way in ways),
+            saved(colour.convert("CMYK"), form),
+            saved(colour.convert("L"), form),
+        ]
     if form == "WEBP":
         return [saved(colour, form), saved(clear, form, lossless=True, exif=exif), animated(clear, form)]
     return [saved(colour, form)]
@@ -106,7 +112,12 @@ def sized(rng: random.Random, content: bytes, _: list[bytes]) -> bytes:
     if frame > 0:
         return content[: frame + 5] + struct.pack(">HH", height & 0xFFFF, width & 0xFFFF) + content[frame + 9 :]
     if content[12:16] == b"VP8X":
-        return content[:24] + (width & 0xFFFFFF).to_bytes(3, "little") + (height & 0xFFFFFF).to_bytes(3, "little") + content[30:]
+        return (
+            content[:24]
+            + (width & 0xFFFFFF).to_bytes(3, "little")
+            + (height & 0xFFFFFF).to_bytes(3, "little")
+            + content[30:]
+        )
     if content[12:16] == b"VP8 ":
         return content[:26] + struct.pack("<HH", width & 0x3FFF, height & 0x3FFF) + content[30:]
     return content

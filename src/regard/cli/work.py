@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +25,7 @@ class Source(NamedTuple):
 
 def source(path: str | None) -> Source:
     """Of a regular file; a pipe and standard input can be read only once."""
-    if path is None or path == "-" or not Path(path).is_file():
+    if path is None or path == "-" or not os.path.isfile(path):  # False, too, where a name is too long
         return Source(None, None)
     digest, lines, last, packed = hashlib.sha256(), 0, b"", False
     with open(path, "rb") as file:

@@ -3,11 +3,11 @@
 import difflib
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from regard.inputs import open_stream
 
@@ -119,7 +119,7 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     prepared = shorthand(kind, table)
     unknown(kind, prepared)
     try:
-        found = _adapter(kind).validate_python(prepared)
+        found: Config = _adapter(cast(Hashable, kind)).validate_python(prepared)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

@@ -15,6 +15,7 @@ JSONL a number means the so-manieth value of the line, in Parquet the so-manieth
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
@@ -72,7 +73,7 @@ def files(path: str) -> list[str]:
 
 def _joined(path: str) -> bool:
     """Whether it names several tables, and is no file with a + in its own name."""
-    return AND in path and not all(Path(part).exists() for part in path.split(BETWEEN))
+    return AND in path and not all(os.path.exists(part) for part in path.split(BETWEEN))
 
 
 def _several(path: str, columns: Columns, within: Read, form: Form | None) -> Iterator[Record]:

@@ -6,8 +6,8 @@ A picture with nothing on it has two empty lists. All that is wrong with a table
 """
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -39,7 +39,7 @@ class Annotated(NamedTuple):
 
 def read(path: str, data: DetectData) -> list[Annotated]:
     """The lines of a table, or of several joined by +."""
-    parts = path.split(AND) if AND in path and not Path(path).exists() else [path]
+    parts = path.split(AND) if AND in path and not os.path.exists(path) else [path]
     for part in parts:
         if part != "-" and not part.removesuffix(".gz").endswith(ENDINGS):
             raise DataError(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import VqaData
+from regard.config import VqaData, quoted
 from regard.data import tokenise
 from regard.data.image.augment import Change
 from regard.data.image.gallery import Gallery, shared
@@ -151,7 +151,7 @@ class AskedCodec(Sight):
 
     def _known(self, records: Sequence[Inquiry], numbers: dict[str, int]) -> None:
         strange = [
-            f"{each.where} {each.target!r}"
+            f"{each.where} {quoted(each.target)}"
             for each in records
             if each.target is not None and each.target.strip() not in numbers
         ]

@@ -1,5 +1,6 @@
 """Clips: folders of pictures, which in the order of their names are the frames."""
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.config import shortened
 from regard.data.image.reading import SHOWN, place, read_pixels, size
 from regard.data.image.resize import Box, fit
 from regard.data.lines import DataError
@@ -66,8 +68,8 @@ def ordered(name: str) -> list[tuple[int, str]]:
 def present(records: Iterable[Record]) -> None:
     """Raise where clips are missing, and list the first of them with their lines."""
     records = list(records)
-    if absent := [record for record in records if not place(record).is_dir()]:
-        listed = ", ".join(f"{record.where} {record.source}" for record in absent[:SHOWN])
+    if absent := [record for record in records if not os.path.isdir(place(record))]:
+        listed = ", ".join(f"{record.where} {shortened(record.source)}" for record in absent[:SHOWN])
         more = f" and {len(absent) - SHOWN:,} more" * (len(absent) > SHOWN)
         raise DataError(
             f"{len(absent):,} of {len(records):,} clips are missing: {listed}{more}; a clip is a folder of frames, and "

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import ClassifyData
+from regard.config import ClassifyData, quoted
 from regard.data.image import clips
 from regard.data.image.clips import Folder
 from regard.data.image.learned import refuse
@@ -96,7 +96,7 @@ class LabelCodec(Sight):
 
     def _known(self, records: Sequence[Record], numbers: dict[str, int]) -> None:
         strange = [
-            f"{record.where} {label!r}"
+            f"{record.where} {quoted(label)}"
             for record in records
             for label in split(record.target or "", self.several)
             if record.target is not None and label not in numbers

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from regard.config import shortened
 from regard.data.image.kinds import HEAD, Bytes, Kind, kind
 from regard.data.lines import DataError, unreadable
 from regard.data.record import Record
@@ -117,7 +118,7 @@ def present(records: Iterable[Record]) -> None:
     """Raise where pictures are missing, and list the first of them with their lines."""
     records = list(records)
     if absent := missing(records):
-        listed = ", ".join(f"{record.where} {record.source}" for record in absent[:SHOWN])
+        listed = ", ".join(f"{record.where} {shortened(record.source)}" for record in absent[:SHOWN])
         more = f" and {len(absent) - SHOWN:,} more" * (len(absent) > SHOWN)
         raise DataError(
             f"{len(absent):,} of {len(records):,} pictures are missing: {listed}{more}; "
