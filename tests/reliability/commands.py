@@ -85,6 +85,7 @@ def serve() -> None:
 
 
 def resident(name: str) -> int:
+    """A line of this process's status, in bytes: VmRSS is what it has in memory, VmHWM the peak of that."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith(name)) << 10
 

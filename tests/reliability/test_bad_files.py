@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import signal
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +12,9 @@ from typing import NamedTuple
 import pytest
 from PIL import Image
 
-from .commands import Commands, Ended
+import regard.inputs
+
+from .commands import Commands, Ended, resident
 
 pytestmark = pytest.mark.unhooked
 GROWTH = 300 << 20
@@ -274,7 +278,8 @@ def indexed(at: Place, out: Path) -> list[object]:
 
 
 OPTIONS = options()
-CASES = [
+Case = tuple[Option, str]
+CASES: list[Case] = [
     (option, kind) for option in OPTIONS for kind in KINDS if "compare data" not in option.name or kind in WRONG - {"a bomb"}
 ]
 """But a comparison reads one record before it trains, and what falls later is in its table, with exit code 1."""
@@ -287,16 +292,19 @@ def place(once) -> Place:
     return Place(once("bad files", fill))
 
 
+def training(place: Place, task: str) -> list[object]:
+    """The command that trains the run that options of a task need."""
+    settings = [f"--data.{side}={place.table(task)}" for side in ("train", "valid")]
+    return ["train", task, *settings, *TASKS[task], "--out", place.run(task)]
+
+
 @pytest.fixture(scope="session")
 def run(once, place):
     """Trains a run for the first who asks."""
 
     def trained(task: str) -> None:
         def fill(folder: Path) -> None:
-            settings = [f"--data.{side}={place.table(task)}" for side in ("train", "valid")]
-            ended = commands.run(
-                "train", task, *settings, *TASKS[task], "--out", place.run(task), folder=place.home, processor=60
-            )
+            ended = commands.run(*training(place, task), folder=place.home, processor=60)
             assert ended.code == 0, ended.error
 
         once(f"bad files of {task}", fill)
@@ -323,23 +331,54 @@ def fault(ended: Ended, option: Option, kind: str) -> str | None:
     return None
 
 
-def ask(cases: list[tuple[Option, str]], place: Place, run: Callable[[str], None], folder: Path) -> None:
-    found = []
+def ask(cases: list[Case], place: Place, folder: Path, answer: Callable[[list[object]], Ended]) -> list[str]:
+    """What fell of some cases, each with its number."""
+    fallen = []
     for number, (option, kind) in enumerate(cases):
         if kind == "no permission" and os.geteuid() == 0:
             kind = "carriage returns"  # whoever may read everything may read that, too
-        if option.needs is not None:
-            run(option.needs)
         command = option.command(place, bad(place.home, kind, option.suffix), folder / f"{number}")
-        ended = commands.run(*command, folder=place.home)
-        if (wrong := fault(ended, option, kind)) is not None:
-            found.append(f"{option.name}, {kind}: {wrong}")
-    assert found == []
+        if (wrong := fault(answer(command), option, kind)) is not None:
+            fallen.append(f"{option.name}, {kind}: {wrong}")
+    return fallen
 
 
-def test_a_few_bad_files_behind_options_are_refused_in_one_paragraph(place, run, tmp_path):
+def answered(command: list[object]) -> Ended:
+    """A command in this process, which may be killed for it: half a minute is its time."""
+    from typer.testing import CliRunner
+
+    from regard.cli import app
+
+    with open("/proc/self/clear_refs", "w") as marks:
+        marks.write("5")  # the peak is that of now
+    before = resident("VmHWM")
+    signal.alarm(30)
+    ended = CliRunner().invoke(app, list(map(str, command)))
+    return Ended(ended.exit_code, resident("VmHWM") - before, ended.stdout, ended.stderr)
+
+
+def test_a_few_bad_files_behind_options_are_refused_in_one_paragraph(tmp_path):
+    """In one child, which is enough to find out that one of them is killed or waits: then nothing comes back."""
     assert len(FEW) >= 54
-    ask(FEW, place, run, tmp_path)
+    place = Place(tmp_path / "bad files")
+    fill(place.home)
+    ends = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with os.fdopen(ends[1], "w") as report:
+            try:
+                regard.inputs.WAIT = 0.2
+                os.chdir(tmp_path)
+                assert answered(training(place, "translate")).code == 0
+                json.dump(ask(FEW, place, tmp_path, answered), report)
+            except BaseException:
+                json.dump([traceback.format_exc()], report)
+        os._exit(0)
+    os.close(ends[1])
+    with os.fdopen(ends[0]) as report:
+        said = report.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert json.loads(said) == []
 
 
 @pytest.mark.soak
@@ -347,10 +386,14 @@ def test_a_few_bad_files_behind_options_are_refused_in_one_paragraph(place, run,
 @pytest.mark.parametrize("option", OPTIONS, ids=[option.name for option in OPTIONS])
 def test_every_bad_file_behind_every_option_is_refused_in_one_paragraph(option, place, run, tmp_path):
     assert len(CASES) >= 1076
-    ask([case for case in CASES if case[0] is option], place, run, tmp_path)
+    if option.needs is not None:
+        run(option.needs)
+    cases = [case for case in CASES if case[0] is option]
+    assert ask(cases, place, tmp_path, lambda command: commands.run(*command, folder=place.home)) == []
 
 
-def test_a_pipe_that_is_written_to_is_an_input_as_any_other(place, run, tmp_path):
+@pytest.mark.soak
+def test_a_pipe_that_is_written_to_is_an_input_as_any_other(place, run):
     run("translate")
     ended = commands.run("predict", place.run("translate"), "--file", "/dev/stdin", folder=place.home, given=place.good)
     assert ended.code == 0, ended.error

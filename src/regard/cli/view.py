@@ -90,7 +90,8 @@ def gather(what: list[str], beam: int | None, device: str, question: str | None 
     paths = [Path(each) for each in what if each not in texts]
     if len(texts) > 1 or (texts and what[-1] != texts[0]) or not paths:
         raise DataError(
-            f"there is no {shortened(texts[0])}; give a trace, or a directory that `regard train` made and one INPUT after it"
+            f"there is no {shortened(texts[0])}; give a trace, or a directory that `regard train` made and one INPUT "
+            "after it"
         )
     if len(paths) > 2:
         raise DataError(f"a page shows one trace or compares two, got {len(paths)}")
