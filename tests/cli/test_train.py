@@ -153,3 +153,10 @@ def test_what_cannot_be_packed_is_told_before_anything_is_trained(tmp_path, argu
     assert done.returncode == 2, done.stderr
     assert told in done.stderr
     assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_settings_that_are_none_are_quoted_short():
+    with pytest.raises(ConfigError, match=rf"^'{'x' * 80}'\.\.\. is no setting; settings look like"):
+        settings(["x" * 9999])
+    with pytest.raises(ConfigError, match=rf"^--{'x' * 80}\.\.\. needs a value: --{'x' * 80}\.\.\.=VALUE"):
+        settings(["--" + "x" * 9999])

@@ -64,3 +64,7 @@ def test_a_file_that_a_setting_names_counts_by_what_it_holds(tmp_path):
     first = work(tmp_path, model, source(None), named)
     (tmp_path / "words.tsv").write_text("a\tc\n")
     assert work(tmp_path, model, source(None), named)["settings"] != first["settings"]
+
+
+def test_a_name_that_no_file_can_have_is_none():
+    assert source("x" * 300) == (None, None)

@@ -237,3 +237,9 @@ def test_bounds_hold_for_every_form_of_a_table(tmp_path, name):
     assert len(pairs(path, bounds=Bounds(100, 5))) == 5
     with pytest.raises(DataError, match="more than 4 records"):
         pairs(path, bounds=Bounds(100, 4))
+
+
+def test_a_name_that_no_file_can_have_is_an_error_as_any_other():
+    for path in ("x" * 300, "x" * 300 + "+b.tsv"):
+        with pytest.raises(DataError, match="cannot be read: File name too long"):
+            pairs(path)

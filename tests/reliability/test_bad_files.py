@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unhooked
 GROWTH = 300 << 20
 commands = Commands()
 TEXT = ["--model.size=8", "--train.max_steps=1", "--quiet"]
-SEEN = [*TEXT, "--data.height=16", "--data.width=16", "--model.layers=1"]
+SEEN = [*TEXT, "--data.height=16", "--data.width=16"]
 TASKS = {"translate": TEXT, "caption": SEEN, "classify": SEEN, "detect": SEEN, "retrieve": SEEN, "vqa": SEEN}
 COLUMNS = {"classify": 2, "caption": 2, "retrieve": 2, "vqa": 3}
 
