@@ -76,7 +76,7 @@ def test_what_is_refused_leaves_nothing_open(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     before = len(os.listdir("/proc/self/fd"))
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(OSError, match="directory|pipe|device"):
+        with pytest.raises(OSError, match=r"directory|pipe|device"):
             open_stream(path)
     assert len(os.listdir("/proc/self/fd")) == before
 

@@ -213,6 +213,12 @@ def options() -> list[Option]:
         ),
         Option("index texts", "retrieve", ".txt", lambda at, bad, out: [*indexed(at, out), "--file", bad, "--of", "texts"]),
         Option("index pictures", "retrieve", ".txt", lambda at, bad, out: [*indexed(at, out), "--file", bad]),
+        Option(
+            "predict --index",
+            "retrieve",
+            ".safetensors",
+            lambda at, bad, out: ["predict", at.run("retrieve"), "tom", "--index", bad],
+        ),
         Option("predict picture", "caption", ".png", lambda at, bad, out: ["predict", at.run("caption"), bad]),
         Option("predict pictures", "caption", ".txt", lambda at, bad, out: ["predict", at.run("caption"), "--file", bad]),
         Option(

@@ -122,11 +122,13 @@ def opened(path: Path) -> Index:
     from safetensors import SafetensorError, safe_open
 
     from regard.data.lines import unreadable
+    from regard.inputs import open_regular
     from regard.training.errors import DamagedError
 
-    if path.is_dir():
+    if os.path.isdir(path):
         raise DamagedError(f"{path} is a directory, and an index is one file; name the file")
     try:
+        open_regular(path).close()  # a pipe would be waited for
         with safe_open(path, framework="pt") as file:
             told: dict[str, Any] = file.metadata() or {}
             if told.get("kind") != KIND or told.get("version") != VERSION:
@@ -137,7 +139,9 @@ def opened(path: Path) -> Index:
         raise DamagedError(
             f"{unreadable(str(path), error)}; an index is made by regard index RUN --file LIST --out NAME.safetensors"
         ) from error
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+    except OSError as error:
+        raise DamagedError(unreadable(str(path), error)) from error
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
     if of not in KINDS or not isinstance(names, list) or vectors.ndim != 2 or len(vectors) != len(names):
         raise DamagedError(f"{path} is damaged: its names and vectors do not belong together")
