@@ -2,6 +2,7 @@
 
 import json
 import random
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -72,12 +73,12 @@ def changed(rng: random.Random, tree: dict[str, Any]) -> None:
     if way == 0:
         del holder[key]
     elif way == 1 and isinstance(holder, dict):
-        holder[rng.choice(("extra", "__class__", "kind", "mask"))] = rng.choice(VALUES)
+        holder[rng.choice(("extra", "__class__", "kind", "mask"))] = deepcopy(rng.choice(VALUES))
     elif way == 2:
         other, name = rng.choice(leaves(tree))
         holder[key] = json.loads(json.dumps(other[name]))
     else:
-        holder[key] = rng.choice(VALUES)
+        holder[key] = deepcopy(rng.choice(VALUES))
 
 
 def mutated(rng: random.Random, content: bytes) -> bytes:
