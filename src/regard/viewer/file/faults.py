@@ -11,7 +11,7 @@ LONGEST = 1000
 
 
 class TraceError(ValueError):
-    """Something that cannot be in a trace, or a file that is not one. Its text names the first offender, however long that is."""
+    """Something that cannot be in a trace, or a file that is not one. Its text names the first offender and is cut if long."""
 
     def __init__(self, text: str):
         super().__init__(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
