@@ -121,6 +121,14 @@ def test_every_setting_has_a_path():
         ("dropout.embedding=1.5", "dropout.embedding needs to be a share below 1, got 1.5"),
         ("train.smoothing=1", "train.smoothing needs to be a share below 1, got 1.0"),
         ("train.soft_looks=1", "train.soft_looks needs to be a share below 1, got 1.0"),
+        ("model.layers=1000000", "model.layers needs to be 256 or less, got 1000000"),
+        ("model.size=65537", "model.size needs to be 65,536 or less, got 65537"),
+        ("model.heads=1025", "model.heads needs to be 1,024 or less, got 1025"),
+        ("model.attention.heads=1025", "model.attention.heads needs to be 1,024 or less, got 1025"),
+        ("data.vocabulary=16777217", "data.vocabulary needs to be 16,777,216 or less, got 16777217"),
+        ("data.longest_source=1048577", "data.longest_source needs to be 1,048,576 or less, got 1048577"),
+        ("train.seed=9223372036854775808", "train.seed needs to be 9,223,372,036,854,775,807 or less, got 92"),
+        ("train.max_steps=1" + "0" * 400, "train.max_steps needs to be 9,223,372,036,854,775,807 or less, got 10"),
     ],
 )
 def test_a_number_that_no_run_could_make_sense_of_is_refused(override, told):

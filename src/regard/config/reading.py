@@ -8,6 +8,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+from regard.config.settings import BOUNDS, MOST
+
 Config = TypeVar("Config")
 
 COUNTS = {"max_steps", "accumulate", "keep", "bad_batches", "vocabulary", "least", "longest_source", "longest_target"}
@@ -111,6 +113,8 @@ def bounded(config: Any) -> None:
         least = 0 if share or name not in COUNTS else 1
         if not least <= value < math.inf or (name == "rate" and value == 0):
             raise ConfigError(f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {value}")
+        if value > (most := BOUNDS.get(name, MOST)):
+            raise ConfigError(f"{path} needs to be {most:,} or less, got {value!r:.40}")
         if share and value >= 1:
             raise ConfigError(f"{path} needs to be a share below 1, got {value}")
 

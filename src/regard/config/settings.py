@@ -3,6 +3,19 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+BOUNDS = {
+    **dict.fromkeys(("layers", "decoder_layers", "text_layers", "question_layers", "depth", "reranking", "hops"), 256),
+    **dict.fromkeys(("heads", "scales", "glimpses", "whole", "kernel", "channels"), 1024),
+    **dict.fromkeys(("size", "embedding", "self_size", "map", "space", "queries", "noised", "groups", "stride"), 65_536),
+    **dict.fromkeys(("height", "width", "side", "frames", "copies", "runs", "candidates", "beam", "reranked"), 65_536),
+    **dict.fromkeys(("feedforward", "longest_source", "longest_target", "longest_question", "length"), 1_048_576),
+    "vocabulary": 16_777_216,
+}
+"""The most that a setting may be, wherever it stands, so that building the network of a config from anywhere takes bounded
+time: some ten times what the largest published models have. Memory is bounded by the weights that stand beside it."""
+MOST = 2**63 - 1
+"""The most that any other number may be: what the processor counts with."""
+
 
 @dataclass(frozen=True)
 class Data:
