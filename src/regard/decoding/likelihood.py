@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.data.lines import DataError
 from regard.data.vocabulary import BOS, PAD, UNK
 
 IMPOSSIBLE = float("-inf")
@@ -20,9 +21,9 @@ def likelihood(output: Float[Tensor, "*rows vocabulary"]) -> Float[Tensor, "*row
     return logs
 
 
-def undistributed() -> ValueError:
+def undistributed() -> DataError:
     """The error for an output that is no distribution."""
-    return ValueError(
+    return DataError(
         "decoding needs an output that gives some token a probability, got NaN, +infinity or -infinity throughout; "
         "look for NaN in the model's parameters and in its source"
     )
