@@ -10,6 +10,7 @@ from regard.alignment.head import Head
 from regard.data.image.codec import PictureCodec
 from regard.data.text import TextCodec
 from regard.export.cache import kept
+from regard.export.onnx.graphs import OUTPUT
 from regard.export.onnx.sessions import ENCODER, Sessions
 from regard.export.onnx.sources import longest
 from regard.tasks import TaskConfig
@@ -72,6 +73,11 @@ class Onnx(Trained):
             if needed not in graphs:
                 raise DamagedError(f"an exported model needs {needed}, and its manifest has none; export it again")
         sessions = Sessions(graphs[ENCODER], graphs[STEP], longest(config))
+        width = sessions.decoder.graph.widths.get(OUTPUT)
+        if isinstance(width, int) and width != codec.target.size:
+            raise DamagedError(
+                f"{STEP} chooses among {width} tokens, and the codec beside it {codec.target.size}: take both of one export"
+            )
         config = replace(
             config, search=replace(config.search, precision="float32")
         )  # the graphs have a precision of their own
