@@ -7,7 +7,7 @@ from torch import nn
 from regard.config import Train
 from regard.training.average import Average
 from regard.training.checkpoint import load, save
-from regard.training.errors import RefusedError
+from regard.training.errors import DamagedError, RefusedError
 from regard.training.optimise import optimiser
 from regard.training.schedule import Plateau
 from regard.training.state import State
@@ -80,6 +80,47 @@ def test_a_missing_counter_is_named(tmp_path):
     del found.counters["skipped"]
     with pytest.raises(RefusedError, match="has no counter skipped: it was not written by this loop"):
         made().restore(found)
+
+
+@pytest.mark.parametrize(
+    ("counter", "value", "text"),
+    [
+        ("step", "x", r"/1 has a counter step that is none: Input should be a valid integer, .*, got 'x'"),
+        ("seconds", None, r"/1 has a counter seconds that is none: .*, got None"),
+        ("best_figures", {"loss": []}, r"/1 has a counter best_figures\.loss that is none: .*, got \[\]"),
+    ],
+)
+def test_a_counter_of_another_type_is_damaged(tmp_path, counter, value, text):
+    found = saved(made(steps=1), tmp_path)
+    found.counters[counter] = value
+    with pytest.raises(DamagedError, match=text):
+        made().restore(found)
+
+
+@pytest.mark.parametrize("value", [None, [], {}, {"patience": "x"}, {"best": {}}])
+def test_a_schedule_that_is_none_is_damaged(tmp_path, value):
+    found = saved(made(steps=1), tmp_path)
+    found.counters["plateau"] = {**found.counters["plateau"], **value} if value else value
+    state = made()
+    before = state.tensors()
+    if value == {}:  # every number of it has a default
+        return state.restore(found)
+    with pytest.raises(
+        DamagedError, match=r"/1 cannot be opened, something in it is not as regard writes it: ValidationError"
+    ):
+        state.restore(found)
+    assert all(torch.equal(each, state.tensors()[name]) for name, each in before.items())
+    return None
+
+
+@pytest.mark.parametrize("name", ["optimiser.embedding.weight.exp_avg", "ema.embedding.weight"])
+def test_what_belongs_to_a_parameter_has_its_shape(tmp_path, name):
+    found = saved(made(ema=0.9, steps=1), tmp_path)
+    found.tensors[name] = found.tensors[name][:1]
+    with pytest.raises(
+        RefusedError, match=r"of another model: .*embedding\.weight.* has shape \(1, 8\) there and \(12, 8\) here"
+    ):
+        made(ema=0.9).restore(found)
 
 
 def test_a_missing_moving_average_and_a_foreign_optimiser_are_named(tmp_path):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -154,7 +155,7 @@ def read(data: PictureData, path: str) -> list[Record]:
     return list(table.read(path, data.image, data.text))
 
 
-def codec(directory: Path) -> PictureCodec:
+def codec(directory: Traversable) -> PictureCodec:
     """What a run has beside its weights."""
     return PictureCodec.load(directory)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -213,7 +214,7 @@ def read(data: ClassifyData, path: str) -> list[Record]:
     return records
 
 
-def codec(directory: Path) -> LabelCodec:
+def codec(directory: Traversable) -> LabelCodec:
     """What a run has beside its weights."""
     return LabelCodec.load(directory)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -193,7 +194,7 @@ def read(data: RetrieveData, path: str) -> list[Record]:
     return list(table.read(path, data.image, data.text))
 
 
-def codec(directory: Path) -> PairCodec:
+def codec(directory: Traversable) -> PairCodec:
     """What a run has beside its weights."""
     return cast(PairCodec, PairCodec.load(directory))  # a codec loads its own kind
 

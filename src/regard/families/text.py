@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -134,7 +135,7 @@ def read(data: Data, path: str) -> list[Record]:
     return list(table.read(path, data.source, data.target))
 
 
-def codec(directory: Path) -> TextCodec:
+def codec(directory: Traversable) -> TextCodec:
     """What a run has beside its weights."""
     return TextCodec.load(directory)
 

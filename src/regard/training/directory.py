@@ -23,6 +23,9 @@ from regard.training import atomic, manifest
 from regard.training.errors import DamagedError, DamagedWarning, RefusedError
 from regard.training.experiment import Experiment
 from regard.training.lock import Lock
+from regard.training.regular import MEMORY, read_regular
+from regard.training.snapshot import files_in
+from regard.training.snapshot import verify as verify
 
 CONFIG = "config.toml"
 MODEL = "model.safetensors"
@@ -149,30 +152,6 @@ class RunDirectory:
         atomic.write(self.path / manifest.NAME, manifest.seal(table))
 
 
-def verify(path: Path) -> dict[str, bytes]:
-    """The files of a run directory that `load` reads, by name, each checked against the manifest."""
-    table = files_in(manifest.unseal(path / manifest.NAME), path)
-    contents = {}
-    for name in {**table["files"], **table["pending"]}:
-        found = _digest(path / name)
-        if found is not None and found == table["pending"].get(name):
-            table["files"][name] = found
-        contents[name] = manifest.verified(path / name, table["files"].get(name))
-    return contents
-
-
-def files_in(table: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The table of a manifest whose files are names inside the directory, each with a digest."""
-    for kind in ("files", "pending"):
-        held = table.get(kind)
-        if not isinstance(held, dict) or not all(isinstance(each, str) for each in held.values()):
-            raise DamagedError(f"{path}: its manifest has no table of {kind}")
-        for name in held:
-            if Path(name).is_absolute() or ".." in Path(name).parts:
-                raise DamagedError(f"{path}: its manifest names {name!r}, which lies outside")
-    return table
-
-
 def written(experiment: Experiment) -> bytes:
     """config.toml: the task's name, then the whole config."""
     text = configuration.write(experiment.config)
@@ -224,4 +203,4 @@ def flat(table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def _digest(path: Path) -> str | None:
-    return manifest.digest(path.read_bytes()) if os.path.isfile(path) else None
+    return manifest.digest(read_regular(path, MEMORY)) if os.path.isfile(path) else None

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -137,7 +138,7 @@ class AskedCodec(Sight):
         return [path, *self.question.save(directory, "source")]
 
     @classmethod
-    def load(cls, directory: Path) -> "AskedCodec":
+    def load(cls, directory: Traversable) -> "AskedCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -113,7 +114,7 @@ class LabelCodec(Sight):
         return [path]
 
     @classmethod
-    def load(cls, directory: Path) -> "LabelCodec":
+    def load(cls, directory: Traversable) -> "LabelCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:
