@@ -96,7 +96,10 @@ class Index:
     @classmethod
     def load(cls, path: Path) -> "Index":
         """Read what `save` wrote."""
-        return opened(Path(path))
+        from regard.training.boundary import boundary
+
+        with boundary(path):
+            return opened(Path(path))
 
 
 def fingerprint(model: nn.Module) -> str:
@@ -123,9 +126,12 @@ def opened(path: Path) -> Index:
 
     from regard.data.lines import unreadable
     from regard.training.errors import DamagedError
+    from regard.training.regular import open_regular
 
     if path.is_dir():
         raise DamagedError(f"{path} is a directory, and an index is one file; name the file")
+    if path.exists():
+        open_regular(path).close()  # the library maps the file, and would wait for a pipe
     try:
         with safe_open(path, framework="pt") as file:
             told: dict[str, Any] = file.metadata() or {}
