@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.data.lines import DataError
+
 KIND = "regard.index"
 VERSION = "2"
 Kind = Literal["pictures", "texts"]
@@ -46,7 +48,7 @@ class Index:
                 f"and {len(names)} names"
             )
         if fault := pointless(vectors):
-            raise ValueError(f"an index needs vectors of finite numbers that are not all 0, and {fault}")
+            raise DataError(f"an index needs vectors of finite numbers that are not all 0, and {fault}")
         self.vectors = F.normalize(vectors.detach().float(), dim=-1)
         self.names, self.of, self.model, self.folder = list(names), of, model, folder
 
