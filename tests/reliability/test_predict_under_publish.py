@@ -45,9 +45,9 @@ def directory(tmp_path_factory):
 
 
 def publish(folder: Path) -> None:
-    """Publish one model after the other, until killed."""
-    run = RunDirectory(folder / "run")
-    for name in itertools.cycle(("one", "two")):
+    """Publish one model after the other, until killed or left behind by who asked for it."""
+    run, parent = RunDirectory(folder / "run"), os.getppid()
+    for name in itertools.takewhile(lambda _: os.getppid() == parent, itertools.cycle(("one", "two"))):
         run.publish({MODEL: (folder / name).read_bytes()})
         time.sleep(random.uniform(0, 0.03))
 
