@@ -9,6 +9,7 @@ from regard import tasks
 from regard.config import Data, Model, Train
 from regard.tasks.translate import Config
 from regard.training import manifest
+from regard.training.directory import same_config
 from regard.training.errors import DamagedError, RefusedError
 from regard.training.loop import train
 
@@ -54,6 +55,24 @@ def test_weights_of_another_model_are_refused(trained, tmp_path):
     (copy / manifest.NAME).write_bytes(manifest.seal(noted))
     with pytest.raises(RefusedError, match="is of another model"):
         regard.load(copy)
+
+
+@pytest.mark.parametrize("value", ["false", "true"])
+def test_a_run_of_an_earlier_version_with_search_compile_opens_compiles_nothing_and_can_be_gone_on_with(
+    trained, tmp_path, value
+):
+    copy = tmp_path / "run"
+    shutil.copytree(trained[1], copy)
+    text = (copy / "config.toml").read_text().replace("[search]\n", f"[search]\ncompile = {value}\n")
+    assert "compile" in text
+    (copy / "config.toml").write_text(text)
+    noted = manifest.unseal(copy / manifest.NAME)
+    noted["files"]["config.toml"] = manifest.digest(text.encode())
+    (copy / manifest.NAME).write_bytes(manifest.seal(noted))
+    opened = regard.load(copy)
+    assert opened.config == trained[0].config
+    assert not opened.compiled
+    same_config(copy, trained[0].config, "translate")
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.toml", "codec.json", manifest.NAME])

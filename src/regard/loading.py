@@ -63,7 +63,7 @@ def opened(directory: Path | str, device: str = "auto") -> Trained | Seeing:
     for needed in (CONFIG, STEP if STEP in contents else MODEL):
         if needed not in contents:
             raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
-    table = configuration.parse_text(contents[CONFIG].decode(), path / CONFIG)
+    table = configuration.without_removed(configuration.parse_text(contents[CONFIG].decode(), path / CONFIG))
     name = str(table.pop("task", ""))
     config = configuration.check(tasks.find(name).Config, table)
     strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]

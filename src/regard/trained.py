@@ -74,6 +74,8 @@ class Trained:
         """Who listens to what is predicted, while somebody does."""
         self.head = head
         """Where its alignments are read."""
+        self.compiled = False
+        """Whether plain search may compile code (`predict --compile`). The config cannot set it."""
 
     def predict(
         self,
@@ -256,7 +258,7 @@ class Trained:
             with alone(device):
                 with torch.no_grad():
                     source, settings = batch.source.to(device), self.config.search
-                    how = settings.precision, settings.compile
+                    how = settings.precision, self.compiled
                     memory = self.model.encode(source) if weights else encode(self.model, source, *how)
                 found = self.search(memory, lengths, beams, best=best, weights=weights, asked=its)
             yield from zip(indices, found, strict=True)
@@ -297,7 +299,7 @@ class Trained:
         if guard is not None:
             lengths = [min(settings.length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.risk == "none" else Reward(settings.risk, self.text, self.config.data.bleu)
-        finder = Finder(settings, self.text, utility, self.config.train.seed)
+        finder = Finder(settings, self.text, utility, self.config.train.seed, self.compiled)
         decoder = self.model.decoder if settings.first is None else Opening(self.model.decoder, settings.first)
         return Plan(finder, decoder, lengths, guard)
 

@@ -6,6 +6,7 @@ import pytest
 
 from regard import config
 from regard.config import AttentionPart, ConfigError, Data, Dropout, Model, Train
+from regard.tasks.translate import Config
 
 
 @dataclass(frozen=True)
@@ -130,3 +131,14 @@ def test_a_number_that_no_run_could_make_sense_of_is_refused(override, told):
 
 def test_no_dropout_at_all_is_fine():
     assert config.read(Task, overrides=["dropout.embedding=0", "train.max_minutes=0.5"]).dropout.embedding == 0
+
+
+def test_a_setting_that_was_removed_is_refused_with_what_to_do_and_left_out_of_a_run(tmp_path):
+    told = "there is no setting search.compile any more: `regard predict --compile` compiles a search; remove the line, or"
+    for compile in (True, False):
+        with pytest.raises(ConfigError, match=told):
+            config.check(Config, {"search": {"compile": compile}})
+    table = {"task": "translate", "search": {"beam": 3, "compile": True}}
+    assert config.without_removed(table) == {"task": "translate", "search": {"beam": 3}}
+    assert table["search"]["compile"]
+    assert config.without_removed({"search": "nonsense"}) == {"search": "nonsense"}

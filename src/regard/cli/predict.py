@@ -75,7 +75,7 @@ def predict(
     engine: Annotated[str, typer.Option(help="What computes: native, onnx, ctranslate2.")] = "native",
     precision: Annotated[str, typer.Option(help="In which numbers it computes: float32, int8; on a GPU bf16.")] = "float32",
     compile: Annotated[
-        bool, typer.Option("--compile", help="Compile the search once: on a CPU for this machine, on a GPU for DIR.")
+        bool, typer.Option("--compile", help="Compile the search, once; what is compiled lies in your cache folder.")
     ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Write each answer as it is decided, piece by piece.")] = False,
     listen: Annotated[

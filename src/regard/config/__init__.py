@@ -21,7 +21,7 @@ from regard.config.pictures import (
     VqaData,
     VqaModel,
 )
-from regard.config.reading import ConfigError, check, everything, parse, parse_text, plain, read, write
+from regard.config.reading import ConfigError, check, everything, parse, parse_text, plain, read, without_removed, write
 from regard.config.settings import AttentionPart, Data, Dropout, Model, Network, OutputPart, Search, Train
 
 __all__ = [
@@ -55,5 +55,6 @@ __all__ = [
     "parse_text",
     "plain",
     "read",
+    "without_removed",
     "write",
 ]

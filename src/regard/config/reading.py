@@ -23,6 +23,8 @@ COUNTS |= {"longest_question", "hops", "question_layers"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema", "soft_looks"}
 """Settings below 1, as all dropouts are."""
+REMOVED = {"search.compile": "`regard predict --compile` compiles a search; remove the line, or give that option"}
+"""Settings of earlier versions, with what to do instead. A run directory that one of them wrote names them all."""
 
 
 def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
@@ -134,11 +136,23 @@ def unknown(kind: Any, table: Any, path: str = "") -> None:
         return
     kinds = {each.name: each.type for each in fields(kind)}
     for key, value in table.items():
+        if f"{path}{key}" in REMOVED:
+            raise ConfigError(f"there is no setting {path}{key} any more: {REMOVED[path + key]}")
         if key not in kinds:
             near = difflib.get_close_matches(key, kinds, n=1) or difflib.get_close_matches(key, everything(kind), n=1)
             hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(kinds)}"
             raise ConfigError(f"there is no setting {path}{key}; {hint}")
         unknown(kinds[key], value, f"{path}{key}.")
+
+
+def without_removed(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of a run directory without the settings that only earlier versions have."""
+    parts = {part: dict(value) if isinstance(value, Mapping) else value for part, value in table.items()}
+    for path in REMOVED:
+        part, _, name = path.partition(".")
+        if isinstance(parts.get(part), dict):
+            parts[part].pop(name, None)
+    return parts
 
 
 def everything(kind: Any) -> list[str]:

@@ -262,6 +262,3 @@ class Search:
     precision: Literal["float32", "int8", "bf16"] = "float32"
     """On a CPU, int8 rounds the decoder's matrices to 8 bits; on a GPU, bf16 computes in half precision. Neither is
     quite the same."""
-    compile: bool = False
-    """On a CPU, search in machine code that is compiled once for the machine; on a GPU, let torch.compile join the small
-    kernels of a Transformer's plain search. Where weights or constraints are asked for, nothing is compiled."""

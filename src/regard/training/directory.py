@@ -192,7 +192,7 @@ def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
 def same_config(path: Path, config: Any, task: str = "") -> None:
     """Refuse to go on with a run under another config, naming the first setting that differs."""
     try:
-        before = flat(tomllib.loads((path / CONFIG).read_text(encoding="utf-8")))
+        before = flat(configuration.without_removed(tomllib.loads((path / CONFIG).read_text(encoding="utf-8"))))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RefusedError(f"{path / CONFIG} is not a TOML file: {error}") from error
     started = before.pop("task", task)

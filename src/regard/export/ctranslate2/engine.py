@@ -34,7 +34,7 @@ OWN = ("beam", "length", "times", "length_penalty", "batch")
 
 
 def opened(directory: Path, device: str = "auto", precision: str = "float32") -> "Ctranslate2":
-    """Open a run directory for this engine; what CTranslate2 needs is made at the first time and kept in the directory."""
+    """Open a run directory for this engine; what CTranslate2 needs is made once and kept in the user's cache."""
     if device not in ("auto", "cpu"):
         raise RefusedError(f"the engine ctranslate2 runs on the CPU here, got --device {device}; leave one of the two out")
     trained = load(directory, "cpu")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def opened(directory: Path, device: str = "auto", precision: str = "float32") -> "Onnx":
-    """Open a run directory for this engine; its graphs are made at the first time and kept in the directory.
+    """Open a run directory for this engine; its graphs are made once and kept in the user's cache.
 
     What `regard export --to onnx` wrote, a directory or one file, has its graphs already, in the precision of its export.
     """
