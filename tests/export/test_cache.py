@@ -52,6 +52,13 @@ def test_what_lies_in_the_run_directory_is_never_taken(run):
     assert (kept(run, "kind", lambda: {"model.bin": b"others"}) / "model.bin").read_bytes() == b"others"
 
 
+def test_an_export_that_has_a_manifest_of_its_own_is_made_once_too(run):
+    made = []
+    for _ in range(2):
+        kept(run, "kind", lambda: made.append(1) or {"model.bin": b"weights", manifest.NAME: b"its own"})
+    assert made == [1]
+
+
 def test_another_version_exports_again(run, monkeypatch):
     first = kept(run, "kind", lambda: {"model.bin": b"weights"})
     monkeypatch.setattr("regard.__version__", "later")

@@ -36,9 +36,9 @@ def kept(run: Path, kind: str, make: Callable[[], Mapping[str, bytes]]) -> Path:
     cache = cache_folder(KIND)
     home = cache / f"{kind}-{manifest.digest(model + regard.__version__.encode())}"
     if not whole(home):
-        files = dict(make())
-        files[manifest.NAME] = manifest.seal({"files": {each: manifest.digest(data) for each, data in files.items()}})
-        _put(home, files)
+        files = {name: data for name, data in make().items() if name != manifest.NAME}  # an export's own is replaced
+        sealed = manifest.seal({"files": {name: manifest.digest(data) for name, data in files.items()}})
+        _put(home, {**files, manifest.NAME: sealed})
         with _one_at_a_time(cache):
             remove_least_recent(cache, home)
     with suppress(OSError):  # where another program is just replacing it
