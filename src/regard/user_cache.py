@@ -2,10 +2,10 @@
 
     XDG_CACHE_HOME, else ~/.cache  /  regard  /  KIND  /  one entry for each digest
 
-What lies here is loaded as code, so nobody but the user may be able to write it: from the cache's root down the owner and the
+What lies here is loaded as code, so nobody but the user may be able to write it: from the cache's root down the owner and
 mode of every folder are checked before it is used, and those of a library before it is loaded. Where that fails, a temporary
-folder takes its place, which is removed when the program ends. Nothing of this lies in a model directory, which somebody else
-may have made.
+folder takes its place, which is removed when the program ends. Nothing of this lies in a model directory, which somebody
+else may have made.
 """
 
 import atexit

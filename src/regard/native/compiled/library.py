@@ -63,7 +63,7 @@ def processor() -> str:
     except OSError:
         lines = []
     told = [line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))]
-    return " ".join((platform.machine(), platform.processor(), *dict.fromkeys(told)))
+    return " ".join((platform.machine(), *dict.fromkeys(told)))  # platform.processor() would start a program, uname
 
 
 def make(path: Path) -> None:
