@@ -9,7 +9,6 @@ Files at the top change together with their manifest. A file is good when its di
 
 import os
 import tempfile
-import tomllib
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from typing import Any
 
 from regard import config as configuration
 from regard.training import atomic, manifest
+from regard.training.entries import check_entries
 from regard.training.errors import DamagedError, DamagedWarning, RefusedError
 from regard.training.experiment import Experiment
 from regard.training.lock import Lock
@@ -59,6 +59,7 @@ class RunDirectory:
     def __enter__(self) -> "RunDirectory":
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            check_entries(self.path)
             self.held.enter_context(Lock(self.path))
         except OSError as error:
             self.held.close()
@@ -192,9 +193,9 @@ def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
 def same_config(path: Path, config: Any, task: str = "") -> None:
     """Refuse to go on with a run under another config, naming the first setting that differs."""
     try:
-        before = flat(configuration.without_removed(tomllib.loads((path / CONFIG).read_text(encoding="utf-8"))))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RefusedError(f"{path / CONFIG} is not a TOML file: {error}") from error
+        before = flat(configuration.without_removed(configuration.parse(path / CONFIG)))
+    except configuration.ConfigError as error:
+        raise RefusedError(str(error)) from error
     started = before.pop("task", task)
     if task and started != task:
         raise RefusedError(f"{path} is a run of the task {started!r}, not of {task!r}: train into another directory")
