@@ -103,7 +103,7 @@ class Audit:
         real = target(text(path), follow=not (isinstance(flags, int) and flags & os.O_NOFOLLOW))
         if writes:
             return None if real == "/dev/null" or self.writable(real) else f"{path!r} to write"
-        readable = within(real, self.model) or self.installed(real) or any(within(real, each) for each in READABLE)
+        readable = within(real, self.model.parent) or self.installed(real) or any(within(real, each) for each in READABLE)
         return None if readable or self.writable(real) else repr(path)
 
     def writable(self, path: str, follow: bool = True) -> bool:
