@@ -7,6 +7,7 @@ import regard
 from regard import tasks
 from regard.config import Data, Model, Train
 from regard.data.table import Record
+from regard.decoding.likelihood import UndistributedError
 from regard.decoding.wishes import Wish
 from regard.prediction import Prediction
 from regard.tasks.translate import Config
@@ -137,3 +138,43 @@ def test_what_is_too_long_is_not_read(trained):
     assert model.reads("Tom " * most)
     assert not model.reads("Tom " * (most + 1))
     assert not model.reads("☃")
+
+
+def test_a_source_without_finite_scores_has_an_error_and_all_others_their_answers(trained):
+    loaded, texts = regard.load(trained[2]), ["Tom chases Jerry", "Mary likes Tom", "Tom", "the big dog", "Jerry likes Tom"]
+    whole = dict(loaded.each(texts, beam=2))
+    broken = loaded.codec.source.encode("Jerry")[0]
+    with torch.no_grad():
+        loaded.model.encoder.embedding.table.weight[broken] = float("nan")
+    outcomes = dict(loaded.outcomes(texts, beam=2))
+    assert [isinstance(outcomes[place], UndistributedError) for place in range(5)] == [True, False, False, False, True]
+    for place in (1, 2, 3):
+        assert [each.text for each in outcomes[place]] == [each.text for each in whole[place]]
+        assert outcomes[place][0].score == pytest.approx(whole[place][0].score, abs=1e-5)
+    with pytest.raises(
+        UndistributedError, match=r"input:[15]: decoding needs an output that gives some token a probability"
+    ):
+        loaded.predict(texts)
+
+
+def test_batches_whose_answers_are_known_are_not_computed(trained, monkeypatch):
+    loaded, texts = regard.load(trained[2]), ["Tom likes Mary", "Mary likes Tom", "Tom chases Tom", "Mary chases Mary"]
+    loaded.config = dataclasses.replace(loaded.config, search=dataclasses.replace(loaded.config.search, batch=2))
+    whole = list(loaded.outcomes(texts))
+    first, sizes, answer = [index for index, _ in whole[:2]], list[int](), loaded._answer
+    monkeypatch.setattr(loaded, "_answer", lambda source, *rest: sizes.append(len(source.data)) or answer(source, *rest))
+    rest = list(loaded.outcomes(texts, done=frozenset(first)))
+    assert sizes == [2]
+    assert rest == [(index, []) for index in first] + whole[2:]
+    sizes.clear()
+    list(loaded.outcomes(texts, done=frozenset(first[:1])))  # the whole batch is computed again
+    assert sizes == [2, 2]
+
+
+def test_what_a_target_makes_of_scores_is_found_too(trained):
+    loaded = regard.load(trained[2])
+    records = [loaded.task.prepare(Record("Tom", target, "t:1")) for target in ("汤姆", "杰瑞", "汤姆")]
+    broken = loaded.codec.encode_all(records).examples[1].target[0]
+    with torch.no_grad():
+        loaded.model.decoder.embedding.table.weight[broken] = float("nan")
+    assert 1 in loaded.unscored(records)

@@ -1,17 +1,22 @@
 """Open what was trained: a run directory, an ensemble of them, or graphs that were exported."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from regard import config as configuration
 from regard import tasks
-from regard.alignment.chosen import noted
+from regard.alignment.chosen import head_in
 from regard.families import family
 from regard.seeing import Seeing
 from regard.trained import Trained
+from regard.training.boundary import boundary
 from regard.training.device import choose
-from regard.training.directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP, verify
+from regard.training.directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP
 from regard.training.errors import DamagedError, RefusedError
 from regard.training.manifest import NAME as MANIFEST
+from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
+from regard.training.tensors import TensorFile
 from regard.training.weights import restore
 
 
@@ -35,48 +40,82 @@ def see(directory: Path | str, device: str = "auto") -> Seeing:
 
 
 def opened(directory: Path | str, device: str = "auto") -> Trained | Seeing:
-    """Open a model of any kind. Every file is checked against the manifest; none is run."""
-    from safetensors.torch import load as load_tensors
-
+    """Open a model of any kind. Every file is read once and checked against the manifest; none is run."""
     path = Path(directory)
-    if path.suffix == ARCHIVE and path.is_file():
-        from regard.export.onnx.archive import unpacked
+    with boundary(path):
+        if path.suffix == ARCHIVE and path.is_file():
+            from regard.export.onnx.archive import read_archive
 
-        with unpacked(path) as folder:
-            return opened(folder, device)
-    if not (path / MANIFEST).is_file():
-        what = "has no manifest.json" if path.is_dir() else "is no directory"
-        do = "give the directory that `regard train --out DIR` wrote"
-        if (path / "config.json").is_file() and (path / MODEL).is_file():
-            do = f"it looks like a model of transformers, of which `regard import {path} --out DIR` makes one"
-        raise DamagedError(f"{path} is no trained model: it {what}; {do}")
+            return assemble(read_archive(path), device)
+        if not (path / MANIFEST).is_file():
+            raise DamagedError(f"{path} is no trained model: it {_lacking(path)}")
+        found = retry_on_publish(path, lambda sealed: assemble(read_directory(path, sealed), device))
+    if isinstance(found, Seeing):
+        found.home = path
+    return found
+
+
+def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> Trained | Seeing:
+    """The model in a snapshot: its config, its codec and its network. A `member` of an ensemble is no ensemble itself."""
+    path, files = snapshot.path, snapshot.files
+    if ENSEMBLE in files:
+        if member:
+            raise DamagedError(f"{path} is an ensemble inside an ensemble, which regard does not write")
+        from regard.ensembles.directory import opened as gathered
+
+        return gathered(snapshot, device)
+    for needed in (CONFIG, STEP if STEP in files else MODEL):
+        if needed not in snapshot.names:
+            raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
+    table = configuration.without_removed(configuration.parse_text(files[CONFIG].decode(), path / CONFIG))
+    name = str(table.pop("task", ""))
     try:
-        contents = verify(path)
+        config = configuration.check(tasks.find(name).Config, table)
+    except configuration.ConfigError as error:
+        raise configuration.ConfigError(f"{path / CONFIG}: {error}") from error
+    strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
+    if unlisted := sorted(set(strange) - files.keys()):
+        raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
+    kind = family(config)
+    codec, head = kind.codec(snapshot.folder), head_in(snapshot.table, path)
+    if STEP in files:
+        from regard.export.onnx.engine import Onnx
+        from regard.export.onnx.external import check_graph
+
+        for graph in (each for each in files if each.endswith(".onnx")):
+            check_graph(files[graph], str(path / graph))
+        try:
+            return Onnx(name, config, codec, files, head)
+        except DamagedError as error:
+            raise DamagedError(f"{path}: {error}") from error
+    with advised(path), TensorFile(path / MODEL, snapshot.digests(MODEL), path) as file:
+        model = file.build(lambda: tasks.build(config, codec))
+        tensors = file.read()
+    restore(model, tensors, str(path / MODEL))
+    return kind.opened(name, config, codec, model.to(choose(device)), head)
+
+
+def read_directory(path: Path, sealed: bytes) -> Snapshot:
+    """The files of a run directory but its weights, which `assemble` reads."""
+    with advised(path):
+        return read_snapshot(path, sealed, omit=(MODEL,))
+
+
+@contextmanager
+def advised(path: Path) -> Iterator[None]:
+    """Say what to do about a damaged file."""
+    try:
+        yield
     except DamagedError as error:
         raise DamagedError(
             f"{error}: copy {path} again from where it is whole, or train, import or export it anew"
         ) from error
-    if ENSEMBLE in contents:
-        from regard.ensembles.directory import opened as gathered
 
-        return gathered(path, contents, device)
-    for needed in (CONFIG, STEP if STEP in contents else MODEL):
-        if needed not in contents:
-            raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
-    table = configuration.parse_text(contents[CONFIG].decode(), path / CONFIG)
-    name = str(table.pop("task", ""))
-    config = configuration.check(tasks.find(name).Config, table)
-    strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
-    if unlisted := sorted(set(strange) - contents.keys()):
-        raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
-    codec = family(config).codec(path)
-    if STEP in contents:
-        from regard.export.onnx.engine import Onnx
 
-        return Onnx(name, config, codec, contents, noted(path))
-    model = tasks.build(config, codec)
-    restore(model, load_tensors(contents[MODEL]), str(path / MODEL))
-    found = family(config).opened(name, config, codec, model.to(choose(device)), noted(path))
-    if isinstance(found, Seeing):
-        found.home = path
-    return found
+def _lacking(path: Path) -> str:
+    """What a path is that is no run directory, and what to do."""
+    what = "has no manifest.json" if path.is_dir() else "is no directory"
+    do = "give the directory that `regard train --out DIR` wrote"
+    if (path / "config.json").is_file() and (path / MODEL).is_file():
+        do = f"it looks like a model of transformers, of which `regard import {path} --out DIR` makes one"
+    return f"{what}; {do}"

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from regard.families import TaskConfig, family
-from regard.loading import opened
+from regard.loading import opened, read_directory
 from regard.seeing import Seeing
 from regard.trained import Trained
 from regard.training import checkpoint
+from regard.training.boundary import boundary
 from regard.training.errors import DamagedError, RefusedError
+from regard.training.snapshot import retry_on_publish
 from regard.training.weights import restore, weights
 
 
@@ -37,8 +39,10 @@ def start(config: TaskConfig, out: Path | None = None) -> Start | None:
         return None
     if out is not None and begun(out):
         try:
-            return Start(family(config).codec(out).fitted(config.data), {}, str(out))
-        except (OSError, ValueError):  # lost or damaged; the run that it came from has it too
+            with boundary(out):
+                folder = retry_on_publish(out, lambda sealed: read_directory(out, sealed)).folder
+                return Start(family(config).codec(folder).fitted(config.data), {}, str(out))
+        except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
     found = opened(config.train.start, "cpu")
     if found.config.FAMILY != config.FAMILY:

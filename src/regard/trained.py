@@ -20,6 +20,7 @@ from regard.decoding.align import align as links
 from regard.decoding.finder import Finder
 from regard.decoding.found import Found
 from regard.decoding.guard import Guard
+from regard.decoding.likelihood import UndistributedError
 from regard.decoding.limits import lengths as most
 from regard.decoding.limits import longest
 from regard.decoding.looked import crosses
@@ -74,6 +75,8 @@ class Trained:
         """Who listens to what is predicted, while somebody does."""
         self.head = head
         """Where its alignments are read."""
+        self.compiled = False
+        """Whether plain search may compile code (`predict --compile`). The config cannot set it."""
 
     def predict(
         self,
@@ -113,14 +116,38 @@ class Trained:
         exclude: Phrases | None = None,
     ) -> Iterator[tuple[int, list[Prediction]]]:
         """What `predict` gives, as it is found, batch after batch: the place of a text, and its answers."""
+        options: dict[str, Any] = {"prefix": prefix, "include": include, "exclude": exclude}
+        for index, answers in self.outcomes(texts, beam=beam, best=best, align=align, unknown=unknown, **options):
+            if isinstance(answers, UndistributedError):
+                raise UndistributedError(f"input:{index + 1}: {answers}")
+            yield index, answers
+
+    def outcomes(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        best: int = 1,
+        align: bool = False,
+        unknown: str | None = None,
+        prefix: str | Sequence[str] | None = None,
+        include: Phrases | None = None,
+        exclude: Phrases | None = None,
+        done: frozenset[int] = frozenset(),
+    ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
+        """The place of each text with its answers, batch after batch, or with the error of one whose scores are not finite.
+
+        The answers to the places in `done` are known: a batch of nothing else is not computed, and an empty list stands for
+        each of its answers. All other batches are those that there would be if nothing were done.
+        """
         translations = self._dictionary(unknown)
         asked = wishes(len(texts), prefix, include, exclude)
         if self.recorder is not None and texts:
             self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best), asked=asked))
         with nullcontext() if self.recorder is None else self.recorder.away():
-            yield from self._each(texts, beam, best, align, translations, asked)
+            yield from self._outcomes(texts, beam, best, align, translations, asked, done)
 
-    def _each(
+    def _outcomes(
         self,
         texts: Sequence[str],
         beam: int | None,
@@ -128,12 +155,16 @@ class Trained:
         align: bool,
         translations: Mapping[str, str] | None,
         asked: Sequence[Wish],
-    ) -> Iterator[tuple[int, list[Prediction]]]:
+        done: frozenset[int],
+    ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
         records = [self.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
         examples = self.codec.encode_all(records, over_long="cut").examples
         looking = align or translations is not None
-        for index, found in self._search(examples, beam or self.config.search.beam, best, looking, asked):
-            yield index, [self._told(examples[index], each, align, translations) for each in found]
+        for index, found in self._search(examples, beam or self.config.search.beam, best, looking, asked, done):
+            if isinstance(found, UndistributedError):
+                yield index, found
+            else:
+                yield index, [self._told(examples[index], each, align, translations) for each in found]
 
     def stream(
         self,
@@ -198,11 +229,34 @@ class Trained:
         looking = translations is not None
         asked = [examples[index] for index in read]
         for place, found in self._search(asked, beam or self.config.search.beam, best=1, weights=looking):
+            if isinstance(found, UndistributedError):
+                raise found
             outputs[read[place]] = self._told(asked[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
         figures |= cast(Writing, family(self.config)).more(self, examples)
         return figures if likely is None else figures | {"perplexity": likely}
+
+    def unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
+        """The places of the records that `measure` cannot judge: whose scores, or those of whose targets, are not finite."""
+        examples = self.codec.encode_all(prepared, over_long="cut").examples
+        looking = self._dictionary() is not None
+        outcomes = self._search(examples, beam or self.config.search.beam, best=1, weights=looking)
+        errors = {place: found for place, found in outcomes if isinstance(found, UndistributedError)}
+        for indices, _ in self._batches(examples):
+            errors |= self._unrated(examples, [index for index in indices if index not in errors])
+        return errors
+
+    def _unrated(self, examples: Sequence[Any], places: Sequence[int]) -> dict[int, UndistributedError]:
+        """Of these places those whose targets have scores that are not finite; they are rated together, if all are."""
+        try:
+            self._perplexity([examples[place] for place in places])
+        except UndistributedError as error:
+            if len(places) == 1:
+                return {places[0]: error}
+            middle = len(places) // 2
+            return self._unrated(examples, places[:middle]) | self._unrated(examples, places[middle:])
+        return {}
 
     def knows(self, text: str) -> bool:
         """Whether there is anything in a source that the model has seen; without it, its answer would be a guess."""
@@ -240,26 +294,53 @@ class Trained:
         return perplexity(nll, tokens) if nll else None
 
     def _search(
-        self, examples: Any, beams: int, best: int, weights: bool, asked: Sequence[Wish] | None = None
-    ) -> Iterator[tuple[int, list[Found]]]:
+        self,
+        examples: Any,
+        beams: int,
+        best: int,
+        weights: bool,
+        asked: Sequence[Wish] | None = None,
+        done: frozenset[int] = frozenset(),
+    ) -> Iterator[tuple[int, list[Found] | UndistributedError]]:
         holding = [bool(wish.include) for wish in asked or ()]
         if asked is not None and any(holding) and not all(holding):  # phrases widen the beam, of nobody else
             for which in (True, False):
                 places = [place for place, each in enumerate(holding) if each == which]
                 some, wanted = [examples[place] for place in places], [asked[place] for place in places]
-                yield from ((places[index], found) for index, found in self._search(some, beams, best, weights, wanted))
+                known = frozenset(index for index, place in enumerate(places) if place in done)
+                outcomes = self._search(some, beams, best, weights, wanted, known)
+                yield from ((places[index], found) for index, found in outcomes)
             return
-        device = next(self.model.parameters()).device
         for indices, batch in self._batches(examples):
-            lengths = self.limits(batch.source)
+            if done.issuperset(indices):
+                yield from ((index, []) for index in indices)
+                continue
             its = None if asked is None else [asked[index] for index in indices]
+            yield from zip(indices, self._answer(batch.source, beams, best, weights, its), strict=True)
+
+    def _answer(
+        self, source: Any, beams: int, best: int, weights: bool, asked: Sequence[Wish] | None
+    ) -> list[list[Found] | UndistributedError]:
+        """The answers to a batch; one with scores that are not finite is cut in half until each such source is alone."""
+        device, lengths = next(self.model.parameters()).device, self.limits(source)
+        try:
             with alone(device):
                 with torch.no_grad():
-                    source, settings = batch.source.to(device), self.config.search
-                    how = settings.precision, settings.compile
-                    memory = self.model.encode(source) if weights else encode(self.model, source, *how)
-                found = self.search(memory, lengths, beams, best=best, weights=weights, asked=its)
-            yield from zip(indices, found, strict=True)
+                    moved = source.to(device)
+                    how = self.config.search.precision, self.compiled
+                    memory = self.model.encode(moved) if weights else encode(self.model, moved, *how)
+                return [*self.search(memory, lengths, beams, best=best, weights=weights, asked=asked)]
+        except UndistributedError as error:
+            if len(lengths) == 1:
+                return [error]
+        middle = len(lengths) // 2
+        return [
+            found
+            for rows in (range(middle), range(middle, len(lengths)))
+            for found in self._answer(
+                source.picked(rows), beams, best, weights, None if asked is None else [asked[row] for row in rows]
+            )
+        ]
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""
@@ -297,7 +378,7 @@ class Trained:
         if guard is not None:
             lengths = [min(settings.length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.risk == "none" else Reward(settings.risk, self.text, self.config.data.bleu)
-        finder = Finder(settings, self.text, utility, self.config.train.seed)
+        finder = Finder(settings, self.text, utility, self.config.train.seed, self.compiled)
         decoder = self.model.decoder if settings.first is None else Opening(self.model.decoder, settings.first)
         return Plan(finder, decoder, lengths, guard)
 

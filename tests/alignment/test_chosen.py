@@ -3,11 +3,15 @@ import json
 import pytest
 
 import regard
-from regard.alignment.chosen import note, noted
+from regard.alignment.chosen import head_in, note
 from regard.alignment.head import Head
 from regard.training import manifest
 from regard.training.directory import RunDirectory, verify
 from regard.training.errors import DamagedError
+
+
+def noted(directory):
+    return head_in(manifest.unseal(directory / manifest.NAME), directory)
 
 
 def test_nothing_is_chosen_in_a_new_directory(run_directory):

@@ -71,3 +71,14 @@ def test_what_is_written_is_read(tmp_path_factory, found):
 
 def test_links_are_written_in_the_order_of_the_source():
     assert spelt({(1, 0), (0, 3), (0, 1)}) == "0-1 0-3 1-0"
+
+
+@pytest.mark.parametrize(
+    ("text", "need"), [("x" * 9999, "where a link is needed"), ("1 1 1\n" + "x" * 9999, "as numbers from 1")]
+)
+def test_a_word_of_any_length_is_quoted_short(tmp_path, text, need):
+    (tmp_path / "gold.links").write_text(text + "\n")
+    with pytest.raises(DataError, match=need) as raised:
+        read(str(tmp_path / "gold.links"))
+    assert f"'{'x' * 80}'..." in str(raised.value)
+    assert len(str(raised.value)) < 400

@@ -109,3 +109,9 @@ def test_a_model_that_is_set_to_copy_does_so_unasked_and_when_it_is_measured(tmp
     assert set(model.predict(["dog"])[0][0].text.split()) == {"dog"}
     assert "dog" not in model.predict(["dog"], unknown="keep")[0][0].text
     assert model.evaluate(records)["wer"].value < 50 < kept["wer"].value
+
+
+def test_a_line_of_any_length_is_quoted_short(tmp_path):
+    (tmp_path / "words.tsv").write_text("x" * 9999 + "\n")
+    with pytest.raises(DataError, match=rf"needs a word, a tab and its translation, got '{'x' * 80}'\.\.\.$"):
+        dictionary(str(tmp_path / "words.tsv"))

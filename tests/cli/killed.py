@@ -15,42 +15,72 @@ from types import SimpleNamespace
 from regard.cli.answering import Asking, to_file
 from regard.cli.journal import Journal
 from regard.cli.pace import Pace
+from regard.cli.unread import Unread
+from regard.data.lines import DataError
 
 LINES, WINDOW, BATCH = 300, 40, 7
 WORK = {"input": "a", "model": "b", "settings": "c"}
+MARKS = {13: "!", 49: "?"}
 
 
-class Slow:
-    """A model that turns texts round, shortest first, a few at a time and each batch after a moment; it counts its work."""
+class Model:
+    """It turns texts round, shortest first, a few at a time; a score is of the whole batch, as padding has it.
 
-    def __init__(self, tally: Path, pause: float):
-        self.tally, self.pause = tally, pause
+    It knows nothing of a text with ?, has no finite scores of one with !, and cannot read one with *.
+    """
+
+    def __init__(self, batch: int = BATCH):
+        self.batch = batch
 
     def reads(self, text):
         return "?" not in text
 
-    def each(self, texts, **options):
+    def work(self, places):
+        """Compute a batch."""
+
+    def outcomes(self, texts, *, done, **options):
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        for first in range(0, len(order), BATCH):
-            time.sleep(self.pause)
-            with self.tally.open("a") as file:
-                file.write(f"{len(order[first : first + BATCH])}\n")
-            for place in order[first : first + BATCH]:
-                answer = SimpleNamespace(text=texts[place][::-1], score=0.0, weights=None, links=None)
-                yield place, [answer]
+        for first in range(0, len(order), self.batch):
+            places = order[first : first + self.batch]
+            if done.issuperset(places):
+                yield from ((place, []) for place in places)
+                continue
+            if any("*" in texts[place] for place in places):
+                raise DataError("a text that cannot be read")
+            self.work(places)
+            whole = sum(len(texts[place]) * at for at, place in enumerate(places, 1)) / 7
+            for place in places:
+                score = -whole / len(texts[place])
+                answer = SimpleNamespace(text=texts[place][::-1], score=score, boxes=None, weights=None, links=None)
+                yield place, DataError("no finite scores") if "!" in texts[place] else [answer]
+
+
+class Slow(Model):
+    """Each batch comes after a moment, and is counted."""
+
+    def __init__(self, tally: Path, pause: float):
+        super().__init__()
+        self.tally, self.pause = tally, pause
+
+    def work(self, places):
+        time.sleep(self.pause)
+        with self.tally.open("a") as file:
+            file.write(f"{len(places)}\n")
 
 
 def inputs():
     wish = SimpleNamespace(prefix="", include=(), exclude=())
     return (
-        (f"{'?' if number % 50 == 49 else ''}line {number} 猫{'x' * (number * 37 % 23)}", wish) for number in range(LINES)
+        (f"{'*' if number == 121 else MARKS.get(number % 50, '')}line {number} 猫{'x' * (number * 37 % 23)}", wish)
+        for number in range(LINES)
     )
 
 
 def answer(out: Path, pause: float):
     with Journal(out, WORK) as journal, open(os.devnull, "w") as nowhere:
         pace = Pace(LINES, journal.head.lines, stream=nowhere)
-        return to_file(Asking(Slow(out.with_suffix(".tally"), pause)), inputs(), journal, WINDOW, pace)
+        model = Slow(out.with_suffix(".tally"), pause)
+        return to_file(Asking(model, as_json=True, unread=Unread("lines")), inputs(), journal, WINDOW, pace)
 
 
 def attempt(out: Path, pause: float) -> int:

@@ -20,13 +20,14 @@ class Model:
     """Turns texts round, the last first, and notes what it was asked; wishes for the impossible it refuses."""
 
     def __init__(self):
-        self.asked = []
+        self.asked, self.done = [], []
 
     def reads(self, text):
         return "?" not in text
 
-    def each(self, texts, *, include, **options):
+    def outcomes(self, texts, *, include, done, **options):
         self.asked.append(list(texts))
+        self.done.append(done)
         if any(include):
             raise ValueError("this cannot be had")
         for place in reversed(range(len(texts))):
@@ -43,7 +44,7 @@ def test_answers_are_written_in_the_order_of_the_inputs_and_what_is_unknown_is_l
     assert stream.getvalue() == "ba\n\n\ndc\n\n"
 
 
-def test_what_a_journal_has_is_not_asked_again(tmp_path):
+def test_what_a_journal_has_is_asked_again_only_with_its_batch_and_keeps_its_answer(tmp_path):
     model = Model()
     with Journal(tmp_path / "out", WORK) as journal:
         for place, text in enumerate(("1\n", "2\n")):
@@ -53,7 +54,8 @@ def test_what_a_journal_has_is_not_asked_again(tmp_path):
     with Journal(tmp_path / "out", WORK) as journal:
         found = to_file(Asking(model), inputs("a", "b", "cc", "d", "?"), journal, 2, Pace(None, stream=io.StringIO()))
     assert (tmp_path / "out").read_text() == "1\n2\ncc\n4\n\n"
-    assert model.asked == [["cc"], []]
+    assert model.asked == [["cc", "d"], []]
+    assert model.done == [{1}, set()]
     assert found == Strange(1, 5)
 
 
@@ -78,8 +80,8 @@ class Looking(Model):
             raise DataError(f"{text} is no picture")
         return True
 
-    def each(self, texts, **options):
-        for place, found in super().each(texts, **options):
+    def outcomes(self, texts, **options):
+        for place, found in super().outcomes(texts, **options):
             if texts[place].startswith("*"):
                 raise DataError(f"input:{place + 1}: {texts[place]} is cut off")
             yield place, found
@@ -113,6 +115,17 @@ def test_what_was_answered_before_a_damaged_picture_is_not_asked_again():
     assert model.asked == [["*a", "b", "c", "d"], ["*a"]]
 
 
+@pytest.mark.parametrize("noted", [{}, {0: "ba\n"}, {0: "ba\n", 1: ""}, {1: "", 2: "fe\n", 3: "hg\n"}])
+def test_a_window_is_cut_up_the_same_way_whatever_of_it_is_noted(noted, capsys):
+    """A damaged picture leads to other batches: they are the same after a kill, since scores depend on them."""
+    window, models = inputs("ab", "*c", "ef", "gh", "ij"), (Looking(), Looking())
+    notes = {place: Written(text or "\n", strange=not text) for place, text in noted.items()}
+    whole = dict(Asking(models[0], unread=Unread("list.txt")).written(window))
+    rest = dict(Asking(models[1], unread=Unread("list.txt")).written(window, notes))
+    assert models[0].asked == models[1].asked
+    assert rest == {place: written for place, written in whole.items() if place not in notes}
+
+
 @pytest.mark.parametrize("text", ["!a", "*a"])
 def test_without_anybody_to_take_note_what_cannot_be_read_is_an_error(text):
     with pytest.raises(DataError, match=r"is no picture|is cut off"):
@@ -137,7 +150,7 @@ def test_inputs_before_one_that_cannot_be_read_make_a_window():
 
 def test_boxes_are_told_with_what_is_in_them_and_nothing_found_has_no_map():
     class Finds(Model):
-        def each(self, texts, **options):
+        def outcomes(self, texts, **options):
             found = Prediction(
                 "cat 1 2 3 4 0.90", -0.1, ["1,1"], ["cat"], torch.ones(1, 1), [(0, 0)], (1, 1), [(1.0, 2.0, 3.0, 4.0)], [0.9]
             )

@@ -7,7 +7,9 @@ import torch
 from typer.testing import CliRunner
 
 from regard.cli import app
+from regard.cli.index import _kind
 from regard.data.image.writing import png
+from regard.data.record import Record
 from regard.models.pictures.index import Index
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets
@@ -131,3 +133,7 @@ def test_an_index_is_for_models_that_retrieve(tmp_path):
     assert "an index is for models of retrieve, and " in refused(*made)
     searched = ("predict", tmp_path / "r", "a b", "--index", tmp_path / "i.safetensors")
     assert "--index is for models of retrieve, and this one is of reverse; leave it out" in refused(*searched)
+
+
+def test_a_text_that_is_too_long_for_a_name_is_no_picture():
+    assert _kind([Record("a red heart " * 40, None, "t.tsv:1")], "auto") == "texts"

@@ -1,15 +1,28 @@
 import fcntl
+import hashlib
+import io
 import json
+import os
 import random
+import re
+import resource
+import shutil
 import subprocess
 import sys
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from regard.cli.journal import Journal, Written
+from regard.cli.answering import Asking, to_file
+from regard.cli.journal import Chain, Journal, Written
+from regard.cli.pace import Pace
 from regard.data.lines import DataError
 from regard.training.errors import RefusedError
+
+from .killed import Model
 
 WORK = {"input": "a", "model": "b", "settings": "c"}
 
@@ -62,23 +75,82 @@ def test_lines_that_can_be_read_once_are_never_gone_on_with(tmp_path):
         assert "another input" in journal.word
 
 
+def sealed(out: Path, change, *lines: object) -> None:
+    """Change the head of a journal, whose lines are then these, and seal it anew."""
+    path = out.with_name(f"{out.name}.partial.journal")
+    head = json.loads(path.read_bytes().split(b"\n")[0].partition(b" ")[2])
+    change(head)
+    chain = Chain()
+    path.write_bytes(b"".join(chain.seal(json.dumps(each).encode()) for each in (head, *lines)))
+
+
 def test_a_journal_of_another_version_starts_over(tmp_path):
     begun(tmp_path / "out.txt")
-    path = tmp_path / "out.txt.partial.journal"
-    head = json.loads(path.read_text().splitlines()[0])
-    path.write_text(json.dumps({**head, "format": 0}) + "\n")
+    sealed(tmp_path / "out.txt", lambda head: head.update(format=3))
     with Journal(tmp_path / "out.txt", WORK) as journal:
         assert journal.word.endswith("was begun with another version: starting over")
+
+
+def test_a_journal_of_the_first_version_which_had_no_digests_starts_over(tmp_path):
+    begun(tmp_path / "out.txt")
+    head = {"lines": 2, "size": 13, "sha256": hashlib.sha256(b"first\nsecond\n").hexdigest(), "strange": 1, "first": 1}
+    older = json.dumps({"format": 1, "work": WORK, "head": head}) + '\n[0, "later 0\\n", false]\n'
+    (tmp_path / "out.txt.partial.journal").write_text(older)
+    with Journal(tmp_path / "out.txt", WORK) as journal:
+        assert journal.word.endswith("was begun with another version: starting over")
+        assert (journal.head.lines, journal.noted) == (0, {})
+
+
+def test_a_line_that_was_changed_ends_the_reading_there_with_a_warning(tmp_path):
+    begun(tmp_path / "out.txt", notes=3)
+    path = tmp_path / "out.txt.partial.journal"
+    path.write_bytes(path.read_bytes().replace(b"later 1", b"later 7"))
+    with Journal(tmp_path / "out.txt", WORK) as journal:
+        assert journal.noted == {0: Written("later 0\n")}
+        assert journal.word.endswith(
+            "out.txt.partial.journal is damaged in its line 3: going on after line 3, and answering again what follows"
+        )
+    with Journal(tmp_path / "out.txt", WORK) as journal:  # it is whole again
+        assert journal.word.endswith("going on after line 3")
+
+
+def test_a_head_that_was_changed_starts_over_with_a_warning(tmp_path):
+    begun(tmp_path / "out.txt")
+    path = tmp_path / "out.txt.partial.journal"
+    path.write_bytes(path.read_bytes().replace(b'"lines": 2', b'"lines": 1'))
+    with Journal(tmp_path / "out.txt", WORK) as journal:
+        assert journal.word.endswith("out.txt.partial.journal is damaged in its line 1: starting over")
+        assert (journal.head.lines, journal.noted) == (0, {})
+
+
+def test_a_size_that_the_partial_file_does_not_have_is_never_given_to_it(tmp_path):
+    begun(tmp_path / "out.txt")
+    sealed(tmp_path / "out.txt", lambda head: head["head"].update(size=10**12))
+    with Journal(tmp_path / "out.txt", WORK) as journal:
+        assert journal.word.endswith("is not what was written there: starting over")
+        assert (tmp_path / "out.txt.partial").stat().st_size == 0
+
+
+@pytest.mark.parametrize("line", [None, {}, [], ["0", "x", False], [-1, "x", False], [0, "x", 1], [0, "\ud800", False], [0]])
+def test_a_line_that_is_no_answer_ends_the_reading_there(tmp_path, line):
+    begun(tmp_path / "out.txt")
+    sealed(tmp_path / "out.txt", lambda head: None, [3, "whole\n", False], line, [1, "later\n", False])
+    with Journal(tmp_path / "out.txt", WORK) as journal:
+        assert journal.noted == {3: Written("whole\n")}
+        assert "is damaged in its line 3" in journal.word
+
+
+def test_a_place_that_was_answered_twice_ends_the_reading_there(tmp_path):
+    begun(tmp_path / "out.txt")
+    sealed(tmp_path / "out.txt", lambda head: None, [0, "one\n", False], [0, "two\n", False])
+    with Journal(tmp_path / "out.txt", WORK) as journal:
+        assert journal.noted == {0: Written("one\n")}
 
 
 @pytest.mark.parametrize("change", [None, {"lines": None}, {"lines": "2"}, {"size": -4}])
 def test_a_journal_that_does_not_say_how_far_it_is_starts_over(tmp_path, change):
     begun(tmp_path / "out.txt")
-    path = tmp_path / "out.txt.partial.journal"
-    first, *rest = path.read_bytes().split(b"\n")
-    table = json.loads(first)
-    table["head"] = None if change is None else table["head"] | change
-    path.write_bytes(b"\n".join([json.dumps(table).encode(), *rest]))
+    sealed(tmp_path / "out.txt", lambda table: table.update(head=None if change is None else table["head"] | change))
     with Journal(tmp_path / "out.txt", WORK) as journal:
         assert journal.word.endswith("is not what was written there: starting over")
         assert journal.head.lines == 0
@@ -165,7 +237,7 @@ def test_killed_at_any_instant_it_ends_with_what_an_undisturbed_run_writes(tmp_p
     assert told["kills"] >= 20
     assert told["same"]
     assert told["left"] == []
-    assert told["strange"] == [6, 50]
+    assert told["strange"] == [13, 14]
 
 
 @pytest.mark.soak
@@ -173,3 +245,121 @@ def test_killed_a_thousand_times_it_ends_with_what_an_undisturbed_run_writes(tmp
     told = killed(tmp_path, 1000)
     assert told["same"]
     assert told["kills"] >= 1000
+
+
+def half_written(out: Path) -> str:
+    """Answer lines of which some are long; what stood in the way."""
+    wish = SimpleNamespace(prefix="", include=(), exclude=())
+    texts = [f"line {number} 猫{'x' * (number * 37 % 23) ** 2}" for number in range(30)]
+    try:
+        with Journal(out, WORK) as journal:
+            pace = Pace(None, stream=io.StringIO())
+            to_file(Asking(Model(), as_json=True), [(text, wish) for text in texts], journal, 12, pace)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+@contextmanager
+def full(folder: Path, size: int):
+    """No file may be longer: what is written beyond has no room, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("step", [600, pytest.param(20, marks=[pytest.mark.soak, pytest.mark.timeout(600)])])
+def test_wherever_the_disk_is_full_one_paragraph_says_so_and_it_goes_on_when_there_is_room(tmp_path, step):
+    assert half_written(tmp_path / "calm.txt") == ""
+    right = (tmp_path / "calm.txt").read_bytes()
+    cases = 0
+    for size in range(0, len(right), step):
+        out = tmp_path / "out.txt"
+        with full(tmp_path, size):
+            said = half_written(out)
+        assert re.match(
+            r"--out cannot write .*out\.txt\.partial(\.journal)?: File too large\. The answers until then are in ", said
+        )
+        assert not out.exists()
+        assert not list(tmp_path.glob(".tmp-*"))
+        assert half_written(out) == ""
+        assert out.read_bytes() == right
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["calm.txt", "out.txt"]
+        out.unlink()
+        cases += 1
+    assert cases >= 20
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mount"), reason="only root may mount a small disk")
+def test_on_a_disk_that_fills_up_it_goes_on_when_there_is_room(tmp_path):
+    assert half_written(tmp_path / "calm.txt") == ""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount a small disk")
+    try:
+        (disk / "other").write_bytes(bytes((256 - 12) << 10))
+        assert "No space left on device. The answers until then are in" in half_written(disk / "out.txt")
+        assert not (disk / "out.txt").exists()
+        (disk / "other").unlink()
+        assert half_written(disk / "out.txt") == ""
+        assert (disk / "out.txt").read_bytes() == (tmp_path / "calm.txt").read_bytes()
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        assert "--out cannot write" in half_written(disk / "out.txt")
+        assert "Read-only file system; choose another place" in half_written(disk / "other.txt")
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may be somebody else for a while")
+@pytest.mark.parametrize(("mode", "name"), [(0o444, "out.txt"), (0o555, "out.txt.partial")])
+def test_what_is_read_only_is_named_before_anything_is_answered(mode, name):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        out = Path(folder) / "out.txt"
+        if mode == 0o444:
+            out.write_text("theirs\n")
+            out.chmod(mode)
+        else:
+            os.chmod(folder, mode)
+        os.seteuid(65534)
+        try:
+            said = half_written(out)
+        finally:
+            os.seteuid(0)
+        assert said == f"--out cannot write {out.with_name(name)}: Permission denied; choose another place"
+        assert [each.name for each in Path(folder).iterdir()] == (["out.txt"] if mode == 0o444 else [])
+
+
+@pytest.mark.parametrize("end", ["partial", "partial.journal"])
+def test_what_lies_in_the_way_of_a_file_is_named_and_left_alone(tmp_path, end):
+    victim = tmp_path / "victim"
+    victim.write_text("theirs\n")
+    for put in (Path.mkdir, os.mkfifo, lambda path: path.symlink_to(victim), lambda path: path.symlink_to("/dev/full")):
+        path = tmp_path / f"out.txt.{end}"
+        put(path)
+        assert half_written(tmp_path / "out.txt").startswith(f"--out cannot write {path}: ")
+        assert not (tmp_path / "out.txt").exists()
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    assert victim.read_text() == "theirs\n"
+
+
+def test_a_folder_that_is_removed_meanwhile_ends_in_one_paragraph(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with Journal(folder / "out.txt", WORK) as journal:
+        journal.note(0, Written("first\n"))
+        shutil.rmtree(folder)
+        with pytest.raises(DataError, match=r"--out cannot write .*out\.txt\.partial\.journal: No such file or directory"):
+            journal.turn()
+    assert not folder.exists()
+
+
+def test_a_device_is_no_place_for_answers(tmp_path):
+    assert (
+        half_written(Path("/dev/full")) == "--out needs the name of a file, and /dev/full is something else; choose another"
+    )
+    assert not list(Path("/dev").glob("full.*"))

@@ -1,5 +1,9 @@
+import contextlib
+import io
 import json
+import random
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -70,8 +74,10 @@ def test_what_the_model_knows_nothing_of_or_cannot_read_to_its_end_is_left_empty
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = regard("predict", run_directory, "--file", tmp_path / "in.txt", "--out", tmp_path / "out.txt")
     assert done.returncode == 2
-    told = "in.txt:2 has nothing in it that the model knows, or more than the 255 tokens that it reads (2 such in all)"
-    assert told in done.stderr
+    assert (
+        "in.txt:2 has nothing in it that the model knows, or more than the 255 tokens that it reads, or scores that are not "
+        "finite (2 such in all)"
+    ) in done.stderr
     first, second, third, fourth = (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()
     assert first == third != ""
     assert second == fourth == ""
@@ -141,3 +147,50 @@ def test_a_trace_of_nothing_but_a_long_input_names_its_length(run_directory, tmp
     done = regard("predict", run_directory, "--trace", tmp_path / "t.attn.safetensors", given="Tom " * 300)
     assert (done.returncode, done.stdout) == (2, "\n")
     assert "the model knows anything and that is not longer than what it reads" in done.stderr
+
+
+class Stopped(BaseException):
+    """The process is killed."""
+
+
+def answer(model, texts, out, notes=None, **options):
+    """Answer texts into a file, in windows of 15; be stopped when so many answers are noted."""
+    from regard.cli.answering import Asking, to_file
+    from regard.cli.journal import Journal
+    from regard.cli.pace import Pace
+    from regard.cli.unread import Unread
+    from regard.decoding.wishes import Wish
+
+    wishes = [Wish(include=("喜欢",)) if place % 11 == 5 else Wish() for place in range(len(texts))]
+    with Journal(out, {"input": "a"}) as journal:
+        note = journal.note
+
+        def stopping(*given):
+            nonlocal notes
+            if notes == 0:
+                raise Stopped
+            notes = None if notes is None else notes - 1
+            note(*given)
+
+        journal.note = stopping
+        asking = Asking(model, as_json=True, unread=Unread("in.txt", tokens=255), **options)
+        to_file(asking, zip(texts, wishes, strict=True), journal, 15, Pace(None, stream=io.StringIO()))
+
+
+def test_scores_after_any_kill_are_those_of_an_undisturbed_run(run_directory, tmp_path):
+    """What shares a batch changes the last bits of a score: the batches have to be the same."""
+    import regard as package
+
+    model = package.load(run_directory, "cpu")
+    model.config = replace(model.config, search=replace(model.config.search, batch=5, length=5))
+    words = ["Tom", "Jerry", "chases", "likes", "the", "big", "dog", "Mary"]
+    chance, stops = random.Random(1), 0
+    texts = [" ".join(chance.choices(words, k=chance.randint(1, 9))) for _ in range(24)]
+    texts[11], texts[17] = "☃", ""
+    answer(model, texts, tmp_path / "calm.txt", beam=2)
+    while not (tmp_path / "wild.txt").exists():
+        with contextlib.suppress(Stopped):
+            answer(model, texts, tmp_path / "wild.txt", chance.randint(3, 11), beam=2)
+        stops += 1
+    assert stops > 2
+    assert (tmp_path / "wild.txt").read_bytes() == (tmp_path / "calm.txt").read_bytes()

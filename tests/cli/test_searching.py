@@ -114,3 +114,11 @@ def test_a_model_is_measured_by_another_search(run_directory, tmp_path):
     done = regard("evaluate", run_directory, f"--data.test={path}", "--search.risk=chrf", "--search.candidates=3")
     assert done.returncode == 0, done.stderr
     assert "chrf" in done.stdout
+
+
+def test_what_is_refused_is_quoted_short_and_on_one_line():
+    for given in (["--" + "x" * 9999], ["a" * 9999, "b" * 9999], ["--a\nb\x1b[31m=1"]):
+        with pytest.raises(ConfigError) as raised:
+            apart(None, given, "predict")
+        assert len(str(raised.value)) < 400
+        assert str(raised.value).isprintable()

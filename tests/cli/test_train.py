@@ -1,9 +1,10 @@
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from regard.cli.train import settings
+from regard.cli.train import settings, summary
 from regard.config import ConfigError
 
 from .conftest import SMALL, regard
@@ -114,6 +115,27 @@ def test_parts_that_do_not_go_together_are_the_users_to_mend(tmp_path):
     assert done.returncode == 2, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("rate", "code", "told"),
+    [
+        ("1e5", 0, "perplexity not finite; it diverged: lower train.rate or train.clip"),
+        ("1e30", 2, "train.rate is too large"),
+    ],
+)
+def test_a_training_that_diverges_says_so_and_one_that_cannot_begin_names_the_setting(tmp_path, rate, code, told):
+    settings = ["--model.size=8", "--data.samples=24", "--train.max_steps=4", f"--train.rate={rate}"]
+    done = regard("train", "reverse", *settings, "--out", tmp_path / "run")
+    assert done.returncode == code, done.stderr
+    assert told in (done.stderr if code else done.stdout)
+    assert "Error" not in done.stderr
+
+
+def test_a_summary_of_figures_that_are_none_at_all_is_a_line():
+    metrics = {"ended": "all 8 steps are done", "step": 8, "valid": {"loss": None}}
+    line = "run: all 8 steps are done; best at step 8: loss not finite; it diverged: lower train.rate or train.clip"
+    assert summary(Path("run"), metrics) == line
+
+
 def test_settings_are_read_in_both_spellings():
     assert settings(["--a.b=c=d", "--e.f", "g"]) == ["a.b=c=d", "e.f=g"]
     with pytest.raises(ConfigError, match=re.escape("'x' is no setting; settings look like --train.rate=0.001")):
@@ -153,3 +175,10 @@ def test_what_cannot_be_packed_is_told_before_anything_is_trained(tmp_path, argu
     assert done.returncode == 2, done.stderr
     assert told in done.stderr
     assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_settings_that_are_none_are_quoted_short():
+    with pytest.raises(ConfigError, match=rf"^'{'x' * 80}'\.\.\. is no setting; settings look like"):
+        settings(["x" * 9999])
+    with pytest.raises(ConfigError, match=rf"^--{'x' * 80}\.\.\. needs a value: --{'x' * 80}\.\.\.=VALUE"):
+        settings(["--" + "x" * 9999])

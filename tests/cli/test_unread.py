@@ -27,8 +27,8 @@ def test_each_is_told_with_its_line_and_the_last_word_says_that_the_others_are_a
     ]
     assert missed.texts == {"cut.png", "x.png"}
     assert missed.last(3, 2) == (
-        "list.txt:3 has no answer (2 such in all): its picture cannot be read; such answers are left empty. Mend these "
-        "lines, and ask them again. Everything else is answered"
+        "list.txt:3 has no answer (2 such in all): its picture cannot be read, or its scores are not finite; such answers are "
+        "left empty. Mend these lines, and ask them again. Everything else is answered"
     )
 
 
@@ -49,6 +49,21 @@ def test_a_file_of_pictures_is_taken_note_of(kind, worded):
     assert unread(model(kind), None, None).name == "input"
 
 
-def test_a_single_input_and_a_model_that_reads_text_are_not():
+def test_a_single_input_is_not():
     assert unread(model(PictureCodec), "photo.png", None) is None
-    assert unread(SimpleNamespace(codec=None), None, "list.txt") is None
+    assert unread(SimpleNamespace(codec=SimpleNamespace(longest_source=9)), "Tom", None) is None
+
+
+@pytest.mark.parametrize(
+    ("begun", "done"),
+    [
+        (False, "an answer would be a guess, so it was left empty"),
+        (True, "of what is too long the beginning was answered, and the others were left empty"),
+    ],
+)
+def test_the_last_word_of_a_model_that_reads_text_says_why_an_answer_may_be_missing(begun, done):
+    missed = unread(SimpleNamespace(codec=SimpleNamespace(longest_source=9)), None, "list.txt")
+    assert missed.last(3, 2000, begun) == (
+        "list.txt:3 has nothing in it that the model knows, or more than the 8 tokens that it reads, or scores that are not "
+        f"finite (2,000 such in all): {done}; cut what is too long. Everything else is answered"
+    )

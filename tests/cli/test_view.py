@@ -4,12 +4,15 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
+from regard.cli.view import _input, gather
+from regard.data.lines import DataError
 from regard.viewer.trace import Trace
 
 from .conftest import regard
@@ -128,3 +131,9 @@ def test_a_picture_or_a_folder_of_frames_behind_a_model_is_what_it_is_asked(tmp_
     module.gather([str(run), str(picture)], None, "cpu")
     module.gather([str(run), str(clip)], None, "cpu")
     assert asked == [(run, str(picture)), (run, str(clip))]
+
+
+def test_a_text_that_is_too_long_for_a_name_is_an_input(tmp_path):
+    assert _input(Path("Tom chases Jerry " * 40), 1)
+    with pytest.raises(DataError, match=r"there is no (Tom chases Jerry ){4}Tom chases J\.\.\.; give a trace"):
+        gather(["Tom chases Jerry " * 40], None, "cpu")

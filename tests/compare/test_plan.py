@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from regard import config as configuration
@@ -99,6 +101,12 @@ def test_a_table_of_more_than_two_columns_is_read_as_its_task_reads_it(tmp_path)
 def test_standard_input_cannot_be_read_for_each_training():
     with pytest.raises(DataError, match="standard input can be read once; name a file"):
         planned([ATTENTION], options=["data.train=-", "data.valid=-"])
+
+
+def test_a_pipe_cannot_be_read_for_each_training(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match=r"pipe is a pipe, which can be read once; name a file"):
+        readable(f"{tmp_path}/a.tsv+{tmp_path}/pipe", Config())
 
 
 def test_two_trainings_never_share_a_directory():

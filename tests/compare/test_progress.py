@@ -1,6 +1,12 @@
 import io
+import signal
+import sys
 
+import pytest
+
+from regard.compare.crew import Job, work
 from regard.compare.progress import Display, Lines, Rows, display
+from regard.training.errors import Interrupted
 
 
 class Terminal(io.StringIO):
@@ -42,3 +48,27 @@ def test_a_terminal_gets_a_row_for_each_at_work_and_a_line_for_each_that_ended()
     told(shown)
     assert "[1/2] none, seed 0: bleu 12.0" in stream.getvalue()
     assert shown.rows == {}
+
+
+class Gone(io.StringIO):
+    def write(self, text):
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_a_comparison_whose_reader_is_gone_stops_its_workers_as_a_closed_terminal_does():
+    body = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\ntime.sleep(30)"
+    command = [sys.executable, "-S", "-c", body]
+    with pytest.raises(Interrupted) as caught:
+        work([Job("a", {})], 1, display(1, quiet=False, stream=Gone()), lambda job, reason: None, command)
+    assert caught.value.code == 129
+
+
+def test_where_nobody_takes_care_of_a_hang_up_a_lost_reader_ends_nothing():
+    before = signal.getsignal(signal.SIGHUP)
+    assert before == signal.SIG_DFL
+    told(display(2, quiet=False, stream=Gone()))
+
+
+def test_without_any_standard_error_a_comparison_is_quiet(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    told(display(2, quiet=False))

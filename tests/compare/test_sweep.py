@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -8,7 +9,7 @@ from regard.compare.plan import Planned
 from regard.compare.sweep import Sweep
 from regard.tasks.reverse import Config
 from regard.training import manifest
-from regard.training.errors import RefusedError
+from regard.training.errors import RefusedError, UnwritableError
 
 FIGURES = {"valid": {"exact": {"value": 50.0, "low": 40.0, "high": 60.0}}, "seconds": 61.0, "parameters": 7}
 
@@ -97,3 +98,26 @@ def test_a_directory_that_cannot_be_made_is_refused(sweep, tmp_path):
     (tmp_path / "cmp").write_text("a file", encoding="utf-8")
     with pytest.raises(RefusedError, match=r"cannot write to .*cmp: File exists; choose a directory that can be written"):
         sweep().run(quiet=True)
+
+
+def test_a_directory_deleted_while_trainings_go_on_ends_in_one_paragraph_and_is_not_made_again(sweep, tmp_path, monkeypatch):
+    made = sweep()
+
+    def work(jobs, at_once, display, ended):
+        shutil.rmtree(tmp_path / "cmp")
+        ended(jobs[0], "no room")
+
+    monkeypatch.setattr(sweeping, "work", work)
+    with pytest.raises(
+        UnwritableError, match=r"cannot write .*compare.md: No such file or directory. The trainings that ended"
+    ):
+        made.run(quiet=True)
+    assert not (tmp_path / "cmp").exists()
+
+
+def test_what_a_kill_left_half_written_is_swept_and_what_is_somebody_elses_is_not(sweep, tmp_path):
+    (tmp_path / "cmp").mkdir()
+    for name in (".tmp-compare.md", ".tmp-mine"):
+        (tmp_path / "cmp" / name).write_text("half")
+    sweep().run(quiet=True)
+    assert [path.name for path in (tmp_path / "cmp").glob(".tmp-*")] == [".tmp-mine"]

@@ -1,4 +1,6 @@
+import os
 import re
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -6,6 +8,7 @@ import pytest
 
 from regard import config
 from regard.config import AttentionPart, ConfigError, Data, Dropout, Model, Train
+from regard.tasks.translate import Config
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,17 @@ def test_every_setting_has_a_path():
         ("dropout.embedding=1.5", "dropout.embedding needs to be a share below 1, got 1.5"),
         ("train.smoothing=1", "train.smoothing needs to be a share below 1, got 1.0"),
         ("train.soft_looks=1", "train.soft_looks needs to be a share below 1, got 1.0"),
+        ("model.layers=1000000", "model.layers needs to be 256 or less, got 1000000"),
+        ("model.size=65537", "model.size needs to be 65,536 or less, got 65537"),
+        ("model.heads=1025", "model.heads needs to be 1,024 or less, got 1025"),
+        ("model.attention.heads=1025", "model.attention.heads needs to be 1,024 or less, got 1025"),
+        ("data.vocabulary=16777217", "data.vocabulary needs to be 16,777,216 or less, got 16777217"),
+        ("data.longest_source=1048577", "data.longest_source needs to be 1,048,576 or less, got 1048577"),
+        ("train.seed=9223372036854775808", "train.seed needs to be 9,223,372,036,854,775,807 or less, got 92"),
+        (
+            "train.max_steps=1" + "0" * 400,
+            "train.max_steps needs to be 9,223,372,036,854,775,807 or less, got a number of 1,329 bits",
+        ),
     ],
 )
 def test_a_number_that_no_run_could_make_sense_of_is_refused(override, told):
@@ -139,3 +153,64 @@ def test_a_text_that_a_file_of_toml_could_not_hold_is_refused(path):
     )
     with pytest.raises(ConfigError, match=re.escape(told)):
         config.read(Task, overrides=[f"{path}=x\udcff"])
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a = " + "9" * 60_000, "it has a date or a number that is too large"),
+        ("a = " + "[" * 60_000, "its lists or tables are nested too deep"),
+        ("a = " + "{a=" * 20_000, "its lists or tables are nested too deep"),
+        ("a = 1e400000\n[data]\ntrain = 7", "data.train|no setting a"),
+        ("x" * (1 << 16) + " = 1", "has more than 65,536 bytes, the most of a TOML file"),
+        ("k" * 60_000 + " = 1", r"there is no setting k+\.\.\.; there are"),
+        ("a." * 200 + "a = 1", "there is no setting a"),
+        ("a." * 30_000 + "a = 1", "it has a line with more than 200 dots"),
+        (
+            "[train]\nseed = 9223372036854775808",
+            "train.seed needs to be 9,223,372,036,854,775,807 or less, got 9223372036854775808",
+        ),
+        (
+            "[train]\nseed = 0x" + "f" * 9000,
+            "train.seed needs to be 9,223,372,036,854,775,807 or less, got a number of 36,000 bits",
+        ),
+        ("[train]\ndevice = [[[]]]", "train.device: .*, got a list of 1"),
+        ("[train]\nrate = '" + "z" * 9000 + "'", r"train.rate: .*, got 'z{80}'\.\.\."),
+        ('"a\\nb\\u001b[31m" = 1', "there is no setting a b .31m;"),
+        ("a = 1979-99-99", "is not a TOML file"),
+    ],
+    ids=lambda each: each[:20],
+)
+def test_what_no_config_holds_is_refused_in_a_short_sentence(tmp_path, text, fault):
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=fault) as raised:
+        config.read(Task, path)
+    assert len(str(raised.value)) < 2000
+    assert str(raised.value).isprintable()
+
+
+def test_settings_are_read_from_a_pipe_and_never_from_a_device(tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.inputs.WAIT", 0.2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="pipe cannot be read: it is a pipe that nobody has written to"):
+        config.parse(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="/dev/zero cannot be read: it is a device"):
+        config.parse(Path("/dev/zero"))
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        config.parse(tmp_path)
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("a = 1",))
+    writer.start()
+    assert config.parse(tmp_path / "pipe") == {"a": 1}
+    writer.join()
+
+
+def test_a_setting_that_was_removed_is_refused_with_what_to_do_and_left_out_of_a_run(tmp_path):
+    told = "there is no setting search.compile any more: `regard predict --compile` compiles a search; remove the line, or"
+    for compile in (True, False):
+        with pytest.raises(ConfigError, match=told):
+            config.check(Config, {"search": {"compile": compile}})
+    table = {"task": "translate", "search": {"beam": 3, "compile": True}}
+    assert config.without_removed(table) == {"task": "translate", "search": {"beam": 3}}
+    assert table["search"]["compile"]
+    assert config.without_removed({"search": "nonsense"}) == {"search": "nonsense"}

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.lines import LIMIT, DataError, lines
+from regard.config import Data, DetectData
+from regard.data.lines import LIMIT, Bounds, DataError, bounds, lines
 
 
 def written(folder, data: bytes, name: str = "a.tsv") -> str:
@@ -130,3 +131,51 @@ def test_a_line_without_end_is_refused_before_it_is_read_whole(tmp_path):
         texts(path)
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("line", "bound"), [(b"a\tb\n", "5,000 records"), (b"b" * 999 + b"\n", "100,000 bytes")])
+def test_a_compressed_file_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path, monkeypatch, line, bound):
+    monkeypatch.setattr("regard.data.lines.LEAST_RECORDS", 5000)
+    monkeypatch.setattr("regard.data.lines.LEAST_BYTES", 100_000)
+    path = written(tmp_path, gzip.compress(line * (1_000_000 // len(line))), "bomb.tsv.gz")
+    message = rf"bomb.tsv.gz is compressed and unpacks to more than [\d,]+ {bound.split()[1]}, .*raise data.max_{bound.split()[1]} .*, or give it uncompressed"
+    count = iter(range(1_000_000))
+    with pytest.raises(DataError, match=message):
+        list(zip(count, lines(path), strict=False))
+    assert next(count) <= 5002
+
+
+def test_the_bounds_of_a_compressed_file_are_settings(tmp_path):
+    path = written(tmp_path, gzip.compress(b"ab\n" * 4), "a.gz")
+    assert len(texts(path, bounds=Bounds(12, 4))) == 4
+    with pytest.raises(DataError, match=r"a.gz is compressed and unpacks to more than 11 bytes.* data.max_bytes"):
+        texts(path, bounds=Bounds(11, 4))
+    with pytest.raises(DataError, match=r"a.gz is compressed and unpacks to more than 3 records.* data.max_records"):
+        texts(path, bounds=Bounds(12, 3))
+    assert bounds(Data(max_bytes=7, max_records=8)) == Bounds(7, 8)
+    assert bounds(DetectData(max_bytes=7)) == Bounds(7, None)
+
+
+def test_what_is_not_compressed_has_no_bound(tmp_path):
+    assert len(texts(written(tmp_path, b"ab\n" * 4), bounds=Bounds(1, 1))) == 4
+
+
+def test_a_larger_compressed_file_may_unpack_to_more(tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.data.lines.LEAST_BYTES", 100)
+    monkeypatch.setattr("regard.data.lines.LEAST_RECORDS", 10)
+    noise = [f"{number * 2654435761 % 4294967296:x}\n".encode() for number in range(2000)]
+    assert len(texts(written(tmp_path, gzip.compress(b"".join(noise)), "a.gz"))) == 2000
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.inputs.WAIT", 0.2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(
+        DataError, match=r"pipe cannot be read: it is a pipe that nobody has written to for 0 seconds; start"
+    ):
+        texts(str(tmp_path / "pipe"))
+
+
+def test_a_device_is_no_file():
+    with pytest.raises(DataError, match="/dev/zero cannot be read: it is a device, and a file or a pipe is needed"):
+        texts("/dev/zero")

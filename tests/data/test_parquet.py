@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pyarrow
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from regard.data.lines import Bounds
 from regard.data.table import DataError, Record, read
 
 
@@ -138,3 +140,32 @@ CELL = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.
 def test_what_is_written_is_read(tmp_path_factory, rows):
     sources, targets = zip(*rows, strict=True)
     assert pairs(written(tmp_path_factory.mktemp("rows"), a=sources, b=targets)) == rows
+
+
+def test_a_dictionary_that_repeats_a_text_without_bytes_is_bounded_as_other_compressed_files_are(tmp_path):
+    texts = pyarrow.array(["x" * 900_000]).dictionary_encode()
+    rows = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 9000, pyarrow.int32()), texts.dictionary)
+    path = tmp_path / "bomb.parquet"
+    parquet.write_table(pyarrow.table({"a": rows, "b": ["y"] * 9000}), path, compression="zstd")
+    before = pyarrow.total_allocated_bytes()
+    with pytest.raises(
+        DataError, match=r"bomb.parquet is compressed and unpacks to more than 33,554,432 bytes.*data.max_bytes"
+    ):
+        pairs(path)
+    assert path.stat().st_size < 100_000
+    assert pyarrow.default_memory_pool().max_memory() - before < 100e6
+
+
+def test_rows_and_bytes_that_a_parquet_file_claims_are_bounded_before_any_is_read(tmp_path):
+    path = written(tmp_path, a=["x"] * 9, b=["y"] * 9)
+    assert len(pairs(path, bounds=Bounds(1000, 9))) == 9
+    with pytest.raises(DataError, match=r"unpacks to more than 8 records.*data.max_records"):
+        next(read(path, bounds=Bounds(1000, 8)))
+    with pytest.raises(DataError, match=r"unpacks to more than 20 bytes.*data.max_bytes"):
+        next(read(path, bounds=Bounds(20, 9)))
+
+
+def test_a_pipe_is_no_parquet_file(tmp_path):
+    os.mkfifo(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a.parquet cannot be read: it is a pipe, and a regular file is needed"):
+        pairs(tmp_path / "a.parquet")

@@ -25,3 +25,7 @@ def test_a_missing_column_is_told_with_the_nearest_or_all():
     assert str(no_column("targt", ["source", "target"], "x:1")) == "x:1 has no column 'targt'; did you mean 'target'?"
     assert str(no_column("zh", ["source", "target"], "x")) == "x has no column 'zh'; there are: source, target"
     assert str(no_column("zh", [], "x")) == "x has no column 'zh'; there are: none with a name"
+
+
+def test_names_of_columns_are_shown_short_and_on_one_line():
+    assert str(no_column("x", ["a\nb", "y" * 500], "t:1")) == f"t:1 has no column 'x'; there are: a b, {'y' * 80}..."

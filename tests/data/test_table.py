@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.data.lines import Bounds
 from regard.data.table import DataError, Record, files, read
 
 
@@ -218,3 +219,27 @@ def test_every_one_of_several_files_is_there_and_right(tmp_path):
         pairs(f"{real}+{tmp_path / 'reel.tsv'}")
     with pytest.raises(DataError, match=r"bad\.tsv:1 has 1 column"):
         pairs(f"{real}+{bad}")
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"), [("[" * 100_000, "nested too deep"), ("[" + "9" * 5000 + "]", "too many digits")]
+)
+def test_json_that_no_parser_takes_is_refused_in_words(tmp_path, line, fault):
+    with pytest.raises(DataError, match=rf"a\.jsonl:1 is not JSON: it .*{fault}; each line needs to be one object or list"):
+        pairs(written(tmp_path, line + "\n", "a.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["a.tsv.gz", "a.jsonl.gz", "a.tsv.gz::b.tsv.gz"])
+def test_bounds_hold_for_every_form_of_a_table(tmp_path, name):
+    for part, text in (("a.tsv.gz", "a\tb\n"), ("b.tsv.gz", "c\td\n"), ("a.jsonl.gz", '["a", "b"]\n')):
+        written(tmp_path, text * 5, part)
+    path = "::".join(str(tmp_path / part) for part in name.split("::"))
+    assert len(pairs(path, bounds=Bounds(100, 5))) == 5
+    with pytest.raises(DataError, match="more than 4 records"):
+        pairs(path, bounds=Bounds(100, 4))
+
+
+def test_a_name_that_no_file_can_have_is_an_error_as_any_other():
+    for path in ("x" * 300, "x" * 300 + "+b.tsv"):
+        with pytest.raises(DataError, match="cannot be read: File name too long"):
+            pairs(path)

@@ -127,7 +127,7 @@ def test_what_is_ready_on_a_gpu_searches_there(monkeypatch):
     monkeypatch.setattr(finders, "on_gpu", ready)
     decoder = Recurrent().eval()
     memory = decoder.remember(sources(2))
-    finder = Finder(replace(PLAIN, beam=3, precision="bf16", compile=True), spelt)
+    finder = Finder(replace(PLAIN, beam=3, precision="bf16"), spelt, compiled=True)
     assert finder(decoder, memory, [9] * 2, best=2) == beam(decoder, memory, beams=3, best=2, length=9)
     assert asked == [("bf16", True)]
     with pytest.raises(ConfigError, match=r"search\.precision=bf16 is for plain search"):
@@ -136,7 +136,7 @@ def test_what_is_ready_on_a_gpu_searches_there(monkeypatch):
 
 def test_where_nothing_is_compiled_the_search_is_the_usual_one():
     decoder = Recurrent().eval()
-    memory, finder = decoder.remember(sources(2)), Finder(replace(PLAIN, beam=2, compile=True), spelt)
+    memory, finder = decoder.remember(sources(2)), Finder(replace(PLAIN, beam=2), spelt, compiled=True)
     for weights in (False, True):
         mine, usual = finder(decoder, memory, [9] * 2, weights=weights), beam(decoder, memory, beams=2, length=9)
         assert [found[0].tokens for found in mine] == [found[0].tokens for found in usual]

@@ -3,8 +3,9 @@ import math
 import pytest
 import torch
 
+from regard.data.lines import DataError
 from regard.data.vocabulary import BOS, EOS, PAD, UNK
-from regard.decoding.likelihood import likelihood, possible, stuck
+from regard.decoding.likelihood import UndistributedError, likelihood, possible, stuck
 
 
 def test_it_is_the_log_of_the_softmax():
@@ -50,3 +51,9 @@ def test_forbidding_leaves_the_original_as_it_was():
 def test_being_stuck_says_where_and_what_to_do():
     with pytest.raises(ValueError, match=r"a possible token at step 3, and all are forbidden.*allow unknown tokens"):
         raise stuck(3)
+
+
+def test_a_row_without_a_distribution_is_an_error_of_the_data():
+    with pytest.raises(UndistributedError) as found:
+        likelihood(torch.tensor([[math.nan, 0.0]]))
+    assert isinstance(found.value, DataError)

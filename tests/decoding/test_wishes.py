@@ -44,7 +44,7 @@ def test_a_line_of_json_is_a_wish_and_an_empty_one_asks_for_nothing():
         ('{"begin": "a"}', "c:4 needs an object with prefix, include and exclude, got 'begin'"),
         ('{"prefix": 3}', "c:4 needs a prefix that is a text, got 3"),
         ('{"include": "cat"}', "c:4 needs lists of texts to include and to exclude, got 'cat'"),
-        ('{"exclude": [1]}', r"c:4 needs lists of texts to include and to exclude, got \[1\]"),
+        ('{"exclude": [1]}', r"c:4 needs lists of texts to include and to exclude, got a list of 1"),
     ],
 )
 def test_a_line_that_is_no_wish_is_told_by_its_place(text, message):

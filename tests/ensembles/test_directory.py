@@ -10,6 +10,7 @@ from regard.alignment.head import Head
 from regard.ensembles.directory import Settings, read, write
 from regard.training import atomic, manifest
 from regard.training.errors import DamagedError, RefusedError, UnwritableError
+from regard.training.regular import open_regular
 
 TEXTS = ["Tom chases Jerry", "Mary likes Tom"]
 
@@ -147,3 +148,43 @@ def test_nobody_trains_into_an_ensemble(made):
         trained(made)
     assert not (made / "checkpoints").exists()
     assert regard.load(made)
+
+
+def test_an_ensemble_inside_an_ensemble_is_refused(made, tmp_path):
+    outer = tmp_path / "outer"
+    shutil.copytree(made, outer)
+    shutil.rmtree(outer / "members" / "1")
+    shutil.copytree(made, outer / "members" / "1")
+    reseal(outer, "members/1/manifest.json", (made / manifest.NAME).read_bytes())
+    with pytest.raises(DamagedError, match=r"members/1 is an ensemble inside an ensemble, which regard does not write$"):
+        regard.load(outer)
+
+
+def test_members_are_bounded_and_weights_are_numbers(made):
+    settings = {"format": 1, "average": "logits", "weights": [1.0] * 101}
+    reseal(made, "ensemble.json", json.dumps(settings).encode())
+    with pytest.raises(DamagedError, match=r"ensemble\.json has 101 weights, and an ensemble has at most 100 members$"):
+        regard.load(made)
+    for weight in (10**400, float("inf"), True, "1"):
+        reseal(made, "ensemble.json", json.dumps(settings | {"weights": [1.0, weight]}).encode())
+        with pytest.raises(DamagedError, match=r"ensemble\.json: weights need to be a list of numbers, got \[1\.0, "):
+            regard.load(made)
+
+
+def test_a_member_is_read_by_the_manifest_that_was_checked(made, monkeypatch):
+    read, paths = open_regular, []
+
+    def count(path, root=None):
+        paths.append(str(path.relative_to(made)))
+        return read(path, root)
+
+    monkeypatch.setattr("regard.training.regular.open_regular", count)
+    monkeypatch.setattr("regard.training.tensors.open_regular", count)
+    regard.load(made)
+    assert len(paths) == len(set(paths)) == sum(1 for each in made.rglob("*") if each.is_file())
+
+
+def test_a_member_that_writes_no_text_is_refused(made, tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.ensembles.directory.Trained", str)
+    with pytest.raises(DamagedError, match=r"members/0 is a run of translate, which writes no text, and members of an"):
+        regard.load(made)

@@ -35,7 +35,7 @@ def test_half_precision_is_for_a_gpu():
 def test_compiling_is_for_the_native_engine():
     with pytest.raises(ConfigError, match="--compile is for the engine native, got --engine onnx: leave one of the two out"):
         opened(run("pre"), "cpu", "onnx", compiled=True)
-    assert opened(run("pre"), "cpu", compiled=True).config.search.compile
+    assert opened(run("pre"), "cpu", compiled=True).compiled
 
 
 def test_the_native_engine_names_its_precisions():

@@ -1,10 +1,12 @@
 import re
 
 import pytest
+import torch
 from torch import nn
 
 from regard.config import AttentionPart, OutputPart
-from regard.export.plain import halves, misfit, whole
+from regard.export.plain import halves, misfit, refuse_unfinite, whole
+from regard.training.errors import RefusedError
 
 from .transformers_ import untrained
 
@@ -52,3 +54,14 @@ def test_an_ensemble_is_no_transformer_and_has_no_halves():
     assert "one network is needed" in misfit(Both())
     with pytest.raises(TypeError, match="halves needs a Transformer, got a model that is no single network"):
         halves(Both())
+
+
+def test_weights_that_are_not_finite_are_counted_and_refused():
+    model = untrained().model
+    refuse_unfinite(model, "onnx")
+    with torch.no_grad():
+        model.encoder.embedding.table.weight[5, :3] = float("nan")
+    with pytest.raises(
+        RefusedError, match=r"onnx takes weights that are finite numbers, and 3 of .* in encoder\.embedding\."
+    ):
+        refuse_unfinite(model, "onnx")

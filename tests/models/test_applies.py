@@ -144,13 +144,6 @@ def test_one_sample_teaches_beside_the_reference_and_beside_what_greedy_search_g
     trainable(replace(DEFAULT, train=replace(risk, risk="self_critical", risk_reference=False)))
 
 
-@pytest.mark.parametrize("decoder", ["recurrent", "convolution", "transformer"])
-def test_a_search_of_every_decoder_can_be_asked_to_be_compiled(decoder):
-    model = replace(DEFAULT.model, decoder=decoder)
-    default = replace(DEFAULT, model=model)
-    heeded([replace(default, search=replace(DEFAULT.search, compile=True))], default)
-
-
 @pytest.mark.parametrize("name", ["risk_metric", "risk_samples", "risk_share", "risk_from"])
 def test_how_a_metric_is_trained_on_counts_only_where_it_is(name):
     value = {"risk_metric": "bleu", "risk_samples": 3, "risk_share": 0.5, "risk_from": 7}[name]

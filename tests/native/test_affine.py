@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard.decoding.likelihood import UndistributedError
 from regard.native.affine import affine, matrix
 from regard.native.rooms import Rooms
 
@@ -50,3 +51,16 @@ def test_int8_leaves_the_chosen_kernels_as_they_were():
 def test_an_unknown_precision_is_refused():
     with pytest.raises(ValueError, match="precision needs to be one of float32, int8, got 'int4'"):
         affine(nn.Linear(2, 2), "int4")
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_rounding_finds_numbers_that_are_not_finite_which_its_kernels_would_lose(broken):
+    layer, data = nn.Linear(64, 8), torch.randn(4, 64)
+    data[2, 17] = broken
+    with pytest.raises(UndistributedError, match="look for NaN in the model's parameters and in its source"):
+        affine(layer, "int8")(data)
+
+
+def test_rounding_takes_numbers_whose_sum_is_too_large():
+    data = torch.full((2, 64), 1e38)
+    assert affine(nn.Linear(64, 8), "int8")(data).shape == (2, 8)

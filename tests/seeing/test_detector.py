@@ -155,3 +155,11 @@ def test_a_batch_without_boxes_is_refused(detector, picture):
     [(_, batch)] = detector.batches(detector.encoded([str(picture)]))
     with pytest.raises(ValueError, match="a batch needs labels and boxes to learn or to be judged by"):
         things(batch)
+
+
+def test_scores_are_those_of_classes_and_boxes_of_the_last_layer(detector):
+    whole = detector.scores(SAID)
+    assert whole.shape[-1] == SAID.logits.shape[-1] + 4
+    boxes = SAID.boxes.clone()
+    boxes[-1, 0, 0, 2] = float("nan")
+    assert not detector.scores(SAID._replace(boxes=boxes))[0].isfinite().all()

@@ -5,10 +5,12 @@ import torch
 
 import regard
 from regard import tasks
+from regard.cli.evaluate import measure
 from regard.data.image.labelled import LabelCodec
 from regard.data.image.writing import png
 from regard.data.lines import DataError
 from regard.data.record import Record
+from regard.decoding.likelihood import UndistributedError
 from regard.families import classifying
 from regard.loading import load
 from regard.seeing import Seeing
@@ -16,6 +18,7 @@ from regard.seeing.classifier import Classifier
 from regard.trained import Trained
 from regard.training.errors import RefusedError
 
+BRIGHT = 0.4
 CODEC = LabelCodec(("dark", "light"), several=True, height=8, width=8)
 
 
@@ -80,3 +83,61 @@ def test_a_run_that_writes_text_is_refused_by_see(monkeypatch):
     assert load("run") is writer
     with pytest.raises(RefusedError, match=r"is a run of translate, which writes text; regard\.load opens it"):
         regard.see("run")
+
+
+def blinded(seeing, monkeypatch, rows):
+    """Let a model have scores that are not finite for so many of the pictures: those that are brightest."""
+    ask = seeing.ask
+
+    def asking(batch, weights=False):
+        output, light = ask(batch, weights), batch.source.data.float().flatten(1).mean(1)
+        return output._replace(logits=output.logits.masked_fill((light > rows)[:, None], float("nan")))
+
+    monkeypatch.setattr(seeing, "ask", asking)
+
+
+@pytest.fixture
+def brighter(tmp_path):
+    for number, light in enumerate((0.2, 0.9, 0.3, 0.4, 0.8)):
+        (tmp_path / f"{number}.png").write_bytes(png(torch.full((3, 8, 8), light)))
+    return [str(tmp_path / f"{number}.png") for number in range(5)]
+
+
+def test_a_picture_without_finite_scores_has_an_error_and_all_others_their_answers(seeing, brighter, monkeypatch):
+    whole = dict(seeing.each(brighter, best=2, align=True))
+    blinded(seeing, monkeypatch, BRIGHT)
+    outcomes = dict(seeing.outcomes(brighter, best=2, align=True))
+    assert sorted(outcomes) == [0, 1, 2, 3, 4]
+    assert [isinstance(outcomes[place], UndistributedError) for place in range(5)] == [False, True, False, False, True]
+    for place in (0, 2, 3):
+        assert [each.text for each in outcomes[place]] == [each.text for each in whole[place]]
+        assert [each.score for each in outcomes[place]] == pytest.approx([each.score for each in whole[place]])
+    with pytest.raises(
+        UndistributedError, match=r"input:[25]: an answer needs scores that are finite, got NaN or infinity for"
+    ):
+        seeing.predict(brighter)
+
+
+def test_batches_whose_answers_are_known_are_not_computed(seeing, brighter, monkeypatch):
+    sizes = list[int]()
+    asked = seeing.asked
+    monkeypatch.setattr(seeing, "asked", lambda batch, weights: sizes.append(batch.rows) or asked(batch, weights))
+    whole = list(seeing.outcomes(brighter))
+    computed = len(sizes)
+    first = [index for index, _ in whole[: sizes[0]]]
+    rest = list(seeing.outcomes(brighter, done=frozenset(first)))
+    assert len(sizes) == 2 * computed - 1
+    assert [index for index, _ in rest] == [index for index, _ in whole]
+    assert rest[: len(first)] == [(index, []) for index in first]
+    assert rest[len(first) :] == whole[len(first) :]
+
+
+def test_figures_leave_out_what_has_no_finite_scores(seeing, brighter, monkeypatch):
+    records = [Record(picture, "dark", f"table:{line}") for line, picture in enumerate(brighter, 1)]
+    expected = seeing.measure([records[place] for place in (0, 2, 3)])
+    blinded(seeing, monkeypatch, BRIGHT)
+    figures, errors = measure(seeing, records)
+    assert sorted(errors) == [1, 4]
+    assert {name: found.value for name, found in figures.items()} == pytest.approx(
+        {name: found.value for name, found in expected.items()}
+    )

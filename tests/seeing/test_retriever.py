@@ -6,9 +6,11 @@ import torch
 import regard
 from regard import tasks
 from regard.config import RetrieveData, RetrieveModel, Train
+from regard.data import table
 from regard.data.image.writing import png
 from regard.data.record import Record
 from regard.data.table import DataError
+from regard.decoding.likelihood import UndistributedError
 from regard.models.pictures.index import Index
 from regard.seeing.retriever import SAMPLES
 from regard.tasks.retrieve import Config
@@ -163,3 +165,53 @@ def test_a_search_finds_what_the_figures_say(run, model):
     found = model.predict(texts(run), best=1)
     right = [answers[0].text == sample(run, number) for number, answers in enumerate(found, 1)]
     assert figures["picture_recall1"].value == pytest.approx(100 * sum(right) / len(right))
+
+
+def test_a_question_without_finite_numbers_has_an_error_and_all_others_their_answers(run, model, monkeypatch):
+    asked = [texts(run)[0], sample(run, 1), texts(run)[1]]
+    whole = dict(model.outcomes(asked, best=2))
+    embed = model.embed
+
+    def embedding(records, of):
+        rows = torch.tensor([record.source == asked[2] for record in records])
+        return embed(records, of).masked_fill(rows[:, None] & torch.tensor(len(records) < 3), float("nan"))
+
+    monkeypatch.setattr(model, "embed", embedding)
+    outcomes = dict(model.outcomes(asked, best=2))
+    assert isinstance(outcomes[2], UndistributedError)
+    assert [[each.text for each in outcomes[place]] for place in (0, 1)] == [
+        [each.text for each in whole[place]] for place in (0, 1)
+    ]
+    with pytest.raises(UndistributedError, match="input:1: an answer needs scores that are finite"):
+        model.trace([asked[2]])
+
+
+def test_scores_that_are_not_finite_are_no_answer(run, model, monkeypatch):
+    weighed = model.weighed
+    monkeypatch.setattr(
+        model,
+        "weighed",
+        lambda *given: [
+            (pair, float("nan") if not number else score) for number, (pair, score) in enumerate(weighed(*given))
+        ],
+    )
+    outcomes = dict(model.outcomes(texts(run)[:2], best=2))
+    assert [isinstance(outcomes[place], UndistributedError) for place in range(2)] == [True, False]
+
+
+def test_questions_whose_answers_are_known_are_not_searched_for(run, model):
+    asked = [sample(run, 2), texts(run)[1], sample(run, 1)]
+    outcomes = dict(model.outcomes(asked, done=frozenset({0, 2})))
+    assert (outcomes[0], outcomes[2]) == ([], [])
+    assert outcomes[1] == model.predict([asked[1]])[0]
+
+
+def test_records_that_cannot_be_measured_are_those_without_finite_numbers(run, model, monkeypatch):
+    records = [model.task.prepare(each) for each in table.read(run[0] / SAMPLES)][:4]
+    assert model.unscored(records) == {}
+    broken = model.codec.tokens([records[2].target])[0][0]
+    with torch.no_grad():
+        for name, weights in model.model.texts.named_parameters():
+            if "embedding" in name and len(weights) > broken:
+                weights[broken] = float("nan")
+    assert 2 in model.unscored(records)

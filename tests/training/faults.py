@@ -4,6 +4,7 @@ Called as python faults.py DIRECTORY KILLS SIGNALS SEED, it prints one JSON obje
 """
 
 import json
+import math
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 import small
 
+from regard.training import health
 from regard.training.loop import train
 
 KINDS = {
@@ -85,9 +87,14 @@ def disturb(child: int, directory: Path, chance: random.Random, aim: bool) -> in
     return code
 
 
-def undisturbed(directory: Path, kind: str) -> dict[str, str]:
+def undisturbed(directory: Path, kind: str) -> dict:
     os.waitpid(start(directory, kind), 0)
-    return small.fingerprint(directory)
+    return left(directory)
+
+
+def left(directory: Path) -> dict:
+    """What a training leaves: the bits of its tensors, and all that it says of itself."""
+    return small.fingerprint(directory) | small.account(directory)
 
 
 def signalled(base: Path, wanted: dict, count: int, chance: random.Random) -> dict:
@@ -109,7 +116,7 @@ def signalled(base: Path, wanted: dict, count: int, chance: random.Random) -> di
                 counts["codes"] += code == 128 + number
                 counts["saved"] += bool(list(directory.glob("checkpoints/[0-9]*"))) and not half_written(directory)
         counts["runs"] += 1
-        counts["equal"] += small.fingerprint(directory) == wanted[kind]
+        counts["equal"] += left(directory) == wanted[kind]
     return counts
 
 
@@ -132,7 +139,7 @@ def held(directory: Path, child: int) -> bool:
 
 def killed(base: Path, wanted: dict, kills: int, chance: random.Random) -> dict:
     """Kill trainings, each until it is done; how many came out as if nothing had happened."""
-    counts = {"kills": 0, "inside": 0, "runs": 0, "equal": 0, "failed": 0}
+    counts = {"kills": 0, "inside": 0, "runs": 0, "equal": 0, "failed": 0, "differ": []}
     while counts["kills"] < kills:
         kind = chance.choice(list(KINDS))
         directory = base / "run"
@@ -149,13 +156,16 @@ def killed(base: Path, wanted: dict, kills: int, chance: random.Random) -> dict:
                 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         counts["runs"] += 1
         counts["failed"] += code != 0
-        counts["equal"] += code == 0 and small.fingerprint(directory) == wanted[kind]
+        found = left(directory) if code == 0 else {}
+        counts["equal"] += found == wanted[kind]
+        counts["differ"] += [f"{kind}: {name}" for name in wanted[kind] if found.get(name) != wanted[kind][name]]
     return counts
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     warnings.simplefilter("error")
+    health.SHARE = math.inf  # attentions are looked at for every line of the log, and not as time allows
     train(small.experiment(max_steps=1), Path(sys.argv[1]) / "warm", quiet=True)  # imports what is imported late
     base, kills, signals, seed = Path(sys.argv[1]), *map(int, sys.argv[2:])
     whole = {kind: undisturbed(base / f"whole-{number}", kind) for number, kind in enumerate(KINDS)}

@@ -116,3 +116,20 @@ def fingerprint(directory: Path) -> dict[str, str]:
     last = max((directory / "checkpoints").glob("[0-9]*"), key=lambda path: int(path.name))
     files = {"model": directory / "model.safetensors", last.name: last / "state.safetensors"}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+
+
+TIMES = {"seconds", "tokens_per_second", "waited"}
+"""Figures that depend on how long something took, which no two runs share."""
+
+
+def account(directory: Path) -> dict[str, object]:
+    """All that a run says of itself, times aside: the record of the published model, metrics.json and log.jsonl by line."""
+    log = [json.loads(line) for line in (directory / "log.jsonl").read_bytes().splitlines()]
+    metrics = json.loads((directory / "metrics.json").read_bytes())
+    published = json.loads((directory / "manifest.json").read_bytes())["published"]
+    return {"published": published, "metrics": timeless(metrics), "log": [timeless(line) for line in log]}
+
+
+def timeless(table: dict[str, object]) -> dict[str, object]:
+    """A table without its times."""
+    return {name: value for name, value in table.items() if name not in TIMES}

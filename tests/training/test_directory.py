@@ -193,6 +193,19 @@ def test_what_a_kill_left_behind_is_swept_at_the_start(tmp_path):
     assert not list(tmp_path.rglob(".tmp-*"))
 
 
+def test_what_a_kill_left_behind_before_there_was_a_config_is_swept_too(tmp_path):
+    with RunDirectory(tmp_path):
+        (tmp_path / ".tmp-x").mkdir()  # killed while the codec was written for the first time
+    claim(tmp_path)
+    assert not list(tmp_path.rglob(".tmp-*"))
+
+
+def test_temporary_files_of_somebody_else_are_left_alone(tmp_path):
+    (tmp_path / ".tmp-mine").mkdir()
+    claim(tmp_path)
+    assert (tmp_path / ".tmp-mine").exists()
+
+
 def test_flat_names_every_setting_by_its_path():
     assert flat({"a": {"b": 1, "c": (1, 2)}, "d": "e"}) == {"a.b": 1, "a.c": [1, 2], "d": "e"}
 

@@ -1,4 +1,4 @@
-from regard.training.errors import FailedError, Interrupted, RefusedError, TrainingError
+from regard.training.errors import FailedError, Interrupted, RefusedError, TrainingError, UnwritableError
 
 
 def test_one_class_catches_all_that_ends_a_training_and_an_interruption_is_an_exit():
@@ -6,3 +6,10 @@ def test_one_class_catches_all_that_ends_a_training_and_an_interruption_is_an_ex
     assert issubclass(FailedError, TrainingError)
     assert isinstance(Interrupted(143), SystemExit)
     assert Interrupted(143).code == 143
+
+
+def test_output_that_cannot_be_written_is_for_the_user_to_mend():
+    from regard.cli import MISTAKES
+
+    assert issubclass(UnwritableError, MISTAKES)  # exit code 2
+    assert issubclass(UnwritableError, FailedError)

@@ -89,3 +89,20 @@ def test_gradients_of_several_batches_add_up_where_they_are():
     accumulate((one * other).sum(), [one, other, unused])
     assert one.grad is before
     assert (one.grad.tolist(), other.grad.tolist(), unused.grad) == ([4, 4], [3, 3], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "memory"),
+    [
+        ("could not create a primitive", True),
+        ("could not execute a primitive", True),
+        ("could not create a memory object", True),
+        ("std::bad_alloc", True),
+        ("XNNPACK: failed to allocate 64 bytes for packed weights", True),
+        ("[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory", True),
+        ("could not create a primitive descriptor for the LSTM forward propagation primitive.", False),
+        ("mat1 and mat2 shapes cannot be multiplied", False),
+    ],
+)
+def test_errors_of_libraries_that_mean_memory_are_told_from_others(text, memory):
+    assert out_of_memory(RuntimeError(text)) is memory

@@ -1,9 +1,10 @@
 import os
+import time
 
 import pytest
 
 from regard.training.errors import RefusedError
-from regard.training.lock import Lock
+from regard.training.lock import Lock, wait_until_free
 
 
 def test_the_second_to_come_is_refused_and_told_who_holds_it(tmp_path):
@@ -52,3 +53,15 @@ def test_a_link_under_its_name_is_not_followed(tmp_path):
     with pytest.raises(OSError, match="Too many levels of symbolic links"), Lock(tmp_path):
         pass
     assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_a_lock_is_waited_for_until_it_is_given_up_and_no_longer_than_asked(tmp_path):
+    wait_until_free(tmp_path / "nowhere", 60.0)
+    with Lock(tmp_path):
+        begun = time.monotonic()
+        wait_until_free(tmp_path, 0.15)
+        assert 0.1 < time.monotonic() - begun < 30
+    begun = time.monotonic()
+    wait_until_free(tmp_path, 60.0)
+    with Lock(tmp_path):
+        assert time.monotonic() - begun < 30

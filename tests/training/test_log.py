@@ -1,11 +1,13 @@
 import json
 import math
+import resource
+import signal
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from regard.training.errors import RefusedError
+from regard.training.errors import RefusedError, UnwritableError
 from regard.training.log import Log, finite, numbers
 
 
@@ -61,3 +63,39 @@ def test_tensorboard_gets_every_number(tmp_path, monkeypatch):
     with Log(tmp_path, 4, tensorboard=True) as log:
         log.write({"step": 5, "loss": 0.5, "valid": {"bleu": 30.0}})
     assert seen == [(str(tmp_path / "tensorboard"), 5), ("loss", 0.5, 5), ("valid/bleu", 30.0, 5), "closed"]
+
+
+def test_a_line_about_the_checkpoints_step_that_is_newer_than_the_checkpoint_is_taken_back(tmp_path):
+    text = '{"step": 5}\n{"step": 10, "loss": 1}\n{"step": 10, "valid": {}}\n'
+    (tmp_path / "log.jsonl").write_text(text)
+    with Log(tmp_path, 10, lines=2) as log:
+        assert log.lines == 2
+        log.write({"step": 10, "valid": {}})
+        assert log.lines == 3
+    assert (tmp_path / "log.jsonl").read_text() == text
+
+
+def test_a_line_that_does_not_fit_on_the_disk_leaves_no_half_of_it(tmp_path):
+    log = Log(tmp_path, 0)
+    log.write({"step": 1})
+    size = (tmp_path / "log.jsonl").stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 5, before[1]))
+        with pytest.raises(UnwritableError, match=r"no room to write .*log.jsonl: it needs 12 bytes"):
+            log.write({"step": 2})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert lines(tmp_path) == [{"step": 1}]
+
+
+def test_whoever_checks_may_object_to_a_line(tmp_path):
+    def check():
+        raise UnwritableError("another directory")
+
+    log = Log(tmp_path, 0, check=check)
+    with pytest.raises(UnwritableError, match="another directory"):
+        log.write({"step": 1})
+    assert lines(tmp_path) == []

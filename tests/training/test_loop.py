@@ -1,21 +1,32 @@
+import errno
+import io
 import json
 import os
+import shutil
 import signal
+import sys
 from dataclasses import replace
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from regard.config import ConfigError
 from regard.training import update
-from regard.training.checkpoint import steps
+from regard.training.checkpoint import load, steps
 from regard.training.directory import verify
-from regard.training.errors import FailedError, Interrupted
+from regard.training.errors import DamagedWarning, FailedError, Interrupted, UnwritableError
 from regard.training.loop import train
 from regard.training.losses import teach
 from regard.training.weights import weights
 
-from .small import Network, Plain, experiment, fingerprint
+from .small import Network, Plain, account, experiment, fingerprint
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Attentions are looked at for every line of the log, and not as time allows: two logs are compared."""
+    monkeypatch.setattr("regard.training.health.SHARE", 1e9)
 
 
 def log(directory):
@@ -100,8 +111,7 @@ def test_a_model_without_attention_trains_as_well(tmp_path):
     assert not any("attention" in line for line in log(tmp_path))
 
 
-def test_attention_health_is_in_the_log_by_default(tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.training.health.SHARE", 1e9)
+def test_attention_health_is_in_the_log_by_default(tmp_path, unhurried):
     train(experiment(max_steps=5), tmp_path, quiet=True)
     (line,) = (line for line in log(tmp_path) if "loss" in line)
     assert set(line["attention"]["attention"]) == {"entropy", "coverage", "diagonality", "dead", "heads", "gradient"}
@@ -154,3 +164,250 @@ def test_errors_of_the_task_stay_what_they_are(tmp_path):
 
     with pytest.raises(RuntimeError, match="a mistake in the task"):
         train(replace(experiment(), loss=broken), tmp_path, quiet=True)
+
+
+def stopped_at(step, number=signal.SIGTERM, **settings):
+    """An experiment that gets a signal during the update after so many steps."""
+    usual, due = experiment(**settings), [step]
+
+    def asked(model, batch, progress):
+        if progress.step in due:
+            due.clear()  # a second signal would end the process at once
+            os.kill(os.getpid(), number)
+        return usual.loss(model, batch, progress)
+
+    return replace(usual, loss=asked)
+
+
+@pytest.mark.parametrize("settings", [{"accumulate": 2, "log_every": 7}, {"ema": 0.9, "log_every": 3}])
+def test_the_log_after_a_stop_is_the_undisturbed_one_line_for_line(tmp_path, settings, unhurried):
+    train(experiment(**settings), tmp_path / "whole", quiet=True)
+    for step in (2, 11, 12):
+        with pytest.raises(Interrupted):
+            train(stopped_at(step, **settings), tmp_path / "cut", quiet=True)
+        assert log(tmp_path / "cut")[-1] == {"step": step + 1, "stopped": "SIGTERM"}
+    train(experiment(**settings), tmp_path / "cut", quiet=True)
+    assert account(tmp_path / "cut") == account(tmp_path / "whole")
+
+
+def test_an_evaluation_made_again_is_in_the_log_once(tmp_path, unhurried):
+    """Stopped during the evaluation of step 10, then killed between that evaluation, made again, and the next checkpoint."""
+    usual, evaluations = experiment(), []
+
+    def evaluate(model):
+        evaluations.append(1)
+        if len(evaluations) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return usual.evaluate(model)
+
+    with pytest.raises(Interrupted):
+        train(replace(usual, evaluate=evaluate), tmp_path / "cut", quiet=True)
+    shutil.copytree(tmp_path / "cut" / "checkpoints", tmp_path / "checkpoints")
+    train(experiment(max_steps=12), tmp_path / "cut", quiet=True)
+    shutil.rmtree(tmp_path / "cut" / "checkpoints")
+    shutil.move(tmp_path / "checkpoints", tmp_path / "cut" / "checkpoints")
+    train(experiment(), tmp_path / "cut", quiet=True)
+    train(experiment(), tmp_path / "whole", quiet=True)
+    assert account(tmp_path / "cut")["log"] == account(tmp_path / "whole")["log"]
+
+
+def test_a_training_killed_before_its_first_checkpoint_logs_its_data_once(tmp_path, unhurried):
+    noted = replace(experiment(max_steps=5), notes={"records": 3})
+    train(noted, tmp_path, quiet=True)
+    before = account(tmp_path)["log"]
+    shutil.rmtree(tmp_path / "checkpoints")
+    train(replace(experiment(max_steps=5), notes={"records": 3}), tmp_path, quiet=True)
+    assert account(tmp_path)["log"] == before
+    assert before[0] == {"step": 0, "data": {"records": 3}}
+
+
+def test_a_hang_up_saves_and_exits_with_its_code(tmp_path):
+    with pytest.raises(Interrupted) as caught:
+        train(stopped_at(6, signal.SIGHUP), tmp_path, quiet=True)
+    assert caught.value.code == 129
+    assert steps(tmp_path / "checkpoints") == [5, 7]
+    assert log(tmp_path)[-1] == {"step": 7, "stopped": "SIGHUP"}
+
+
+class Gone(io.StringIO):
+    """Standard error whose reader goes away after some lines."""
+
+    def __init__(self, lines, terminal=False):
+        super().__init__()
+        self.left, self.terminal = lines, terminal
+
+    def isatty(self):
+        return self.terminal
+
+    def write(self, text):
+        self.left -= text.count("\n")
+        if self.left < 0:
+            raise OSError(errno.EIO, "Input/output error") if self.terminal else BrokenPipeError(errno.EPIPE, "Broken pipe")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["pipe", "terminal"])
+def test_a_training_whose_reader_is_gone_is_saved_and_says_so_in_the_log(tmp_path, monkeypatch, terminal, unhurried):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", Gone(1, terminal))
+        with pytest.raises(Interrupted) as caught:
+            train(experiment(), tmp_path / "run")
+    assert caught.value.code == 141
+    (*_, last) = log(tmp_path / "run")
+    assert last == {"step": steps(tmp_path / "run" / "checkpoints")[-1], "stopped": "SIGPIPE"}
+    train(experiment(), tmp_path / "run", quiet=True)
+    train(experiment(), tmp_path / "whole", quiet=True)
+    assert fingerprint(tmp_path / "run") == fingerprint(tmp_path / "whole")
+    assert account(tmp_path / "run")["log"] == account(tmp_path / "whole")["log"]
+
+
+def test_a_warning_that_nobody_reads_does_not_end_a_training_without_a_checkpoint(tmp_path, monkeypatch):
+    def warned(model, batch, progress):
+        if progress.step == 6:
+            print("a warning", file=sys.stderr)
+        return teach(model, batch)
+
+    monkeypatch.setattr(sys, "stderr", Gone(0))
+    with pytest.raises(Interrupted):
+        train(replace(experiment(), loss=warned), tmp_path, quiet=True)
+    assert steps(tmp_path / "checkpoints") == [5, 7]
+
+
+def test_without_any_standard_error_training_is_quiet(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert train(experiment(), tmp_path)["updates"] == 20
+
+
+def meanwhile(step, act, **settings):
+    """An experiment during whose training somebody does something to its directory."""
+    usual = experiment(**settings)
+
+    def loss(model, batch, progress):
+        if progress.step == step:
+            act()
+        return usual.loss(model, batch, progress)
+
+    return replace(usual, loss=loss)
+
+
+@pytest.mark.parametrize("step", [3, 19])
+def test_a_directory_deleted_while_training_is_not_made_again(tmp_path, step):
+    run = tmp_path / "run"
+    with pytest.raises(UnwritableError, match=r"run was deleted or renamed while it was written to, and nothing more"):
+        train(
+            meanwhile(step, lambda: shutil.rmtree(run), checkpoint_every=2, evaluate_every=3, log_every=4), run, quiet=True
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_checkpoints_deleted_while_training_are_missed_in_one_paragraph_and_the_training_begins_again(tmp_path):
+    with pytest.raises(UnwritableError, match=r"cannot write to .*run/checkpoints/.*: No such file or directory. What was"):
+        train(meanwhile(8, lambda: shutil.rmtree(tmp_path / "run" / "checkpoints")), tmp_path / "run", quiet=True)
+    train(experiment(), tmp_path / "run", quiet=True)
+    train(experiment(), tmp_path / "whole", quiet=True)
+    assert fingerprint(tmp_path / "run") == fingerprint(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_directory_renamed_while_training_goes_on_under_its_new_name(tmp_path, replaced, unhurried):
+    run, moved = tmp_path / "run", tmp_path / "moved"
+
+    def move():
+        run.rename(moved)
+        if replaced:
+            run.mkdir()
+
+    with pytest.raises(UnwritableError, match="give its new name, and start again to go on"):
+        train(meanwhile(8, move), run, quiet=True)
+    assert not replaced or list(run.iterdir()) == []
+    assert not list(moved.rglob(".tmp-*"))
+    train(experiment(), moved, quiet=True)
+    train(experiment(), tmp_path / "whole", quiet=True)
+    assert fingerprint(moved) == fingerprint(tmp_path / "whole")
+    assert account(moved) == account(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("place", [".", "checkpoints", "log.jsonl"])
+def test_a_directory_made_read_only_while_training_ends_it_in_one_paragraph(tmp_path, place):
+    """Root may write anywhere, so that the training runs as somebody else while it lasts."""
+    run, me = tmp_path / "run", os.geteuid()
+    run.mkdir()
+    for path in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        path.chmod(0o755)
+
+    def protect():
+        (run / place).chmod(0o555 if (run / place).is_dir() else 0o444)
+
+    try:
+        if me == 0:
+            os.chown(run, 65534, -1)
+            os.seteuid(65534)
+        with pytest.raises(
+            UnwritableError, match=rf"cannot write to {run}.*: Permission denied. What was saved before is whole"
+        ):
+            train(meanwhile(8, protect), run, quiet=True)
+    finally:
+        os.seteuid(me)
+    assert not list(run.rglob(".tmp-*"))
+    for path in (run, run / "checkpoints"):
+        path.chmod(0o777)
+    (run / "log.jsonl").chmod(0o666)
+    train(experiment(), run, quiet=True)
+    train(experiment(), tmp_path / "whole", quiet=True)
+    assert fingerprint(run) == fingerprint(tmp_path / "whole")
+
+
+def test_a_log_that_is_a_full_device_ends_the_training_in_one_paragraph(tmp_path):
+    def fill():
+        (tmp_path / "log.jsonl").unlink()
+        (tmp_path / "log.jsonl").symlink_to("/dev/full")
+
+    with pytest.raises(UnwritableError, match=r"no room to write .*log.jsonl: it needs"):
+        train(meanwhile(8, fill), tmp_path, quiet=True)
+    (tmp_path / "log.jsonl").unlink()
+    train(experiment(), tmp_path, quiet=True)
+
+
+def test_errors_of_files_elsewhere_stay_what_they_are(tmp_path):
+    def missing():
+        (tmp_path / "data.tsv").read_bytes()
+
+    with pytest.raises(FileNotFoundError, match=r"data.tsv"):
+        train(meanwhile(8, missing), tmp_path / "run", quiet=True)
+
+
+@pytest.mark.parametrize(("damage", "step"), [("deleted", 2), ("deleted", 18), ("emptied", 7), ("changed", 12)])
+def test_a_manifest_deleted_or_damaged_while_training_is_written_again_with_a_warning(tmp_path, damage, step, unhurried):
+    path = tmp_path / "run" / "manifest.json"
+
+    def harm():
+        if damage == "deleted":
+            path.unlink()
+        else:
+            path.write_bytes(b"" if damage == "emptied" else path.read_bytes().replace(b"vocabulary", b"dictionary"))
+
+    with pytest.warns(
+        DamagedWarning, match=r"manifest.json .*, changed by somebody else while the run goes on; it is written"
+    ):
+        train(meanwhile(step, harm), tmp_path / "run", quiet=True)
+    train(experiment(), tmp_path / "whole", quiet=True)
+    assert sorted(verify(tmp_path / "run")) == ["config.toml", "model.safetensors", "vocabulary.json"]
+    assert fingerprint(tmp_path / "run") == fingerprint(tmp_path / "whole")
+    assert account(tmp_path / "run") == account(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("optimiser", "rate"), [("adam", 1e30), ("sgd", 1e308)])
+def test_a_learning_rate_that_overflows_ends_in_one_sentence_and_leaves_the_directory_free(tmp_path, optimiser, rate):
+    with pytest.raises(ConfigError, match=r"train.rate is too large: with train.schedule it gives a learning rate of"):
+        train(experiment(rate=rate, optimiser=optimiser), tmp_path, quiet=True)
+    train(experiment(max_steps=1), tmp_path, quiet=True)
+
+
+def test_onednn_without_memory_halves_the_batch(tmp_path):
+    def loss(model, batch, progress):
+        if batch.rows > 2:
+            raise RuntimeError("could not create a primitive")
+        return teach(model, batch)
+
+    train(replace(experiment(max_steps=2), loss=loss), tmp_path, quiet=True)
+    assert load(tmp_path / "checkpoints" / "2").counters["parts"] == 2

@@ -1,8 +1,10 @@
+import math
+
 import pytest
 import torch
 from torch import nn
 
-from regard.config import Train
+from regard.config import ConfigError, Train
 from regard.training import optimise
 
 
@@ -143,3 +145,12 @@ def test_a_pace_of_one_over_the_root_is_a_score_over_the_root():
             optimise.set_rate(made, 0.01 / (step + 1))
             made.step()
     torch.testing.assert_close(slow.weight, scaled.weight / 4)
+
+
+@pytest.mark.parametrize("rate", [1e18, 1e30, 1e308, math.inf, math.nan])
+def test_a_learning_rate_that_leaves_float32_is_refused_by_its_setting(rate):
+    made = optimise.optimiser(nn.Linear(2, 2), Train())
+    with pytest.raises(
+        ConfigError, match=r"train.rate is too large: with train.schedule it gives a learning rate of .*1e\+18"
+    ):
+        optimise.set_rate(made, rate)

@@ -45,3 +45,38 @@ def test_in_another_thread_signals_are_left_alone():
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_a_hang_up_comes_twice_when_a_terminal_is_closed_and_ends_once():
+    before = signal.getsignal(signal.SIGHUP)
+    with Interruption() as interruption:
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert interruption.exit().code == 129
+    assert signal.getsignal(signal.SIGHUP) == before
+
+
+def test_a_hang_up_after_another_signal_does_not_end_the_saving():
+    with Interruption() as interruption:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert interruption.exit().code == 143
+
+
+def test_under_nohup_a_hang_up_ends_nothing():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interruption() as interruption:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert interruption.signal is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_lost_reader_counts_as_a_broken_pipe_unless_a_signal_came_first():
+    with Interruption() as interruption:
+        interruption.lose_reader()
+        assert interruption.exit().code == 141
+        interruption.signal = signal.SIGHUP
+        interruption.lose_reader()
+        assert interruption.exit().code == 129

@@ -1,3 +1,5 @@
+import json
+import math
 import time
 
 import pytest
@@ -65,3 +67,20 @@ def test_the_last_loss_is_known_once_there_is_one(clock):
     speed.add(1.5, 10, {})
     speed.record()
     assert speed.last == 1.5
+
+
+def test_a_stretch_is_gone_on_with_as_if_nothing_had_come_between(clock):
+    speed, whole = Speed(), Speed()
+    for number, (loss, tokens) in enumerate(((2.0, 10), (0.1 + 0.2, 30), (1.0, 7))):
+        if number == 2:
+            speed = Speed(0.0, json.loads(json.dumps(speed.state())))
+        for each in (speed, whole):
+            each.rest(0.25)
+            each.add(loss, tokens, {"nll": loss / 3, "odd": math.nan})
+    for each in (speed, whole):
+        each.seconds, each.waited = 4.0, 1.0
+    left, right = speed.record(), whole.record()
+    assert math.isnan(left.pop("odd"))
+    assert math.isnan(right.pop("odd"))
+    assert left == right
+    assert (speed.last, speed.state()["tokens"]) == (1.0, 0)

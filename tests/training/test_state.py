@@ -7,7 +7,7 @@ from torch import nn
 from regard.config import Train
 from regard.training.average import Average
 from regard.training.checkpoint import load, save
-from regard.training.errors import RefusedError
+from regard.training.errors import DamagedError, RefusedError
 from regard.training.optimise import optimiser
 from regard.training.schedule import Plateau
 from regard.training.state import State
@@ -49,7 +49,7 @@ def saved(state, folder):
 
 def test_a_restored_state_is_the_saved_one(tmp_path):
     state, other = made(ema=0.9, steps=3), made(ema=0.9)
-    state.counters.skipped, state.counters.best, state.counters.best_figures = 4, 0.1 + 0.2, {"loss": 0.1 + 0.2}
+    state.counters.skipped, state.counters.best, state.counters.stretch = 4, 0.1 + 0.2, {"sums": {"loss": 0.1 + 0.2}}
     state.plateau.see(2.0)
     other.restore(saved(state, tmp_path))
     assert other.counters == state.counters
@@ -75,11 +75,61 @@ def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing(tmp_path):
     assert all(torch.equal(value, other.tensors()[name]) for name, value in before.items())
 
 
+def test_a_checkpoint_of_an_earlier_version_lacks_counters_that_were_added_since(tmp_path):
+    found = saved(made(steps=1), tmp_path)
+    for name in ("log_lines", "stretch"):
+        del found.counters[name]
+    state = made()
+    state.restore(found)
+    assert (state.counters.step, state.counters.log_lines, state.counters.stretch) == (1, None, {})
+
+
 def test_a_missing_counter_is_named(tmp_path):
     found = saved(made(steps=1), tmp_path)
     del found.counters["skipped"]
     with pytest.raises(RefusedError, match="has no counter skipped: it was not written by this loop"):
         made().restore(found)
+
+
+@pytest.mark.parametrize(
+    ("counter", "value", "text"),
+    [
+        ("step", "x", r"/1 has a counter step that is none: Input should be a valid integer, .*, got 'x'"),
+        ("seconds", None, r"/1 has a counter seconds that is none: .*, got None"),
+        ("stretch", [], r"/1 has a counter stretch that is none: .*, got \[\]"),
+    ],
+)
+def test_a_counter_of_another_type_is_damaged(tmp_path, counter, value, text):
+    found = saved(made(steps=1), tmp_path)
+    found.counters[counter] = value
+    with pytest.raises(DamagedError, match=text):
+        made().restore(found)
+
+
+@pytest.mark.parametrize("value", [None, [], {}, {"patience": "x"}, {"best": {}}])
+def test_a_schedule_that_is_none_is_damaged(tmp_path, value):
+    found = saved(made(steps=1), tmp_path)
+    found.counters["plateau"] = {**found.counters["plateau"], **value} if value else value
+    state = made()
+    before = state.tensors()
+    if value == {}:  # every number of it has a default
+        return state.restore(found)
+    with pytest.raises(
+        DamagedError, match=r"/1 cannot be opened, something in it is not as regard writes it: ValidationError"
+    ):
+        state.restore(found)
+    assert all(torch.equal(each, state.tensors()[name]) for name, each in before.items())
+    return None
+
+
+@pytest.mark.parametrize("name", ["optimiser.embedding.weight.exp_avg", "ema.embedding.weight"])
+def test_what_belongs_to_a_parameter_has_its_shape(tmp_path, name):
+    found = saved(made(ema=0.9, steps=1), tmp_path)
+    found.tensors[name] = found.tensors[name][:1]
+    with pytest.raises(
+        RefusedError, match=r"of another model: .*embedding\.weight.* has shape \(1, 8\) there and \(12, 8\) here"
+    ):
+        made(ema=0.9).restore(found)
 
 
 def test_a_missing_moving_average_and_a_foreign_optimiser_are_named(tmp_path):

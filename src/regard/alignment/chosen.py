@@ -1,5 +1,6 @@
 """Chosen: the head that speaks for a model, noted in the manifest of its run directory."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,9 @@ def note(directory: Path, head: Head) -> None:
         run.note(ENTRY, head._asdict())
 
 
-def noted(directory: Path) -> Head:
-    """The choice; nothing chosen where none was made."""
-    path = directory / manifest.NAME
-    entry: Any = manifest.unseal(path).get(ENTRY)
+def head_in(table: Mapping[str, Any], directory: Path) -> Head:
+    """The choice in the manifest of a directory; nothing chosen where none was made."""
+    entry: Any = table.get(ENTRY)
     if entry is None:
         return Head()
     kinds = {"attention": str | None, "head": int | None, "shift": bool}
@@ -29,5 +29,6 @@ def noted(directory: Path) -> Head:
         or entry.keys() != kinds.keys()
         or not all(isinstance(entry[n], k) for n, k in kinds.items())
     ):
+        path = directory / manifest.NAME
         raise DamagedError(f"{path} has a chosen head that is none: {entry!r}; choose one again by `regard align --choose`")
     return Head(**entry)

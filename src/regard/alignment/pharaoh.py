@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from regard.alignment.links import Gold, Link, Links
+from regard.config import quoted
 from regard.data.lines import DataError, Line, lines
 
 LINK = re.compile(r"(\d{1,9})([-p])(\d{1,9})")
@@ -57,7 +58,7 @@ def _links(text: str, where: str, first: int) -> dict[str, list[Link]]:
         link = LINK.fullmatch(word)
         if link is None:
             raise DataError(
-                f"{where} has {word!r} where a link is needed: SOURCE-TARGET, or SOURCEpTARGET where it is possible"
+                f"{where} has {quoted(word)} where a link is needed: SOURCE-TARGET, or SOURCEpTARGET where it is possible"
             )
         found[link[2]].append(_link(link[1], link[3], where, first))
     return found
@@ -76,7 +77,7 @@ def _keyed(path: str, rows: list[Line], sentences: int | None) -> list[Gold]:
         key = KEY.fullmatch(line.text)
         if key is None:
             raise DataError(
-                f"{line.where} needs a sentence, a source word and a target word, as numbers from 1, got {line.text!r}"
+                f"{line.where} needs a sentence, a source word and a target word, as numbers from 1, got {quoted(line.text)}"
             )
         number = int(key[1])
         if number < 1 or (sentences is not None and number > sentences):

@@ -8,6 +8,7 @@ from torch import Tensor
 from regard.alignment import units
 from regard.alignment.hard import linked
 from regard.alignment.units import Units, merge
+from regard.config import quoted
 from regard.data.lines import DataError, lines
 from regard.data.table import Record
 from regard.data.text import TextCodec
@@ -28,7 +29,7 @@ def dictionary(unknown: str) -> Mapping[str, str] | None:
     for line in lines(unknown):
         word, _, other = (part.strip() for part in line.text.partition("\t"))
         if not (word and other) or "\t" in other:
-            raise DataError(f"{line.where} needs a word, a tab and its translation, got {line.text!r}")
+            raise DataError(f"{line.where} needs a word, a tab and its translation, got {quoted(line.text)}")
         found.setdefault(word, other)
     return found
 

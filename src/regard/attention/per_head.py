@@ -18,7 +18,8 @@ class PerHead(nn.Module):
     def __init__(self, size: int, out: int, heads: int = 1, within: float | None = None):
         super().__init__()
         within = 1 / math.sqrt(size) if within is None else within
-        self.weight = nn.Parameter(torch.empty(heads, out, size).uniform_(-within, within))
+        self.weight = nn.Parameter(torch.empty(heads, out, size))
+        nn.init.uniform_(self.weight, -within, within)
 
     def forward(self, data: Float[Tensor, "batch in_heads time size"]) -> Float[Tensor, "batch out_heads time out"]:
         return each_head(data, self.weight)

@@ -19,7 +19,6 @@ from typer.core import TyperCommand
 from regard import __version__
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.training.atomic import FULL
 from regard.training.errors import DamagedError, FailedError, RefusedError, UnwritableError
 
 app = typer.Typer(
@@ -33,7 +32,9 @@ app = typer.Typer(
 DEBUG = "On an error, show the traceback too."
 MISTAKES = (ConfigError, DataError, RefusedError, DamagedError, UnwritableError)
 """What the user can mend. A bare LookupError is one too (an unknown name), but a KeyError is no user's."""
-NAMED = {*FULL, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""Errors of writing alone. Where they name no file, they are about standard output: files are written by `atomic`."""
+NAMED = FULL | {errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
 NAMED |= {errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ESTALE}
 """Errors of a path that the user gave, and can mend."""
 
@@ -114,7 +115,7 @@ def _report(error: Exception) -> int:
 
 def _unusable(error: OSError) -> str | None:
     """The paragraph about a path, or standard output, that cannot be used; None where the error is about something else."""
-    if error.filename is None and (error.errno in FULL or _stdout_fails()):  # all other files are written by `atomic`
+    if error.filename is None and (error.errno in FULL or _stdout_fails()):
         _close_stdout()
         return f"cannot write to standard output: {error.strerror}; its end is missing: make room, or write elsewhere"
     if error.filename is not None and error.errno in NAMED:

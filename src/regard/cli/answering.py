@@ -1,9 +1,10 @@
 """Answer inputs, a window of them at a time: within it they are sorted by length, and written in their order."""
 
 import json
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from regard.cli.journal import Head, Journal, Written
@@ -12,6 +13,7 @@ from regard.cli.unread import Unread
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
+    from regard.decoding.likelihood import UndistributedError
     from regard.decoding.wishes import Wish
     from regard.prediction import Prediction
     from regard.seeing import Seeing
@@ -35,7 +37,8 @@ class Strange(NamedTuple):
 class Asking:
     """A model, what is asked of it, and how its answers are written.
 
-    With `unread`, which takes note of them, inputs that cannot be read are left empty; without, the first is an error.
+    With `unread`, which takes note of them, inputs that cannot be read, and those whose scores are not finite, are left
+    empty; without, the first is an error.
     """
 
     model: "Trained | Seeing"
@@ -47,27 +50,28 @@ class Asking:
     unread: Unread | None = None
 
     def written(
-        self, window: "list[tuple[str, Wish]]", but: Container[int] = (), before: int = 0
+        self, window: "list[tuple[str, Wish]]", noted: Mapping[int, Written] = MappingProxyType({}), before: int = 0
     ) -> Iterator[tuple[int, Written]]:
-        """What is written for each input of a window, by its place there, as it is found; `but` are left out.
+        """What is written for each input of a window, by its place there, as it is found; what is `noted` is left out.
 
-        `before` is how many inputs there were before the window.
+        `before` is how many inputs there were before the window. The batches are those of the whole window, whatever is
+        noted, since what shares a batch changes the last bits of a score. A batch is left out where all of its inputs are
+        noted with an answer. One with an input that has none is computed again, so that it is cut up as it was before.
         """
         known = []
         for place, (text, _) in enumerate(window):
-            if place in but:
-                continue
             if self.known(text, before + place + 1):
                 known.append(place)
-            else:
+            elif place not in noted:
                 yield place, Written(self.form(text, []), strange=bool(text.strip()))
-        for index, found in self.found([window[place] for place in known]):
+        done = frozenset(index for index, place in enumerate(known) if place in noted and not noted[place].strange)
+        for index, found in self.found([window[place] for place in known], done):
             place, text = known[index], window[known[index]][0]
+            answers = [] if isinstance(found, DataError) else found
             if isinstance(found, DataError):
                 self.missed(before + place + 1, text, found)
-                yield place, Written(self.form(text, []), strange=True)
-            else:
-                yield place, Written(self.form(text, found))
+            if place not in noted:
+                yield place, Written(self.form(text, answers), strange=answers is not found)
 
     def known(self, text: str, number: int) -> bool:
         """Whether there is anything in an input that the model can answer."""
@@ -83,11 +87,16 @@ class Asking:
             raise error
         self.unread.note(number, text, error)
 
-    def found(self, asked: "list[tuple[str, Wish]]") -> "Iterator[tuple[int, list[Prediction] | DataError]]":
-        """The answers to inputs, or why one cannot be read: what it kept from being answered is asked again, by halves."""
+    def found(
+        self, asked: "list[tuple[str, Wish]]", done: frozenset[int] = frozenset()
+    ) -> "Iterator[tuple[int, list[Prediction] | DataError]]":
+        """The answers to inputs, or why one cannot be read: what it kept from being answered is asked again, by halves.
+
+        What is answered for a batch of nothing but `done` is an empty list for each.
+        """
         left = dict.fromkeys(range(len(asked)))  # in their order
         try:
-            for index, answers in self.answers(asked):
+            for index, answers in self.answers(asked, done):
                 del left[index]
                 yield index, answers
         except DataError as error:
@@ -98,19 +107,22 @@ class Asking:
                 return
             middle = -(-len(left) // 2)
             for half in (list(left)[:middle], list(left)[middle:]):
-                for place, again in self.found([asked[index] for index in half]) if half else ():
+                known = frozenset(place for place, index in enumerate(half) if index in done)
+                for place, again in self.found([asked[index] for index in half], known) if half else ():
                     yield half[place], again
 
-    def answers(self, asked: "list[tuple[str, Wish]]") -> "Iterator[tuple[int, list[Prediction]]]":
+    def answers(
+        self, asked: "list[tuple[str, Wish]]", done: frozenset[int] = frozenset()
+    ) -> "Iterator[tuple[int, list[Prediction] | UndistributedError]]":
         """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
         from regard.seeing import Seeing
 
         texts, wishes = [text for text, _ in asked], [wish for _, wish in asked]
         if isinstance(self.model, Seeing):
-            yield from self.model.each(texts, best=self.best, align=self.align)
+            yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done)
             return
         try:
-            yield from self.model.each(
+            yield from self.model.outcomes(
                 texts,
                 beam=self.beam,
                 best=self.best,
@@ -119,6 +131,7 @@ class Asking:
                 prefix=[wish.prefix for wish in wishes],
                 include=[wish.include for wish in wishes],
                 exclude=[wish.exclude for wish in wishes],
+                done=done,
             )
         except ValueError as error:
             if isinstance(error, DataError) or not any(map(any, wishes)):
@@ -148,7 +161,8 @@ def to_file(asking: Asking, inputs: "Iterable[tuple[str, Wish]]", journal: Journ
     if len(list(islice(inputs := iter(inputs), journal.head.lines))) < journal.head.lines:
         raise DataError(f"{journal.partial} has more answers than there are inputs; remove it, and start again")
     for window in windows(inputs, size):
-        for place, written in asking.written(window, but=journal.noted, before=journal.head.lines):
+        journal.noted = {place: written for place, written in journal.noted.items() if place < len(window)}
+        for place, written in asking.written(window, dict(journal.noted), before=journal.head.lines):
             journal.note(place, written)
             pace.advance()
         journal.turn()

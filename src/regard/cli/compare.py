@@ -9,6 +9,8 @@ from regard.cli import Command, app
 from regard.cli.train import ANY, _split, prepared, read, settings
 from regard.config import ConfigError
 
+SAVED = 30.0
+"""Seconds within which the worker of a comparison that was killed has saved its training and gone."""
 VARY = "A setting and its values: model.attention=none,additive. Several times: every combination."
 WITH = 'What goes with a value: "model.decoder=transformer: model.encoder=transformer model.heads=4".'
 
@@ -70,8 +72,10 @@ def compare_one() -> None:
     from regard import tasks
     from regard.compare.crew import asked
     from regard.compare.figures import store
+    from regard.training.lock import wait_until_free
 
     request = asked()
+    wait_until_free(Path(request["directory"]), SAVED)
     config = configuration.check(tasks.find(request["task"]).Config, request["config"])
     directory = Path(request["directory"])
     store(directory, config, request["beam"], _measured(request["task"], config, directory, request["beam"]))

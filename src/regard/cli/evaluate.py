@@ -1,6 +1,7 @@
 """Measure a trained model: regard evaluate."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,10 +12,17 @@ from regard.cli import Command, app
 from regard.cli.searching import PART, search_by
 from regard.cli.seeing import sees
 from regard.cli.train import ANY, settings
+from regard.cli.unread import TOLD
 from regard.config import ConfigError
+from regard.data.lines import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from regard.decoding.likelihood import UndistributedError
+    from regard.seeing import Seeing
     from regard.tasks import Figures
+    from regard.trained import Trained
     from regard.training.metrics import Bucket
 
 
@@ -55,7 +63,7 @@ def evaluate(
         raise ConfigError(f"evaluate takes {needed}{_held_out(data, directory)}")
     data = replace(data, **{name: given.get(f"data.{name}", getattr(data, name)) for name in data.columns})
     records = [model.task.prepare(record) for record in family(model.config).read(data, test)]
-    figures = model.measure(records, beam=beam)
+    figures, errors = measure(model, records, beam)
     typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
     if test == data.train:
         typer.echo(f"{test} is what the run was trained on: how it does on new data, other lines have to say", err=True)
@@ -65,6 +73,49 @@ def evaluate(
             "reads: their answers are empty, as those of predict, and count as such",
             err=True,
         )
+    if errors:
+        places = sorted(errors)
+        for place in places[:TOLD]:
+            typer.echo(f"regard: {_where(records[place])}: {errors[place]}", err=True)
+        raise DataError(
+            f"{_where(records[places[0]])} cannot be measured ({len(places):,} such of {len(records):,} in all): its scores "
+            "are not finite. The figures are those of all others"
+        )
+
+
+def measure(
+    model: "Trained | Seeing", records: "Sequence[Any]", beam: int | None = None
+) -> "tuple[Figures, dict[int, UndistributedError]]":
+    """The figures of the records whose scores are finite, and the errors of the others, by their places.
+
+    Which these are is looked for only where the figures of all are not finite, or where they end in an error.
+    """
+    from regard.decoding.likelihood import UndistributedError
+    from regard.training.metrics import Measured
+
+    try:
+        figures = model.measure(records, beam=beam)
+        if all(math.isfinite(found.value) for found in figures.values() if isinstance(found, Measured)):
+            return figures, {}
+        reason = None
+    except ValueError as error:  # such as that of a metric which takes finite numbers
+        if isinstance(error, DataError) and not isinstance(error, UndistributedError):
+            raise
+        reason = error
+    errors = model.unscored(records, beam=beam)
+    if len(errors) == len(records):
+        raise next(iter(errors.values()))
+    if errors:
+        figures = model.measure([record for place, record in enumerate(records) if place not in errors], beam=beam)
+    elif reason is not None:
+        raise reason
+    return figures, errors
+
+
+def _where(record: Any) -> str:
+    """The file and line of a record, which of a picture may have more beside it."""
+    place: str = (getattr(record, "record", None) or getattr(record, "picture", None) or record).where
+    return place
 
 
 def _held_out(data: Any, directory: Path) -> str:

@@ -38,11 +38,13 @@ def bring(
     from regard.export.put import free, put
     from regard.huggingface.families import PICTURES, usual_task
     from regard.huggingface.settings import opened, read
+    from regard.training.boundary import boundary
 
     free(out)
-    kind = opened(folder)[1]
-    if kind != PICTURES:
-        read(folder)  # refused, if so, before anything heavy is loaded
+    with boundary(folder):
+        kind = opened(folder)[1]
+        if kind != PICTURES:
+            read(folder)  # refused, if so, before anything heavy is loaded
     task = task or usual_task(kind)
     from regard.huggingface.numbers import TOKENIZER
     from regard.huggingface.take import files

@@ -1,5 +1,6 @@
 """Make an index for a model of retrieve to search: regard index; and let predict search it."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -97,7 +98,7 @@ def _kind(records: "Sequence[Record]", of: str) -> "Kind":
 
     if of == "auto":
         first = records[0]
-        of = "pictures" if first.source.lower().endswith(ENDINGS) or place(first).is_file() else "texts"
+        of = "pictures" if first.source.lower().endswith(ENDINGS) or os.path.isfile(place(first)) else "texts"
     return "pictures" if of == "pictures" else "texts"
 
 

@@ -2,31 +2,43 @@
 
 OUT.partial             answers to all windows of lines that are done, in order
 OUT.partial.journal     its head: what is answered, by which model, how; how many lines and bytes of OUT.partial count; then
-                        a line for each answer of the window at hand, in the order in which they were found
+                        a line for each answer of the window at hand, in the order in which they were computed
 
 A head is written anew, all at once, when a window has been put behind the others. What OUT.partial has beyond its bytes, and
 what follows a torn line of the journal, was being written when the process died.
+
+Each line of the journal begins with a digest of itself and of all lines before it (a chain of truncated SHA-256), so that a
+line that was changed, moved, repeated or taken from another journal is found. Reading ends there, and what follows is
+computed again. The head holds the SHA-256 of the bytes of OUT.partial that count.
 """
 
+import errno
 import fcntl
 import hashlib
+import io
 import json
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 from regard.data.lines import DataError
 from regard.training import atomic
-from regard.training.errors import RefusedError
+from regard.training.errors import FailedError, RefusedError
 
-FORMAT = 1
+FORMAT = 2
 PIECE = 1 << 20
+DIGEST = 16
+"""Hexadecimal digits of a line's digest."""
+LONGEST = 1 << 26
+"""The most bytes of a line of the journal: more are not read."""
 
 
 class Written(NamedTuple):
-    """What is written for an input, and whether the model knew nothing in it."""
+    """What is written for an input, and whether the model has no answer to it."""
 
     text: str
     strange: bool = False
@@ -40,52 +52,61 @@ class Head(NamedTuple):
     sha256: str = hashlib.sha256().hexdigest()
     strange: int = 0
     first: int = 0
-    """The first line, from 1, in which the model knew nothing."""
+    """The first line, from 1, to which the model has no answer."""
 
 
 class Journal:
     """The answers that go to `out`, used inside `with`. `work` says what is answered, by which model, and how.
 
     Where a journal of the same work lies beside `out`, it goes on after it, and `word` says so; so it does where there is
-    one that cannot be gone on with. Work of which some part is None, such as lines from a pipe, is never gone on with.
+    one that cannot be gone on with, or not to its end. Work of which some part is None, such as lines from a pipe, is never
+    gone on with.
     """
 
     def __init__(self, out: Path, work: Mapping[str, str | None]):
         self.out, self.work = out, dict(work)
         self.partial, self.path = (out.with_name(f"{out.name}.partial{end}") for end in ("", ".journal"))
         self.head, self.noted, self.word = Head(), dict[int, Written](), ""
+        self.lines: io.FileIO | None = None
 
     def __enter__(self) -> "Journal":
         if self.out.exists() and not self.out.is_file():
             raise DataError(f"--out needs the name of a file, and {self.out} is something else; choose another")
-        self.answers = self._locked()
-        self._resume()
-        self.answers.truncate(self.head.size)
-        self._begin()
+        try:
+            if self.out.exists():  # it will be replaced, which a folder allows where the file is read-only
+                os.close(os.open(self.out, os.O_WRONLY))
+        except OSError as error:
+            raise DataError(f"--out cannot write {self.out}: {error.strerror}; choose another place") from error
+        self.answers = self._lock()
+        try:
+            with self._written(self.path):
+                self._resume()
+            with self._written(self.partial):
+                self.answers.truncate(self.head.size)  # what is there is at least as long
+            self._begin()
+        except BaseException:
+            self._close(nothing=not os.fstat(self.answers.fileno()).st_size and not self.path.exists())
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.lines.close()
-        if kind is not None and not self.head.lines and not self.noted:  # nothing was answered
-            self.partial.unlink(missing_ok=True)
-            self.path.unlink(missing_ok=True)
-        self.answers.close()
+        self._close(nothing=kind is not None and not self.head.lines and not self.noted)
 
     def note(self, place: int, written: Written) -> None:
         """Keep what is written for an input of the window at hand, counted from 0."""
+        line = self.chain.seal(_payload(place, written))
+        with self._written(self.path):
+            assert self.lines is not None, "a journal is used inside `with`"
+            _write_all(self.lines, line)
         self.noted[place] = written
-        with atomic.room(self.path):
-            self.lines.write(_line(place, written))
-            self.lines.flush()
 
     def turn(self) -> None:
         """Put the window, all of which is noted, behind those before it."""
         each = [self.noted[place] for place in range(len(self.noted))]
         data = "".join(one.text for one in each).encode()
         strange = [place for place, one in enumerate(each, self.head.lines + 1) if one.strange]
-        with atomic.room(self.partial):
-            self.answers.write(data)
-            self.answers.flush()
+        with self._written(self.partial):
+            _write_all(self.answers, data)
             os.fsync(self.answers.fileno())
         self.digest.update(data)
         before = self.head
@@ -97,20 +118,20 @@ class Journal:
             before.first or (strange[0] if strange else 0),
         )
         self.noted = {}
-        self.lines.close()
         self._begin()
 
     def finish(self) -> None:
         """Everything is answered: the answers take their name."""
-        os.replace(self.partial, self.out)
-        self.path.unlink()
-        atomic.flush(self.out.absolute().parent)
+        with self._written(self.out):
+            os.replace(self.partial, self.out)
+            self.path.unlink()
+            atomic.flush(self.out.absolute().parent)
 
-    def _locked(self) -> BinaryIO:
+    def _lock(self) -> io.FileIO:
         """The partial file, which nobody else writes; opened anew where somebody has just finished with it."""
         while True:
             try:
-                file = self.partial.open("a+b")
+                file = _open(self.partial, os.O_RDWR | os.O_APPEND | os.O_CREAT, "a+b")
             except OSError as error:
                 raise DataError(f"--out cannot write {self.partial}: {error.strerror}; choose another place") from error
             try:
@@ -126,52 +147,149 @@ class Journal:
 
     def _begin(self) -> None:
         """Write the journal anew: its head, and what is noted of the window at hand."""
-        head = json.dumps({"format": FORMAT, "work": self.work, "head": self.head._asdict()}).encode() + b"\n"
-        atomic.write(self.path.absolute(), head + b"".join(_line(*each) for each in self.noted.items()))
-        self.lines = self.path.open("ab")
+        if self.lines is not None:
+            self.lines.close()
+        self.chain = Chain()
+        head = json.dumps({"format": FORMAT, "work": self.work, "head": self.head._asdict()}).encode()
+        lines = [self.chain.seal(each) for each in (head, *(_payload(*each) for each in self.noted.items()))]
+        with self._written(self.path):
+            atomic.write(self.path.absolute(), b"".join(lines))
+            self.lines = _open(self.path, os.O_WRONLY | os.O_APPEND, "ab")
+
+    def _close(self, nothing: bool) -> None:
+        """Close both files, and remove them where there is nothing to go on with."""
+        if self.lines is not None:
+            self.lines.close()
+        if nothing:  # while the lock is held
+            self.partial.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
+        self.answers.close()
 
     def _resume(self) -> None:
         """Take up what lies there, if it is of the same work and whole; else say why not."""
         self.digest = hashlib.sha256()
         try:
-            head, *lines = self.path.read_bytes().split(b"\n")
+            stream: BinaryIO = io.BufferedReader(_open(self.path, os.O_RDONLY, "rb"))
         except FileNotFoundError:
             return
-        table = _object(head)
-        other = [name for name, digest in self.work.items() if digest is None or table.get("work", {}).get(name) != digest]
+        with stream:
+            payloads = _unseal(stream)
+            table = next(payloads, None)
+            if not isinstance(table, dict):
+                stream.seek(0)
+                older = _older(stream)
+                self.word = f"{self.partial} was begun with another version: starting over" if older else self._damaged(1)
+                return
+            self._take_up(table, payloads)
+
+    def _take_up(self, table: dict[str, Any], payloads: Iterator[Any]) -> None:
+        """The head of a journal, and those of its lines that are whole."""
+        work: dict[str, Any] = table["work"] if isinstance(table.get("work"), dict) else {}
+        other = [name for name, digest in self.work.items() if digest is None or work.get(name) != digest]
         if table.get("format") != FORMAT or other:
             self.word = f"{self.partial} was begun with another {' and '.join(other) or 'version'}: starting over"
             return
         before = _head(table)
-        self._hash(before.size if before else 0)
-        if before is None or self.digest.hexdigest() != before.sha256:
+        if before is None or not self._matches(before):
             self.digest = hashlib.sha256()
             self.word = f"{self.partial} is not what was written there: starting over"
             return
-        self.head, self.noted = before, _notes(lines[:-1])
+        self.head, number = before, 1
+        for number, payload in enumerate(payloads, 2):
+            line = _line(payload)
+            if line is None or line[0] in self.noted:
+                self.word = self._damaged(number)
+                return
+            self.noted[line[0]] = line[1]
         self.word = f"{self.partial}: going on after line {before.lines + len(self.noted):,}"
 
-    def _hash(self, size: int) -> None:
+    def _damaged(self, number: int) -> str:
+        """The warning of a journal whose line of this number, counted from 1, is not what was written."""
+        whole = self.head.lines + len(self.noted)
+        start = f"going on after line {whole:,}, and answering again what follows" if whole else "starting over"
+        return f"{self.path} is damaged in its line {number:,}: {start}"
+
+    def _matches(self, head: Head) -> bool:
+        """Whether the partial file begins with the bytes that a head counts; its digest is then that of these."""
+        size = head.size
+        if os.fstat(self.answers.fileno()).st_size < size:
+            return False
         self.answers.seek(0)
         while size and (data := self.answers.read(min(size, PIECE))):
             self.digest.update(data)
             size -= len(data)
+        return self.digest.hexdigest() == head.sha256
 
-
-def _line(place: int, written: Written) -> bytes:
-    return json.dumps([place, *written]).encode() + b"\n"
-
-
-def _notes(lines: list[bytes]) -> dict[int, Written]:
-    """What the whole lines say, up to one that is torn."""
-    found: dict[int, Written] = {}
-    for line in lines:
+    @contextmanager
+    def _written(self, path: Path) -> Iterator[None]:
+        """What keeps a file from being read or written becomes one paragraph."""
         try:
-            place, *written = json.loads(line)
-        except ValueError:
-            break
-        found[place] = Written(*written)
-    return found
+            yield
+        except (OSError, FailedError) as error:
+            cause = error.__cause__ if isinstance(error, FailedError) else error
+            why = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(error)
+            raise DataError(
+                f"--out cannot write {path}: {why}. The answers until then are in {self.partial}, with a journal beside it: "
+                "make room, or mend the place, and give the same command again, which goes on from there"
+            ) from error
+
+
+class Chain:
+    """Digests of lines, each of a line and of the digest before it."""
+
+    def __init__(self) -> None:
+        self.last = b""
+
+    def digest(self, payload: bytes) -> bytes:
+        """The digest that the next line has to begin with."""
+        return hashlib.sha256(self.last + payload).hexdigest()[:DIGEST].encode()
+
+    def seal(self, payload: bytes) -> bytes:
+        """The next line, with its digest and its end."""
+        self.last = self.digest(payload)
+        return self.last + b" " + payload + b"\n"
+
+
+def _unseal(stream: BinaryIO) -> Iterator[Any]:
+    """The values of a journal's lines, up to one that is torn; None, as the last, for one that is not what was written."""
+    chain = Chain()
+    while (line := stream.readline(LONGEST)).endswith(b"\n"):
+        payload = line[DIGEST + 1 : -1]
+        value = _value(payload) if chain.seal(payload) == line else None
+        yield value
+        if value is None:
+            return
+    if len(line) == LONGEST:
+        yield None
+
+
+def _older(stream: BinaryIO) -> bool:
+    """Whether this is a journal of format 1, whose lines are JSON without digests."""
+    table = _value(stream.readline(PIECE))
+    return isinstance(table, dict) and "format" in table
+
+
+def _value(payload: bytes) -> Any:
+    """The value of a JSON text; None for anything else."""
+    try:
+        return json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _payload(place: int, written: Written) -> bytes:
+    return json.dumps([place, *written]).encode()
+
+
+def _line(payload: Any) -> tuple[int, Written] | None:
+    """The place of an input and what is written for it; None for anything else."""
+    if not isinstance(payload, list) or [type(value) for value in payload] != [int, str, bool] or payload[0] < 0:
+        return None
+    try:
+        payload[1].encode()
+    except UnicodeEncodeError:  # JSON can spell half of a surrogate pair
+        return None
+    return payload[0], Written(*payload[1:])
 
 
 def _head(table: Mapping[str, Any]) -> Head | None:
@@ -180,13 +298,21 @@ def _head(table: Mapping[str, Any]) -> Head | None:
         found = Head(*(table["head"][name] for name in Head._fields))
     except (KeyError, TypeError):
         return None
-    whole = [type(each) is type(usual) for each, usual in zip(found, Head(), strict=True)]
-    return found if all(whole) and found.size >= 0 else None
+    whole = [type(value) is type(usual) for value, usual in zip(found, Head(), strict=True)]
+    return found if all(whole) and min(found.lines, found.size) >= 0 else None
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _open(path: Path, flags: int, mode: str) -> io.FileIO:
+    """A regular file, without a buffer: neither what a link leads to, nor a device, nor a pipe that nobody writes to."""
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return io.FileIO(handle, mode)
+
+
+def _write_all(file: io.FileIO, data: bytes) -> None:
+    """Write to a file without a buffer, which may take less than it is given."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) or 0 :]

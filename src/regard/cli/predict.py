@@ -14,9 +14,10 @@ from regard.cli.journal import Journal
 from regard.cli.pace import Pace
 from regard.cli.searching import apart, search_by, wished
 from regard.cli.seeing import asks, posed, sees
+from regard.cli.stdout import StandardOutput
 from regard.cli.streaming import LISTEN, listened, streamed, way
 from regard.cli.train import ANY
-from regard.cli.unread import unread
+from regard.cli.unread import Unread, unread
 from regard.cli.work import source, work
 from regard.data.lines import DataError
 from regard.training import atomic
@@ -76,7 +77,7 @@ def predict(
     engine: Annotated[str, typer.Option(help="What computes: native, onnx, ctranslate2.")] = "native",
     precision: Annotated[str, typer.Option(help="In which numbers it computes: float32, int8; on a GPU bf16.")] = "float32",
     compile: Annotated[
-        bool, typer.Option("--compile", help="Compile the search once: on a CPU for this machine, on a GPU for DIR.")
+        bool, typer.Option("--compile", help="Compile the search, once; what is compiled lies in your cache folder.")
     ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Write each answer as it is decided, piece by piece.")] = False,
     listen: Annotated[
@@ -125,9 +126,10 @@ def predict(
     missed = unread(model, text, file)
     asking, inputs = Asking(model, beam, nbest, align, unknown, as_json, missed), _noting(asked, noted)
     if piecewise is not None and not isinstance(model, Seeing):
-        strange = listened(model, sys.stdout) if piecewise == LISTEN else streamed(model, asked, sys.stdout, missed)
+        output = StandardOutput()
+        strange = listened(model, output, missed) if piecewise == LISTEN else streamed(model, asked, output, missed)
     elif out is None:
-        strange = to_stream(asking, inputs, sys.stdout, window)
+        strange = to_stream(asking, inputs, StandardOutput(), window)
     else:
         given, named = source(file), {"constraints": constraints, "unknown": unknown}
         named |= {} if index is None else {"index": str(index)}
@@ -142,16 +144,9 @@ def predict(
     if trace is not None:
         lost = missed.texts if missed else ()
         _trace(model, [each for each in noted if each[0] not in lost], beam, trace)
-    if strange.many and missed is not None:
-        raise DataError(missed.last(strange.first, strange.many))
     if strange.many:
-        began = "of what is too long the beginning was answered, and what is unknown was left empty"
-        done = began if piecewise == LISTEN else "an answer would be a guess, so it was left empty"
-        raise DataError(
-            f"{file or 'input'}:{strange.first} has nothing in it that the model knows, or more than the "
-            f"{model.codec.longest_source - 1} tokens that it reads ({strange.many} such in all): {done}; cut what is too "
-            "long. Everything else is answered"
-        )
+        last = missed or Unread("input", tokens=model.codec.longest_source - 1)
+        raise DataError(last.last(strange.first, strange.many, begun=piecewise == LISTEN))
 
 
 def _writable(path: Path) -> None:

@@ -25,11 +25,13 @@ def apart(first: str | None, arguments: Sequence[str], command: str) -> tuple[st
         if not each.startswith("--"):
             inputs.append(each)
         elif not each.startswith(f"--{PART}"):
-            raise ConfigError(f"{command} has no option {each.partition('=')[0]}; see --help, or give {NEEDED}")
+            option = configuration.shortened(each.partition("=")[0])
+            raise ConfigError(f"{command} has no option {option}; see --help, or give {NEEDED}")
         else:
             options += [each] if "=" in each else [each, *([value] if (value := next(rest, "")) else [])]
     if len(inputs) > 1:
-        raise ConfigError(f"{command} takes one INPUT, got {inputs[0]!r} and {inputs[1]!r}; quote it, or use --file")
+        both = " and ".join(map(configuration.quoted, inputs[:2]))
+        raise ConfigError(f"{command} takes one INPUT, got {both}; quote it, or use --file")
     return (inputs[0] if inputs else None), settings(options)
 
 

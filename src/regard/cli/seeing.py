@@ -6,7 +6,7 @@ A model that is asked questions about pictures reads PATH TAB QUESTION; --questi
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from regard.config import ConfigError
+from regard.config import ConfigError, quoted
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def posed(inputs: Iterable[str], question: str | None) -> Iterator[str]:
     for number, text in enumerate(inputs, 1):
         if question is not None and "\t" in text:
             raise DataError(
-                f"--question is what every picture is asked, and input {number} has a question of its own, {text!r}; leave "
-                "one of the two out"
+                f"--question is what every picture is asked, and input {number} has a question of its own, {quoted(text)}; "
+                "leave one of the two out"
             )
         yield text if question is None or not text.strip() else f"{text}\t{question}"

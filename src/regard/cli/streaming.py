@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.answering import Strange, WishError
+from regard.cli.stdout import OutputError
 from regard.cli.unread import Unread
 from regard.config import ConfigError
 from regard.data.lines import DataError, unreadable
@@ -72,7 +73,7 @@ def streamed(model: "Trained", asked: "Iterable[tuple[str, Wish]]", stream: Any,
             elif text.strip():
                 strange.append(number)
         except DataError as error:
-            if missed is None or isinstance(error, WishError):
+            if missed is None or isinstance(error, WishError | OutputError):
                 raise
             missed.note(number, text, error)
             strange.append(number)
@@ -80,20 +81,28 @@ def streamed(model: "Trained", asked: "Iterable[tuple[str, Wish]]", stream: Any,
     return Strange(len(strange), strange[0] if strange else 0)
 
 
-def listened(model: "Trained", stream: Any) -> Strange:
+def listened(model: "Trained", stream: Any, missed: Unread | None = None) -> Strange:
     """Answer standard input, each line while it still arrives.
 
-    Of a line that is too long the beginning is answered before anybody knows; it is counted when its end has come.
+    Of a line that is too long the beginning is answered before anybody knows; it is counted when its end has come. `missed`
+    takes note of a line whose scores are not finite.
     """
     from regard.data.spoken import spoken
+    from regard.decoding.likelihood import UndistributedError
 
     model.listen(())  # refused, if so, before anything is read
     strange = list[int]()
     for number, line in enumerate(spoken(_standard()), 1):
         text, known = _recognised(model, line)
         heard = [text]
-        if known:
-            _write(stream, model.listen(chain(heard[:], _noted(line, heard))))
+        try:
+            if known:
+                _write(stream, model.listen(chain(heard[:], _noted(line, heard))))
+        except UndistributedError as error:
+            if missed is None:
+                raise
+            known = False
+            missed.note(number, "".join([*heard, *line]), error)
         if text.strip() and not (known and model.reads("".join([*heard, *line]))):
             strange.append(number)
         _write(stream, ["\n"])

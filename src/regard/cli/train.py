@@ -99,11 +99,12 @@ def settings(options: list[str]) -> list[str]:
     found, rest = [], iter(options)
     for option in rest:
         if not option.startswith("--"):
-            raise ConfigError(f"{option!r} is no setting; settings look like --train.rate=0.001")
+            raise ConfigError(f"{configuration.quoted(option)} is no setting; settings look like --train.rate=0.001")
         name, equals, value = option[2:].partition("=")
         if not equals:
             value = next(rest, "")
             if not value or value.startswith("--"):
+                name = configuration.shortened(name)
                 raise ConfigError(f"--{name} needs a value: --{name}=VALUE")
         found.append(f"{name}={value}")
     return found
@@ -114,11 +115,14 @@ def _without_task(task: str, path: Path) -> dict[str, Any]:
     table = configuration.parse(path)
     named = table.pop("task", task)
     if named != task:
-        raise ConfigError(f"{path} is for the task {named!r}, not for {task!r}")
+        raise ConfigError(f"{path} is for the task {configuration.quoted(named)}, not for {task!r}")
     return table
 
 
 def summary(out: Path, metrics: dict[str, Any]) -> str:
-    """One line on what a training came to."""
-    figures = " · ".join(f"{name} {value:.4g}" for name, value in (metrics.get("valid") or {}).items())
-    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}"
+    """One line on what a training came to. A figure that is not finite is null in the metrics: the training diverged."""
+    valid = metrics.get("valid") or {}
+    texts = {name: "not finite" if value is None else f"{value:.4g}" for name, value in valid.items()}
+    figures = " · ".join(f"{name} {text}" for name, text in texts.items())
+    diverged = "; it diverged: lower train.rate or train.clip" if None in valid.values() else ""
+    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}{diverged}"

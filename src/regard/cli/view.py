@@ -1,6 +1,7 @@
 """See where a model looked: regard view."""
 
 import dataclasses
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,7 @@ import typer
 
 from regard.cli import Command, app
 from regard.cli.seeing import asks, posed, sees
-from regard.config import ConfigError
+from regard.config import ConfigError, quoted, shortened
 from regard.data.lines import DataError
 from regard.training import atomic
 
@@ -90,7 +91,8 @@ def gather(what: list[str], beam: int | None, device: str, question: str | None 
     paths = [Path(each) for each in what if each not in texts]
     if len(texts) > 1 or (texts and what[-1] != texts[0]) or not paths:
         raise DataError(
-            f"there is no {texts[0]}; give a trace, or a directory that `regard train` made and one INPUT after it"
+            f"there is no {shortened(texts[0])}; give a trace, or a directory that `regard train` made and one INPUT "
+            "after it"
         )
     if len(paths) > 2:
         raise DataError(f"a page shows one trace or compares two, got {len(paths)}")
@@ -118,7 +120,7 @@ def _input(path: Path, place: int) -> bool:
     """Whether this is what a model is asked: a text, a picture or, behind a model, a folder of frames."""
     from regard.training.manifest import NAME
 
-    if not path.exists():
+    if not os.path.exists(path):  # False, too, where a text is too long for a name
         return True
     if path.is_dir():
         return place > 0 and not (path / NAME).exists() and not (path / FILM).exists()
@@ -146,7 +148,9 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, question
     sees(model, {"beam": beam}, ())
     asks(model, question)
     if not model.knows(text):
-        raise DataError(f"{path} knows nothing of {text!r}: what it would show is a guess; write it as the training data is")
+        raise DataError(
+            f"{path} knows nothing of {quoted(text)}: what it would show is a guess; write it as the training data is"
+        )
     return dataclasses.replace(model.trace([text], beam=beam), name=path.resolve().name)  # two of one task need two names
 
 

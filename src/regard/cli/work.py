@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +25,7 @@ class Source(NamedTuple):
 
 def source(path: str | None) -> Source:
     """Of a regular file; a pipe and standard input can be read only once."""
-    if path is None or path == "-" or not Path(path).is_file():
+    if path is None or path == "-" or not os.path.isfile(path):  # False, too, where a name is too long
         return Source(None, None)
     digest, lines, last, packed = hashlib.sha256(), 0, b"", False
     with open(path, "rb") as file:
@@ -39,13 +40,29 @@ def source(path: str | None) -> Source:
 def work(
     directory: Path, model: "Trained | Seeing", given: Source, files: Mapping[str, str | None], **settings: Any
 ) -> dict[str, str | None]:
-    """Digests of the input, of the model's manifest (of the file where it is one), and of all settings with their files."""
-    from regard.training.manifest import NAME
-
+    """Digests of the input, of the model, and of all settings with their files."""
     named = {name: source(path).digest or path for name, path in files.items()}
     table = {**settings, **named, "search": dataclasses.asdict(model.config.search)}
     return {
         "input": given.digest,
-        "model": source(str(directory if directory.is_file() else directory / NAME)).digest,
+        "model": digest_model(directory, model),
         "settings": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest(),
     }
+
+
+def digest_model(directory: Path, model: "Trained | Seeing") -> str | None:
+    """The digest of the weights that were loaded and of the files beside them; of an exported model, that of its graphs.
+
+    A training may publish other weights into the directory at any time, so what its manifest says of them by now counts for
+    nothing.
+    """
+    from regard.models.pictures.index import fingerprint
+    from regard.training.directory import MODEL
+    from regard.training.manifest import NAME, unseal
+
+    if directory.is_file():
+        return source(str(directory)).digest
+    if not any(weights.numel() for weights in model.model.parameters()):
+        return source(str(directory / NAME)).digest
+    beside = {name: digest for name, digest in unseal(directory / NAME)["files"].items() if name != MODEL}
+    return hashlib.sha256(json.dumps([fingerprint(model.model), beside], sort_keys=True).encode()).hexdigest()

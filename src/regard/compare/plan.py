@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from regard.compare.vary import Along, Varied
 from regard.config import ConfigError
 from regard.data.lines import DataError
+from regard.inputs import is_pipe
 
 SAFE = "._-+"
 """What a folder's name keeps beside letters and digits."""
@@ -83,12 +84,17 @@ def known(name: str) -> None:
 
 def readable(path: str | None, config: Any) -> None:
     """Raise for data that is not there, by reading its first record; all of them, where these are more than two texts."""
-    from regard.data.table import read
+    from regard.data.table import files, read
     from regard.families import family
 
     columns = [getattr(config.data, name) for name in config.data.columns]
     if path == "-":
         raise DataError("compare reads its data once for each training, and standard input can be read once; name a file")
+    for file in [] if path is None else files(path):
+        if is_pipe(file):
+            raise DataError(
+                f"compare reads its data once for each training, and {file} is a pipe, which can be read once; name a file"
+            )
     if path is not None and len(columns) == 2:
         next(iter(read(path, *columns)))
     elif path is not None:

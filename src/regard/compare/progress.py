@@ -1,7 +1,11 @@
 """What a person sees while trainings go on: a line for each that is at work, or a line for each that begins and ends."""
 
+import os
+import signal
 import sys
 from typing import Any, Protocol, runtime_checkable
+
+from regard.training.stream import Stream
 
 
 @runtime_checkable
@@ -20,9 +24,16 @@ class Display(Protocol):
 def display(trainings: int, quiet: bool, stream: Any = None) -> Display:
     """The display that fits where the output goes."""
     stream = stream or sys.stderr
-    if quiet:
+    if quiet or stream is None:  # Python has no standard error where it was closed at the start
         return Lines(trainings, None)
+    stream = Stream(stream, hang_up)
     return Rows(trainings, stream) if stream.isatty() else Lines(trainings, stream)
+
+
+def hang_up() -> None:
+    """End the comparison as a closed terminal does, where somebody takes care of that: its workers save themselves."""
+    if callable(signal.getsignal(signal.SIGHUP)):
+        os.kill(os.getpid(), signal.SIGHUP)
 
 
 class Lines:

@@ -14,7 +14,7 @@ from regard.compare.progress import display
 from regard.compare.spread import said
 from regard.compare.table import label, tabulate
 from regard.training import atomic
-from regard.training.errors import RefusedError
+from regard.training.errors import RefusedError, UnwritableError
 from regard.training.progress import clock
 
 
@@ -41,6 +41,8 @@ class Sweep:
         """Train what is not trained yet, and return the table. A signal stops it; the next start goes on."""
         try:
             self.out.mkdir(parents=True, exist_ok=True)
+            for path in self.out.glob(f"{atomic.TEMPORARY}*compare.*"):  # what a kill left half-written
+                atomic.remove(path)
         except OSError as error:
             text = f"cannot write to {self.out}: {error.strerror}; choose a directory that can be written"
             raise RefusedError(text) from error
@@ -104,4 +106,10 @@ class Sweep:
         found = self.comparison()
         plain = json.dumps(found.plain(), indent=1, ensure_ascii=False, allow_nan=False)
         for name, text in {"md": tabulate(found), "json": plain, "html": html(found)}.items():
-            atomic.write(self.out / f"compare.{name}", text.encode("utf-8", "backslashreplace") + b"\n")
+            try:
+                atomic.write(self.out / f"compare.{name}", text.encode("utf-8", "backslashreplace") + b"\n")
+            except OSError as error:
+                raise UnwritableError(
+                    f"cannot write {self.out / f'compare.{name}'}: {error.strerror}. The trainings that ended are whole; "
+                    f"make {self.out} a directory that can be written and start again, and they are not trained again"
+                ) from error

@@ -21,7 +21,19 @@ from regard.config.pictures import (
     VqaData,
     VqaModel,
 )
-from regard.config.reading import ConfigError, check, everything, parse, parse_text, plain, read, write
+from regard.config.reading import (
+    ConfigError,
+    check,
+    everything,
+    parse,
+    parse_text,
+    plain,
+    quoted,
+    read,
+    shortened,
+    without_removed,
+    write,
+)
 from regard.config.settings import AttentionPart, Data, Dropout, Model, Network, OutputPart, Search, Train
 
 __all__ = [
@@ -54,6 +66,9 @@ __all__ = [
     "parse",
     "parse_text",
     "plain",
+    "quoted",
     "read",
+    "shortened",
+    "without_removed",
     "write",
 ]

@@ -30,6 +30,10 @@ class SightData:
     """The same in pixels, filling included, in place of data.batch."""
     samples: int = 4000
     """How many pictures a task draws itself where no file is given."""
+    max_bytes: int | None = None
+    """Bytes that a compressed table may unpack to; None: 32 MiB, or 100 times its size where that is more."""
+    max_records: int | None = None
+    """Records of a compressed table; None: 500,000, or one for each of its bytes where that is more."""
     language: Literal["english", "chinese"] = "english"
     """What is said of these."""
 

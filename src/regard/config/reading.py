@@ -3,10 +3,14 @@
 import difflib
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
+
+from regard.config.settings import BOUNDS, MOST
+from regard.inputs import open_stream
 
 Config = TypeVar("Config")
 
@@ -19,10 +23,19 @@ COUNTS |= {"height", "width", "batch_pixels", "stride", "depth", "map"}
 COUNTS |= {"queries"}
 COUNTS |= {"text_layers", "space", "reranked"}
 COUNTS |= {"side", "scales", "copies", "runs", "frames"}
+COUNTS |= {"max_bytes", "max_records"}
 COUNTS |= {"longest_question", "hops", "question_layers"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"smoothing", "ema", "soft_looks"}
 """Settings below 1, as all dropouts are."""
+BYTES = 1 << 16
+"""The most bytes of a TOML file: a config of every setting takes a tenth. """
+DOTS = 200
+"""The most dots of a line of TOML: a key of n parts takes the parser n^2 steps."""
+SHOWN = 80
+"""The most characters of a key or a value that an error quotes."""
+REMOVED = {"search.compile": "`regard predict --compile` compiles a search; remove the line, or give that option"}
+"""Settings of earlier versions, with what to do instead. A run directory that one of them wrote names them all."""
 
 
 def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
@@ -33,7 +46,7 @@ def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequ
     for override in overrides:
         path, equals, text = override.partition("=")
         if not equals or not path:
-            raise ConfigError(f"{override!r} needs the form part.key=value")
+            raise ConfigError(f"{quoted(override)} needs the form part.key=value")
         merge(table, nested(path.split("."), text))
     return check(kind, table)
 
@@ -45,20 +58,38 @@ class ConfigError(ValueError):
 def parse(path: Path) -> dict[str, Any]:
     """The table in a TOML file."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from error
-    return parse_text(text, path)
+        return parse_text(_content(path).decode("utf-8"), path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        if isinstance(error, UnicodeDecodeError):
+            raise ConfigError(
+                f"{path} is not a TOML file: byte {error.start + 1} is not UTF-8; convert it to UTF-8"
+            ) from error
+        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file or a pipe, read no further than any config goes."""
+    with open_stream(path) as file:
+        content = file.read(BYTES + 1)
+    if len(content) > BYTES:
+        raise ConfigError(f"{path} has more than {BYTES:,} bytes, the most of a TOML file of settings; is it another file?")
+    return content
 
 
 def parse_text(text: str, path: Path) -> dict[str, Any]:
     """The table in the text of a TOML file."""
+    if any(line.count(".") > DOTS for line in text.splitlines()):
+        raise ConfigError(f"{path} is not a TOML file of settings: it has a line with more than {DOTS} dots")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from error
+        raise ConfigError(f"{path} is not a TOML file: {shortened(str(error), 3 * SHOWN)}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is not a TOML file of settings: its lists or tables are nested too deep") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not a TOML file of settings: it has a date or a number that is too large") from error
 
 
 def nested(path: Sequence[str], value: Any) -> dict[str, Any]:
@@ -84,18 +115,26 @@ def merge(table: dict[str, Any], other: Mapping[str, Any]) -> None:
 
 def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     """The config that a table describes. Unknown keys and wrong values are refused, each with its path."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     prepared = shorthand(kind, table)
     unknown(kind, prepared)
     try:
-        found = TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict()).validate_python(prepared)
+        found: Config = _adapter(cast(Hashable, kind)).validate_python(prepared)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}: {first['msg']}, got {first['input']!r}") from error
+        raise ConfigError(f"{where}: {shortened(first['msg'])}, got {quoted(first['input'])}") from error
     bounded(found)
     return found
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    """What checks configs of a kind, which takes longer to build than to use."""
+    from pydantic import ConfigDict, TypeAdapter
+
+    return TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict())
 
 
 def bounded(config: Any) -> None:
@@ -112,7 +151,11 @@ def bounded(config: Any) -> None:
         share = name in SHARES or path.startswith("dropout.")
         least = 0 if share or name not in COUNTS else 1
         if not least <= value < math.inf or (name == "rate" and value == 0):
-            raise ConfigError(f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {value}")
+            raise ConfigError(
+                f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {quoted(value)}"
+            )
+        if value > (most := BOUNDS.get(name, MOST)):
+            raise ConfigError(f"{path} needs to be {most:,} or less, got {quoted(value)}")
         if share and value >= 1:
             raise ConfigError(f"{path} needs to be a share below 1, got {value}")
 
@@ -125,6 +168,23 @@ def encodable(path: str, text: str) -> None:
         raise ConfigError(
             f"{path} needs to be UTF-8, since config.toml has it in, got {text!a}; give the file another name, or link to it"
         ) from error
+
+
+def quoted(value: Any) -> str:
+    """A value from outside as an error quotes it: short, on one line, whatever its size and depth."""
+    if isinstance(value, Mapping | list):
+        return f"{'a table' if isinstance(value, Mapping) else 'a list'} of {len(value):,}"
+    if isinstance(value, str):
+        return repr(value[:SHOWN]) + "..." * (len(value) > SHOWN)
+    if isinstance(value, int) and value.bit_length() > 4 * SHOWN:
+        return f"a number of {value.bit_length():,} bits"
+    return shortened(repr(value))
+
+
+def shortened(text: str, most: int = SHOWN) -> str:
+    """A text on one line, cut where it is longer."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
+    return line if len(text) <= most else f"{line[:most]}..."
 
 
 def shorthand(kind: Any, table: Any) -> Any:
@@ -146,11 +206,24 @@ def unknown(kind: Any, table: Any, path: str = "") -> None:
         return
     kinds = {each.name: each.type for each in fields(kind)}
     for key, value in table.items():
+        if f"{path}{key}" in REMOVED:
+            raise ConfigError(f"there is no setting {path}{key} any more: {REMOVED[path + key]}")
         if key not in kinds:
-            near = difflib.get_close_matches(key, kinds, n=1) or difflib.get_close_matches(key, everything(kind), n=1)
+            name = shortened(key)
+            near = difflib.get_close_matches(name, kinds, n=1) or difflib.get_close_matches(name, everything(kind), n=1)
             hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(kinds)}"
-            raise ConfigError(f"there is no setting {path}{key}; {hint}")
+            raise ConfigError(f"there is no setting {path}{name}; {hint}")
         unknown(kinds[key], value, f"{path}{key}.")
+
+
+def without_removed(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of a run directory without the settings that only earlier versions have."""
+    parts = {part: dict(value) if isinstance(value, Mapping) else value for part, value in table.items()}
+    for path in REMOVED:
+        part, _, name = path.partition(".")
+        if isinstance(parts.get(part), dict):
+            parts[part].pop(name, None)
+    return parts
 
 
 def everything(kind: Any) -> list[str]:

@@ -3,6 +3,19 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+BOUNDS = {
+    **dict.fromkeys(("layers", "decoder_layers", "text_layers", "question_layers", "depth", "reranking", "hops"), 256),
+    **dict.fromkeys(("heads", "scales", "glimpses", "whole", "kernel", "channels"), 1024),
+    **dict.fromkeys(("size", "embedding", "self_size", "map", "space", "queries", "noised", "groups", "stride"), 65_536),
+    **dict.fromkeys(("height", "width", "side", "frames", "copies", "runs", "candidates", "beam", "reranked"), 65_536),
+    **dict.fromkeys(("feedforward", "longest_source", "longest_target", "longest_question", "length"), 1_048_576),
+    "vocabulary": 16_777_216,
+}
+"""The most that a setting may be, wherever it stands, so that building the network of a config from anywhere takes bounded
+time: some ten times what the largest published models have. Memory is bounded by the weights that stand beside it."""
+MOST = 2**63 - 1
+"""The most that any other number may be: what the processor counts with."""
+
 
 @dataclass(frozen=True)
 class Data:
@@ -37,6 +50,10 @@ class Data:
     """How BLEU cuts text into tokens: none where it is cut already; auto is zh for Chinese, else 13a."""
     samples: int = 4000
     """How many records a task draws itself where no file is given."""
+    max_bytes: int | None = None
+    """Bytes that a compressed table may unpack to; None: 32 MiB, or 100 times its size where that is more."""
+    max_records: int | None = None
+    """Records of a compressed table; None: 500,000, or one for each of its bytes where that is more."""
     alignments: str | None = None
     """A Pharaoh file with the links between the words of each training pair, line by line."""
     aligned: Literal["words", "tokens"] = "words"
@@ -262,6 +279,3 @@ class Search:
     precision: Literal["float32", "int8", "bf16"] = "float32"
     """On a CPU, int8 rounds the decoder's matrices to 8 bits; on a GPU, bf16 computes in half precision. Neither is
     quite the same."""
-    compile: bool = False
-    """On a CPU, search in machine code that is compiled once for the machine; on a GPU, let torch.compile join the small
-    kernels of a Transformer's plain search. Where weights or constraints are asked for, nothing is compiled."""

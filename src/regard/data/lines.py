@@ -7,14 +7,59 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from regard.inputs import open_stream
 
 LIMIT = 1_000_000
 """The most characters of a line."""
 
 
+RATIO = 100
+"""Bytes that each byte of a compressed file may unpack to: text comes to 3 to 20, a bomb to 1,000."""
+
+LEAST_BYTES = 1 << 25
+"""Bytes that any compressed file may unpack to."""
+
+LEAST_RECORDS = 500_000
+"""Records that any compressed file may hold."""
+
+
 class DataError(ValueError):
     """The data is not what it should be; the text says what and where."""
+
+
+class Bounds(NamedTuple):
+    """What a compressed file may unpack to, in bytes and in records; a file that is not compressed has no bound.
+
+    None: 100 bytes and 1 record for each byte of the file, and 32 MiB and 500,000 records in any case. Text is compressed
+    to a tenth, and a bomb to a thousandth: a corpus of any size is read, and a bomb is not. A number overrules that.
+    """
+
+    bytes: int | None = None
+    records: int | None = None
+
+    def room(self, path: str, packed: int, unpacked: int, records: int) -> tuple[int, int]:
+        """The bytes and records that so many compressed bytes may hold; raises where there are more of them already."""
+        most_bytes = max(LEAST_BYTES, RATIO * packed) if self.bytes is None else self.bytes
+        most_records = max(LEAST_RECORDS, packed) if self.records is None else self.records
+        if unpacked > most_bytes:
+            raise DataError(_bomb(path, f"{most_bytes:,} bytes", "data.max_bytes"))
+        if records > most_records:
+            raise DataError(_bomb(path, f"{most_records:,} records", "data.max_records"))
+        return most_bytes, most_records
+
+
+def bounds(data: object) -> Bounds:
+    """The bounds that the settings of data ask for."""
+    return Bounds(getattr(data, "max_bytes", None), getattr(data, "max_records", None))
+
+
+def _bomb(path: str, most: str, setting: str) -> str:
+    return (
+        f"{path} is compressed and unpacks to more than {most}, the most that a file of its size may hold unless "
+        f"{setting} allows more; raise {setting} where a command takes it, or give it uncompressed"
+    )
 
 
 class Line(NamedTuple):
@@ -31,7 +76,19 @@ class _Stream(Protocol):
     def readline(self, size: int = -1, /) -> bytes: ...
 
 
-def lines(path: str, limit: int = LIMIT) -> Iterator[Line]:
+class _Counted:
+    """A stream that counts the bytes that are read of it."""
+
+    def __init__(self, stream: Any):
+        self.stream, self.count = stream, 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        data: bytes = self.stream.read(size)
+        self.count += len(data)
+        return data
+
+
+def lines(path: str, limit: int = LIMIT, bounds: Bounds = Bounds()) -> Iterator[Line]:
     """The lines of a file, plain or gzipped; "-" is standard input, and a pipe does as well.
 
     Only a line feed, with or without a carriage return, ends a line. At no time is more in memory than one line.
@@ -39,24 +96,31 @@ def lines(path: str, limit: int = LIMIT) -> Iterator[Line]:
     name = "stdin" if path == "-" else path
     most = 4 * limit + 8  # bytes: four for each character, a byte order mark, the end
     with ExitStack() as stack:
-        stream = _open(path, stack)
-        number = 0
+        stream, packed = _open(path, stack)
+        number = unpacked = 0
+        room = (0, 0)
         while raw := _next(stream, most, f"{name}:{number + 1}"):
             number += 1
+            if packed is not None:
+                unpacked += len(raw)
+                if unpacked > room[0] or number > room[1]:
+                    room = bounds.room(name, packed.count, unpacked, number)
             yield _decode(raw, f"{name}:{number}", most, limit)
     if number == 0:
         raise DataError(f"{name} is empty; it needs at least one line")
 
 
-def _open(path: str, stack: ExitStack) -> _Stream:
+def _open(path: str, stack: ExitStack) -> tuple[_Stream, _Counted | None]:
+    """What lines are read from and, of a compressed file, the count of its own bytes."""
     try:
-        stream = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
+        stream = sys.stdin.buffer if path == "-" else stack.enter_context(open_stream(path))
         start = stream.peek(2)[:2] if hasattr(stream, "peek") else b""
     except (OSError, ValueError, AttributeError) as error:  # standard input may be closed, or none
         raise DataError(unreadable(path, error)) from error
     if path.endswith(".gz") or start == b"\x1f\x8b":  # no text in UTF-8 starts so
-        return stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
-    return stream
+        packed = _Counted(stream)
+        return stack.enter_context(gzip.GzipFile(fileobj=packed, mode="rb")), packed  # type: ignore[call-overload]
+    return stream, None
 
 
 def _next(stream: _Stream, most: int, where: str) -> bytes:

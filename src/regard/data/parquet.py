@@ -3,18 +3,20 @@
 Apache Parquet, https://parquet.apache.org. It is read through pyarrow, which comes with the extra regard[parquet].
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from regard.data.lines import DataError, unreadable
+from regard.data.lines import Bounds, DataError, unreadable
 from regard.data.record import Columns, Record, no_column, numbered, record
+from regard.inputs import open_regular
 
 ROWS = 4096
 """How many rows are held at a time."""
 
 
-def records(path: str, columns: Columns, limit: int) -> Iterator[Record]:
+def records(path: str, columns: Columns, limit: int, bounds: Bounds = Bounds()) -> Iterator[Record]:
     """The records of a file, in the order of its rows; a place is the path and the row from 1.
 
     A number is the so-manieth column, unless a column is called so. `limit` is the most characters of a text.
@@ -24,11 +26,16 @@ def records(path: str, columns: Columns, limit: int) -> Iterator[Record]:
         wanted[1] = _column(file.schema_arrow, columns.target, path, columns.need_target)
         if not file.metadata.num_rows:
             raise DataError(f"{path} is empty")
+        packed, unpacked = os.path.getsize(path), 0
+        room, _ = bounds.room(path, packed, _claimed(file, wanted), file.metadata.num_rows)
         for number, (source, target) in enumerate(_rows(file, wanted, path), 1):
             where = f"{path}:{number}"
             text = _text(target, columns.target, where, limit, columns.need_target)
             absent = not columns.need_target and not (text and text.strip())
             first = _text(source, columns.source, where, limit) or ""
+            unpacked += len(first) + len(text or "")
+            if unpacked > room:  # a dictionary repeats a text without any bytes
+                bounds.room(path, packed, unpacked, number)
             yield record(first, None if absent else text, where, columns.names)
 
 
@@ -42,7 +49,12 @@ def _opened(path: str) -> Iterator[Any]:
             f"{path} needs pyarrow, which is not installed: pip install 'regard[parquet]', or give the data as TSV or JSONL"
         ) from error
     try:
-        with ParquetFile(path) as file:
+        with open_regular(path) as stream, ParquetFile(stream) as file:
+            again = _repeating(file)
+            if not again:
+                yield file
+                return
+        with open_regular(path) as stream, ParquetFile(stream, read_dictionary=again) as file:
             yield file
     except ArrowException as error:
         raise DataError(f"{path} is no whole Parquet file: {' '.join(str(error).split())}") from error
@@ -73,6 +85,24 @@ def _rows(file: Any, wanted: list[str | None], path: str) -> Iterator[tuple[Any,
     for batch in file.iter_batches(ROWS, columns=list(dict.fromkeys(named))):
         sides = [[None] * batch.num_rows if name is None else batch.column(name) for name in wanted]
         yield from zip(*sides, strict=True)
+
+
+def _repeating(file: Any) -> list[str]:
+    """The columns that lie in the file as a dictionary, and stay one: each row would be a copy of its text."""
+    chunks = [
+        file.metadata.row_group(group).column(column)
+        for group in range(file.metadata.num_row_groups)
+        for column in range(file.metadata.num_columns)
+    ]
+    names = {chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page}
+    return list({field.name for field in file.schema_arrow if field.name in names and _is_text(field.type)})
+
+
+def _claimed(file: Any, wanted: list[str | None]) -> int:
+    """Bytes that the pages of columns unpack to, as the file says."""
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in wanted)
 
 
 def _is_text(kind: Any) -> bool:

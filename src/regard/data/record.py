@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from regard.config import shortened
 from regard.data.lines import DataError
 
 SIDES = ("source", "target")
@@ -48,7 +49,8 @@ def numbered(column: str) -> int | None:
 
 def no_column(column: str, names: Sequence[str], where: str) -> DataError:
     """The error for a column that is not there, with the nearest that is."""
-    near = difflib.get_close_matches(column, names, n=1)
-    there = ", ".join(names[:20]) or "none with a name"
+    shown = [shortened(name) for name in names[:20]]
+    near = difflib.get_close_matches(column, shown, n=1)
+    there = ", ".join(shown) or "none with a name"
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {there}"
     return DataError(f"{where} has no column {column!r}; {hint}")

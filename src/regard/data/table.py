@@ -15,13 +15,14 @@ JSONL a number means the so-manieth value of the line, in Parquet the so-manieth
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from regard.data.lines import LIMIT, DataError, Line, lines
+from regard.data.lines import LIMIT, Bounds, DataError, Line, lines
 from regard.data.record import SIDES, Columns, Record, no_column, numbered, record
 
 __all__ = ["LIMIT", "DataError", "Record", "read"]
@@ -31,6 +32,15 @@ AND = "+"
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 Form = Literal["tsv", "jsonl", "parquet"]
+
+
+class Read(NamedTuple):
+    """The most characters of a text, and what a compressed file may unpack to."""
+
+    limit: int
+    bounds: Bounds
+
+
 Row = dict[str, Any] | list[Any]
 """A line of JSONL."""
 
@@ -44,6 +54,7 @@ def read(
     limit: int = LIMIT,
     form: Form | None = None,
     names: tuple[str, str] = SIDES,
+    bounds: Bounds = Bounds(),
 ) -> Iterator[Record]:
     """The records of a file, one at a time; `form` overrides what the path's extension says.
 
@@ -52,7 +63,7 @@ def read(
     """
     place = str(path)
     columns = Columns(source, target, need_target, names)
-    return _several(place, columns, limit, form) if _joined(place) else _one(place, columns, limit, form)
+    return (_several if _joined(place) else _one)(place, columns, Read(limit, bounds), form)
 
 
 def files(path: str) -> list[str]:
@@ -62,25 +73,25 @@ def files(path: str) -> list[str]:
 
 def _joined(path: str) -> bool:
     """Whether it names several tables, and is no file with a + in its own name."""
-    return AND in path and not all(Path(part).exists() for part in path.split(BETWEEN))
+    return AND in path and not all(os.path.exists(part) for part in path.split(BETWEEN))
 
 
-def _several(path: str, columns: Columns, limit: int, form: Form | None) -> Iterator[Record]:
+def _several(path: str, columns: Columns, within: Read, form: Form | None) -> Iterator[Record]:
     parts = path.split(AND)
     if not all(parts):
         raise DataError(f"{path!r} needs a file on each side of every {AND}, as FIRST{AND}SECOND")
-    return chain.from_iterable(_one(part, columns, limit, form) for part in parts)
+    return chain.from_iterable(_one(part, columns, within, form) for part in parts)
 
 
-def _one(path: str, columns: Columns, limit: int, form: Form | None) -> Iterator[Record]:
+def _one(path: str, columns: Columns, within: Read, form: Form | None) -> Iterator[Record]:
     if BETWEEN in path:
-        return _parallel(path, limit)
+        return _parallel(path, within)
     form = form or _form(path)
     if form == "parquet":
         from regard.data.parquet import records
 
-        return records(path, columns, limit)
-    return _jsonl(path, columns, limit) if form == "jsonl" else _tsv(path, columns, limit)
+        return records(path, columns, *within)
+    return _jsonl(path, columns, within) if form == "jsonl" else _tsv(path, columns, within)
 
 
 def _form(path: str) -> Form:
@@ -89,8 +100,8 @@ def _form(path: str) -> Form:
     return "jsonl" if path.removesuffix(".gz").endswith((".jsonl", ".json", ".ndjson")) else "tsv"
 
 
-def _tsv(path: str, columns: Columns, limit: int) -> Iterator[Record]:
-    rows = lines(path, limit)
+def _tsv(path: str, columns: Columns, within: Read) -> Iterator[Record]:
+    rows = lines(path, *within)
     named = numbered(columns.source) is None or numbered(columns.target) is None
     header = next(rows) if named else None
     names = header.text.split("\t") if header else []
@@ -130,9 +141,9 @@ def _cell(cells: Sequence[str], position: int | None, line: Line, side: str) -> 
     return cells[position]
 
 
-def rows(path: str, limit: int = LIMIT) -> Iterator[tuple[Row, str]]:
+def rows(path: str, limit: int = LIMIT, bounds: Bounds = Bounds()) -> Iterator[tuple[Row, str]]:
     """What stands on each line of a JSONL file, and where that is."""
-    for line in lines(path, limit):
+    for line in lines(path, limit, bounds):
         try:
             row = json.loads(line.text)
         except (ValueError, RecursionError) as error:
@@ -142,8 +153,8 @@ def rows(path: str, limit: int = LIMIT) -> Iterator[tuple[Row, str]]:
         yield row, line.where
 
 
-def _jsonl(path: str, columns: Columns, limit: int) -> Iterator[Record]:
-    for row, where in rows(path, limit):
+def _jsonl(path: str, columns: Columns, within: Read) -> Iterator[Record]:
+    for row, where in rows(path, *within):
         target = text(row, columns.target, where, columns.need_target)
         absent = not columns.need_target and not (target and target.strip())
         yield record(text(row, columns.source, where) or "", None if absent else target, where, columns.names)
@@ -174,13 +185,13 @@ def text(row: Row, column: str, where: str, need: bool = True) -> str | None:
     return found
 
 
-def _parallel(path: str, limit: int) -> Iterator[Record]:
+def _parallel(path: str, within: Read) -> Iterator[Record]:
     both = path.split(BETWEEN)
     if len(both) != 2 or not all(both):
         raise DataError(f"{path!r} needs two paths, as SOURCE{BETWEEN}TARGET")
     if both[0] == both[1]:
         raise DataError(f"{path!r} needs two different files")
-    pairs = zip_longest(lines(both[0], limit), lines(both[1], limit))
+    pairs = zip_longest(lines(both[0], *within), lines(both[1], *within))
     for number, (source, target) in enumerate(pairs):
         if source is None or target is None:
             short, long = both if source is None else both[::-1]
@@ -193,7 +204,8 @@ def _parallel(path: str, limit: int) -> Iterator[Record]:
 def _not_json(line: Line, error: Exception) -> str:
     if not line.text.strip():
         return f"{line.where} is empty; a record needs a source and a target"
-    reason = f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+    deep = "it is nested too deep" if isinstance(error, RecursionError) else "it has a number of too many digits"
+    reason = f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else deep
     return f"{line.where} is not JSON: {reason}; each line needs to be one object or list"
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -222,7 +223,7 @@ class TextCodec:
         return [path, *(file for name, side in sides for file in side.save(directory, name))]
 
     @classmethod
-    def load(cls, directory: Path) -> "TextCodec":
+    def load(cls, directory: Traversable) -> "TextCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:

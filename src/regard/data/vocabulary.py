@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 PAD, BOS, EOS, UNK = range(4)
@@ -60,7 +61,7 @@ class Vocabulary:
         path.write_text(json.dumps(table, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path) -> "Vocabulary":
+    def load(cls, path: Traversable) -> "Vocabulary":
         """Read what `save` wrote."""
         try:
             table = json.loads(path.read_text(encoding="utf-8"))

@@ -29,13 +29,16 @@ WITH_PHRASES = 8
 class Finder:
     """Greedy search, beam search, groups of beams, or the least risk, by the settings.
 
-    `text` says what tokens mean to a person; the `utility` is what risk goes by, and the seed what samples go by.
+    `text` says what tokens mean to a person; the `utility` is what risk goes by, and the seed what samples go by. `compiled`
+    lets a plain search run in compiled code, where there is any for the decoder; it is no setting, so that no config of a
+    model that somebody sent starts a compiler.
     """
 
     settings: Search
     text: Callable[[Sequence[int]], str]
     utility: Utility | None = None
     seed: int = 0
+    compiled: bool = False
 
     def __call__(
         self,
@@ -87,7 +90,7 @@ class Finder:
     def fast(self, decoder: Decoder, memory: Tree, plain: bool) -> Callable[..., list[list[Found]]] | None:
         """What searches faster on this device; None: the search that knows all options."""
         settings = self.settings
-        if self.plain(plain) and (found := on_gpu(decoder, memory, settings.precision, settings.compile)) is not None:
+        if self.plain(plain) and (found := on_gpu(decoder, memory, settings.precision, self.compiled)) is not None:
             return found
         engine = self.engine(decoder, memory, plain)
         return None if engine is None else partial(native, engine)
@@ -102,7 +105,7 @@ class Finder:
         """What searches faster, where nothing but the best answers is asked for; None: the search that knows all options."""
         settings = self.settings
         if self.plain(plain):
-            return ready(decoder, memory, settings.precision, settings.compile)
+            return ready(decoder, memory, settings.precision, self.compiled)
         if settings.precision != "float32":
             raise ConfigError(
                 f"search.precision={settings.precision} is for plain search; weights (--align, --trace), constraints, "

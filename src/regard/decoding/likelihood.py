@@ -4,9 +4,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.data.lines import DataError
 from regard.data.vocabulary import BOS, PAD, UNK
 
 IMPOSSIBLE = float("-inf")
+
+
+class UndistributedError(DataError):
+    """Scores that are not finite: there is no answer to a source of the batch, and the other sources may have one."""
 
 
 def likelihood(output: Float[Tensor, "*rows vocabulary"]) -> Float[Tensor, "*rows vocabulary"]:
@@ -20,9 +25,9 @@ def likelihood(output: Float[Tensor, "*rows vocabulary"]) -> Float[Tensor, "*row
     return logs
 
 
-def undistributed() -> ValueError:
+def undistributed() -> UndistributedError:
     """The error for an output that is no distribution."""
-    return ValueError(
+    return UndistributedError(
         "decoding needs an output that gives some token a probability, got NaN, +infinity or -infinity throughout; "
         "look for NaN in the model's parameters and in its source"
     )

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from regard.config import quoted
 from regard.data.lines import DataError, Line
 from regard.decoding.guard import Constraints, Guard
 from regard.decoding.prefix import Prefix
@@ -39,15 +40,16 @@ def read(line: Line) -> Wish:
     try:
         table = json.loads(line.text) if line.text.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{line.where} is not JSON ({error}); constraints look like {FORM}") from error
+        fault = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deep, or a number of too many digits"
+        raise DataError(f"{line.where} is not JSON ({fault}); constraints look like {FORM}") from error
     if not isinstance(table, dict) or (strange := sorted(table.keys() - set(Wish._fields))):
-        got = type(table).__name__ if not isinstance(table, dict) else repr(strange[0])
+        got = type(table).__name__ if not isinstance(table, dict) else quoted(strange[0])
         raise DataError(f"{line.where} needs an object with prefix, include and exclude, got {got}: {FORM}")
     if not isinstance(table.get("prefix", ""), str):
-        raise DataError(f"{line.where} needs a prefix that is a text, got {table['prefix']!r}: {FORM}")
+        raise DataError(f"{line.where} needs a prefix that is a text, got {quoted(table['prefix'])}: {FORM}")
     phrases = [table.get(name, []) for name in ("include", "exclude")]
     if wrong := [each for each in phrases if not _texts(each)]:
-        raise DataError(f"{line.where} needs lists of texts to include and to exclude, got {wrong[0]!r}: {FORM}")
+        raise DataError(f"{line.where} needs lists of texts to include and to exclude, got {quoted(wrong[0])}: {FORM}")
     return Wish(table.get("prefix", ""), *map(tuple, phrases))
 
 

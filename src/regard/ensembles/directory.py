@@ -7,22 +7,27 @@ manifest.json          the SHA-256 of ensemble.json and of each member's manifes
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.alignment.chosen import noted
+from regard.alignment.chosen import head_in
 from regard.alignment.head import Head
 from regard.ensembles.average import AVERAGES
 from regard.ensembles.gather import ensemble
-from regard.loading import load
+from regard.loading import assemble, read_directory
 from regard.trained import Trained
 from regard.training import atomic, manifest
-from regard.training.directory import ENSEMBLE, verify
+from regard.training.directory import ENSEMBLE
 from regard.training.errors import DamagedError, RefusedError, UnwritableError
+from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
 
 FORMAT = 1
 MEMBERS = "members"
+LARGEST = 100
+"""The most members."""
+MOST = 1e300
+"""The most that a weight may be: larger whole numbers have no float."""
 
 
 class Settings(NamedTuple):
@@ -39,9 +44,7 @@ def write(path: Path, runs: Sequence[Path], settings: Settings) -> None:
     try:
         with atomic.room(path, None, temporary):
             fill(temporary, runs, settings)
-            if path.exists():
-                path.rmdir()  # not `remove`: what somebody has put there since is theirs
-            os.rename(temporary, path)
+            atomic.take_place(temporary, path)
             atomic.flush(path.parent)
     except UnwritableError as error:  # about a file inside, under a name that nobody has given
         raise UnwritableError(str(error).replace(str(temporary), str(path))) from error
@@ -67,29 +70,37 @@ def fill(folder: Path, runs: Sequence[Path], settings: Settings) -> None:
 
 def member(run: Path, place: Path) -> bytes:
     """Copy what `load` reads of a run, checked; the bytes of its new manifest, which keeps what was noted in the old one."""
-    contents = verify(run)
-    noted = manifest.unseal(run / manifest.NAME)
-    for name in ("format", "versions"):
-        noted.pop(name, None)
+    table, contents = retry_on_publish(run, lambda sealed: read_snapshot(run, sealed))[1:]
+    noted = {name: value for name, value in table.items() if name not in ("format", "versions")}
     digests = {name: manifest.digest(data) for name, data in contents.items()}
     sealed = manifest.seal({**noted, "files": digests, "pending": {}})
     atomic.write_directory(place, {**contents, manifest.NAME: sealed})
     return sealed
 
 
-def opened(path: Path, contents: Mapping[str, bytes], device: str) -> Trained:
-    """The ensemble in a directory whose files were checked against its manifest."""
+def opened(snapshot: Snapshot, device: str) -> Trained:
+    """The ensemble in a snapshot, whose files were checked; each member is read by the manifest that was checked there."""
+    path, contents = snapshot.path, snapshot.files
     settings = read(contents[ENSEMBLE], path / ENSEMBLE)
     missing = [place(number) for number in range(len(settings.weights)) if place(number) not in contents]
     if missing:
         raise DamagedError(f"{path}: its manifest has no {missing[0]}, and {ENSEMBLE} has {len(settings.weights)} weights")
-    members = [load(path / MEMBERS / str(number), device) for number in range(len(settings.weights))]
+    members = [open_member(path, number, contents[place(number)], device) for number in range(len(settings.weights))]
     try:
         found = ensemble(members, average=settings.average, weights=settings.weights)
     except ValueError as error:
         raise DamagedError(f"{path} is no ensemble: {error}") from error
-    chosen = noted(path)
+    chosen = head_in(snapshot.table, path)
     found.head = found.head if chosen == Head() else chosen
+    return found
+
+
+def open_member(path: Path, number: int, sealed: bytes, device: str) -> Trained:
+    """A member of the ensemble in `path`."""
+    folder = path / MEMBERS / str(number)
+    found = assemble(read_directory(folder, sealed), device, member=True)
+    if not isinstance(found, Trained):
+        raise DamagedError(f"{folder} is a run of {found.name}, which writes no text, and members of an ensemble write it")
     return found
 
 
@@ -104,8 +115,10 @@ def read(data: bytes, path: Path) -> Settings:
     average, weights = table.get("average"), table.get("weights")
     if not isinstance(average, str) or average not in AVERAGES:
         raise DamagedError(f"{path}: average needs to be one of {', '.join(AVERAGES)}, got {average!r}")
-    if not isinstance(weights, list) or not all(type(each) in (int, float) for each in weights):
-        raise DamagedError(f"{path}: weights need to be a list of numbers, got {weights!r}")
+    if not isinstance(weights, list) or not all(type(each) in (int, float) and not abs(each) > MOST for each in weights):
+        raise DamagedError(f"{path}: weights need to be a list of numbers, got {weights!r:.80}")
+    if len(weights) > LARGEST:
+        raise DamagedError(f"{path} has {len(weights):,} weights, and an ensemble has at most {LARGEST} members")
     return Settings(average, tuple(map(float, weights)))
 
 

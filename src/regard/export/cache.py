@@ -1,80 +1,103 @@
-"""What an engine made of a model, kept in the run directory until the model changes."""
+"""Exported engines (ONNX, CTranslate2) of run directories, kept in the user's cache folder.
 
-import atexit
+They never lie in the run directory: somebody else may have made that, and what is read here is read as our own.
+"""
+
 import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import regard
 from regard.training import atomic, manifest
 from regard.training.errors import DamagedError, RefusedError
+from regard.user_cache import cache_folder, is_private
 
-FOLDER = "engines"
-KEPT = 16
-"""How many characters of a manifest's SHA-256 a name holds."""
+KIND = "engines"
+DAY = 24 * 60 * 60
+LIMIT = 4 * 2**30
+"""Bytes that the engines of all models may take; beyond it the least recently used go."""
 
 
 def kept(run: Path, kind: str, make: Callable[[], Mapping[str, bytes]]) -> Path:
-    """The directory of this kind for the model of a run, made where it is missing, damaged or of another model.
+    """The directory of this kind for the model of a run, made where it is missing or damaged.
 
-    Its name holds the digest of the run's manifest. It appears whole or not at all, whoever else makes it at the same time;
-    then those of earlier models go. Where the run cannot be written to, it lies among the temporary files until the program
-    ends.
+    Its name holds the digest of the run's manifest and of the version of regard that exported it, so that another model, or
+    the same one trained on, has another. It appears whole or not at all, whoever else makes it at the same time. Every file
+    is verified against its digest each time.
     """
     if run.is_file():
         raise RefusedError(f"{run} is an exported model, which one engine alone runs: leave --engine out, or take its run")
-    name = f"{kind}-{manifest.digest((run / manifest.NAME).read_bytes())[:KEPT]}"
-    home = run / FOLDER / name
-    if whole(home):
-        return home
-    files = dict(make())
-    files[manifest.NAME] = manifest.seal({"files": {each: manifest.digest(data) for each, data in files.items()}})
-    try:
-        home.parent.mkdir(exist_ok=True)
-        room = Path(tempfile.mkdtemp(dir=home.parent, prefix=atomic.TEMPORARY))
-    except OSError:
-        room = Path(tempfile.mkdtemp(prefix="regard-"))
-        atexit.register(shutil.rmtree, room, ignore_errors=True)
-        return _put(room, name, files, room)
-    try:
-        made = _put(room, name, files, home)
-        with _one_at_a_time(home.parent):
-            if not whole(home):
-                _replace(made, home)
-            for old in home.parent.glob(f"{kind}-*"):
-                if old != home:
-                    atomic.remove(old)
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
+    model = (run / manifest.NAME).read_bytes()
+    cache = cache_folder(KIND)
+    home = cache / f"{kind}-{manifest.digest(model + regard.__version__.encode())}"
+    if not whole(home):
+        files = {name: data for name, data in make().items() if name != manifest.NAME}  # an export's own is replaced
+        sealed = manifest.seal({"files": {name: manifest.digest(data) for name, data in files.items()}})
+        _put(home, {**files, manifest.NAME: sealed})
+        with _one_at_a_time(cache):
+            remove_least_recent(cache, home)
+    with suppress(OSError):  # where another program is just replacing it
+        os.utime(home)
     return home
 
 
 def whole(home: Path) -> bool:
-    """Whether a directory is there and every file in it is what was written."""
+    """Whether a directory is there, nobody else can write it, and every file in it is what was written."""
     try:
+        if not is_private(home):
+            return False
         for name, expected in manifest.unseal(home / manifest.NAME)["files"].items():
             manifest.verified(home / name, expected)
-    except (DamagedError, KeyError, AttributeError):
+    except (OSError, DamagedError, RefusedError, KeyError, AttributeError):
         return False
     return True
 
 
-def _put(room: Path, name: str, files: Mapping[str, bytes], home: Path) -> Path:
-    """Write the files on their way home; where the disk is full, the room goes with what it holds of them."""
-    with atomic.room(home, sum(map(len, files.values())), room):
-        (room / name).mkdir()
-        for each, data in files.items():
-            (room / name / each).write_bytes(data)
-    return room / name
+def remove_least_recent(cache: Path, newest: Path, limit: int = LIMIT) -> None:
+    """Remove the engines that were not used for longest until the others take no more than `limit` bytes.
+
+    The newest stays, however large it is.
+    """
+    others = sorted((each for each in cache.iterdir() if each != newest), key=_used, reverse=True)
+    room = limit - _size(newest)
+    for other in others:
+        unfinished = other.name.startswith(atomic.TEMPORARY)  # another program's, or left by one that was killed
+        room -= 0 if unfinished else _size(other)
+        if time.time() - _used(other) > DAY if unfinished else room < 0:
+            atomic.remove(other)
 
 
-def _replace(made: Path, home: Path) -> None:
-    """Give it its name, which something damaged may have."""
-    atomic.remove(home)
-    os.rename(made, home)
+def _used(home: Path) -> float:
+    """When an engine was last opened; 0 where it has gone meanwhile."""
+    with suppress(OSError):
+        return home.stat().st_mtime
+    return 0.0
+
+
+def _size(home: Path) -> int:
+    with suppress(OSError):
+        return sum(each.stat().st_size for each in home.iterdir())
+    return 0
+
+
+def _put(home: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files beside their place and rename; where the disk is full, what was written of them is removed."""
+    room = Path(tempfile.mkdtemp(dir=home.parent, prefix=atomic.TEMPORARY))
+    try:
+        with atomic.room(home, sum(map(len, files.values())), room):
+            for name, data in files.items():
+                (room / name).write_bytes(data)
+        with _one_at_a_time(home.parent):
+            if not whole(home):
+                atomic.remove(home)
+                os.rename(room, home)
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
 
 
 @contextmanager

@@ -57,5 +57,5 @@ def opened(
         chosen = PRECISIONS[PRECISIONS.index(precision)]
         model.config = replace(model.config, search=replace(model.config.search, precision=chosen))
     if compiled:
-        compile_in(model, directory)
+        compile_in(model)
     return model

@@ -13,6 +13,7 @@ from regard.models.decoders.transformer import Transformer as Decoder
 from regard.models.encoders.transformer import Transformer as Encoder
 from regard.models.outputs.projection import Projection
 from regard.models.seq2seq import Seq2Seq
+from regard.training.errors import RefusedError
 
 
 def misfit(model: nn.Module) -> str | None:
@@ -25,6 +26,16 @@ def whole(model: nn.Module) -> str | None:
     if isinstance(model, Seq2Seq):
         return None
     return "is no single network of PyTorch but an ensemble or an export, and one network is needed"
+
+
+def refuse_unfinite(model: nn.Module, library: str) -> None:
+    """Raise for weights that are not finite, which other libraries turn into numbers without a word."""
+    for name, weights in model.named_parameters():
+        if broken := int((~weights.isfinite()).sum()):
+            raise RefusedError(
+                f"{library} takes weights that are finite numbers, and {broken:,} of the {weights.numel():,} in {name} are "
+                "not: train the model anew; `regard predict` without --engine answers the inputs whose scores are finite"
+            )
 
 
 def halves(model: nn.Module) -> tuple[Encoder, Decoder]:

@@ -8,6 +8,7 @@ A task belongs to the family that the class of its config names.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
@@ -75,7 +76,7 @@ class Family(Protocol):
 
     def read(self, data: Any, path: str) -> list[Any]: ...
 
-    def codec(self, directory: Path) -> Any: ...
+    def codec(self, directory: Traversable) -> Any: ...
 
     def opened(self, name: str, config: Any, codec: Any, model: Any, head: Head) -> "Trained | Seeing": ...
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -165,7 +166,7 @@ def read(data: VqaData, path: str) -> list[Inquiry]:
     return inquiry.read(data, path)
 
 
-def codec(directory: Path) -> AskedCodec:
+def codec(directory: Traversable) -> AskedCodec:
     """What a run has beside its weights."""
     return AskedCodec.load(directory)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +20,7 @@ from regard.data.image.augmenting import named
 from regard.data.image.codec import PictureCodec
 from regard.data.image.reading import present
 from regard.data.image.writing import png
+from regard.data.lines import bounds
 from regard.data.table import Record
 from regard.data.text import Report
 from regard.families import TaskConfig, Writes
@@ -151,10 +153,10 @@ def outline(config: PictureConfig) -> Seq2Seq:
 
 def read(data: PictureData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 
 
-def codec(directory: Path) -> PictureCodec:
+def codec(directory: Traversable) -> PictureCodec:
     """What a run has beside its weights."""
     return PictureCodec.load(directory)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +20,7 @@ from regard.data.image.batch import Pictures
 from regard.data.image.labelled import LabelCodec
 from regard.data.image.pictured import PictureBatch
 from regard.data.image.writing import png
-from regard.data.lines import DataError
+from regard.data.lines import DataError, bounds
 from regard.data.record import Record
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
@@ -204,7 +205,7 @@ def outline(config: ClassifyConfig) -> nn.Module:
 
 def read(data: ClassifyData, path: str) -> list[Record]:
     """The records of a table; where pictures may have no label, some must: else it is the table that has none."""
-    records = list(table.read(path, data.image, data.label, need_target=not several(data)))
+    records = list(table.read(path, data.image, data.label, need_target=not several(data), bounds=bounds(data)))
     if all(record.target is None for record in records):
         raise DataError(
             f"{path} has no label on any of its {len(records):,} lines, and labels are in column {data.label}; put a tab "
@@ -213,7 +214,7 @@ def read(data: ClassifyData, path: str) -> list[Record]:
     return records
 
 
-def codec(directory: Path) -> LabelCodec:
+def codec(directory: Traversable) -> LabelCodec:
     """What a run has beside its weights."""
     return LabelCodec.load(directory)
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import ClassVar
 
@@ -139,7 +140,7 @@ def read(data: DetectData, path: str) -> list[Annotated]:
     return annotated.read(path, data)
 
 
-def codec(directory: Path) -> ObjectCodec:
+def codec(directory: Traversable) -> ObjectCodec:
     """What a run has beside its weights."""
     return ObjectCodec.load(directory)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -21,6 +22,7 @@ from regard.data.image.paired import PairCodec, pairs
 from regard.data.image.pictured import PictureBatch
 from regard.data.image.reading import present
 from regard.data.image.writing import png
+from regard.data.lines import bounds
 from regard.data.record import Record
 from regard.data.text import Report
 from regard.families import Task, TaskConfig
@@ -190,10 +192,10 @@ def outline(config: RetrieveConfig) -> Matching:
 
 def read(data: RetrieveData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 
 
-def codec(directory: Path) -> PairCodec:
+def codec(directory: Traversable) -> PairCodec:
     """What a run has beside its weights."""
     return cast(PairCodec, PairCodec.load(directory))  # a codec loads its own kind
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,6 +12,7 @@ import torch
 from regard.alignment.head import Head
 from regard.config import Data, Model
 from regard.data import table
+from regard.data.lines import bounds
 from regard.data.loader import Loader
 from regard.data.packed import Packed
 from regard.data.table import Record
@@ -131,10 +133,10 @@ def outline(config: TextConfig) -> Seq2Seq:
 
 def read(data: Data, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.source, data.target))
+    return list(table.read(path, data.source, data.target, bounds=bounds(data)))
 
 
-def codec(directory: Path) -> TextCodec:
+def codec(directory: Traversable) -> TextCodec:
     """What a run has beside its weights."""
     return TextCodec.load(directory)
 

@@ -8,7 +8,9 @@ from regard.data.text import TextCodec
 from regard.data.tokenise.pretrained import SPECIAL, Pretrained, read
 from regard.data.vocabulary import BOS, EOS, PAD, UNK
 from regard.huggingface.settings import Settings
-from regard.training.errors import RefusedError
+from regard.training.errors import DamagedError, RefusedError
+from regard.training.regular import read_regular
+from regard.training.snapshot import MemoryFolder
 
 TOKENIZER = "tokenizer.json"
 NEVER = -1e9
@@ -50,8 +52,8 @@ def tokens_of(settings: Any, folder: Path) -> Pretrained:
     """The tokens of a folder, whose special ones `settings` name."""
     path = folder / TOKENIZER
     try:
-        model = read(path) if path.is_file() else None
-    except (ValueError, OSError) as error:
+        model = read(MemoryFolder(folder, {TOKENIZER: read_regular(path)}) / TOKENIZER) if path.is_file() else None
+    except (ValueError, DamagedError) as error:
         raise RefusedError(str(error)) from error
     unknown = None if model is None else unknown_id(model)
     pad, start, end = settings.pad_token_id, settings.decoder_start_token_id, settings.eos_token_id

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.huggingface.families import FAMILIES, LACKING, PICTURES, RELATIVE, Family
-from regard.training.errors import RefusedError
+from regard.training.errors import DamagedError, RefusedError
+from regard.training.regular import read_regular
 
 SIZES = {
     "vocab_size": 2_000_000,
@@ -139,8 +140,8 @@ def read(folder: Path) -> Settings:
 def table_of(path: Path) -> dict[str, Any]:
     """What a JSON file holds, which has to be a table."""
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        table = json.loads(read_regular(path))
+    except (DamagedError, ValueError, RecursionError) as error:
         raise RefusedError(f"{path} needs to be a JSON file, and is not: {error}") from error
     if not isinstance(table, dict):
         raise RefusedError(f"{path} needs to hold a table of settings, got {type(table).__name__}")

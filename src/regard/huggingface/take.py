@@ -20,6 +20,7 @@ from regard.huggingface.pictures.take import files as pictured
 from regard.huggingface.settings import Settings, opened, read
 from regard.huggingface.tensors import Tensors
 from regard.tasks import TextConfig
+from regard.training.boundary import boundary
 from regard.training.errors import RefusedError
 
 
@@ -28,19 +29,20 @@ def files(folder: Path, task: str | None = None, first: str | None = None) -> di
 
     The task is translate, or caption for a model of pictures, unless another is named.
     """
-    if opened(folder)[1] == PICTURES:
-        return pictured(folder, task or usual_task(PICTURES), first)
-    settings, task = read(folder), task or usual_task("")
-    with Tensors(folder) as theirs:
-        codec = codec_of(settings, folder)
-        theirs.fit(settings)
-        tie = settings.family.positions != "bias" or t5.tied(theirs)
-        usual = tasks.find(task).Config()
-        if not isinstance(usual, TextConfig):
-            raise RefusedError(f"a model of transformers that reads text is taken in for a task that does, got {task!r}")
-        config = described(settings, codec, usual, tie, first)
-        found = weights(settings, codec.target, theirs)  # type: ignore[arg-type]  # codec_of makes it
-    return packed(task, config, codec, found, str(folder))
+    with boundary(folder):
+        if opened(folder)[1] == PICTURES:
+            return pictured(folder, task or usual_task(PICTURES), first)
+        settings, task = read(folder), task or usual_task("")
+        with Tensors(folder) as theirs:
+            codec = codec_of(settings, folder)
+            theirs.fit(settings)
+            tie = settings.family.positions != "bias" or t5.tied(theirs)
+            usual = tasks.find(task).Config()
+            if not isinstance(usual, TextConfig):
+                raise RefusedError(f"a model of transformers that reads text is taken in for a task that does, got {task!r}")
+            config = described(settings, codec, usual, tie, first)
+            found = weights(settings, codec.target, theirs)  # type: ignore[arg-type]  # codec_of makes it
+        return packed(task, config, codec, found, str(folder))
 
 
 def described(

@@ -189,6 +189,8 @@ RULES = {
     "search.candidates": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
     "search.draw": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
     "data.samples": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
+    "data.max_bytes": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
+    "data.max_records": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
     "data.box_form": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),
     "data.language": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
     "dropout.attention": Rule(

@@ -1,5 +1,6 @@
 """x W + b, for a matrix that is used at every step: in float32, or rounded to int8."""
 
+import math
 import warnings
 from collections.abc import Iterable
 from typing import Protocol, cast, runtime_checkable
@@ -8,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.decoding.likelihood import undistributed
 from regard.native.rooms import Rooms
 
 PRECISIONS = ("float32", "int8")
@@ -82,6 +84,9 @@ class Rounded:
             torch.backends.quantized.engine = engine
 
     def __call__(self, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
+        """x W + b. The kernels turn NaN into some number, or name no cause: so it is looked for before."""
+        if not math.isfinite(float(data.sum())) and not bool(data.isfinite().all()):
+            raise undistributed()
         found: Tensor = torch.ops.quantized.linear_dynamic(data, self.packed, False)
         return found
 

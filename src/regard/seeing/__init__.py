@@ -18,6 +18,7 @@ from regard import tasks
 from regard.data.image.pictured import PictureBatch, Pictured
 from regard.data.image.sight import Sight
 from regard.data.record import Record
+from regard.decoding.likelihood import UndistributedError
 from regard.families import Figures, Task, TaskConfig
 from regard.prediction import Prediction
 
@@ -100,13 +101,45 @@ class Seeing(ABC):
 
     def each(self, inputs: Sequence[str], *, best: int = 1, align: bool = False) -> Iterator[tuple[int, list[Prediction]]]:
         """What `predict` gives, as it is found, batch after batch: the place of an input, and its answers."""
+        for index, answers in self.outcomes(inputs, best=best, align=align):
+            if isinstance(answers, UndistributedError):
+                raise UndistributedError(f"input:{index + 1}: {answers}")
+            yield index, answers
+
+    def outcomes(
+        self, inputs: Sequence[str], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset()
+    ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
+        """The place of each input with its answers, batch after batch, or with the error of one whose scores are not finite.
+
+        The answers to the places in `done` are known: a batch of nothing else is not computed, and an empty list stands for
+        each of its answers. All other batches are those that there would be if nothing were done.
+        """
         if self.recorder is not None and inputs:
             self.recorder.take(lambda: self.trace(inputs))
         examples = self.encoded(inputs)
         with nullcontext() if self.recorder is None else self.recorder.away():
-            for indices, batch in self.batches(examples):
-                output = self.asked(batch, weights=align)
+            yield from self._outcomes(examples, best, align, done)
+
+    def _outcomes(
+        self, examples: Sequence[Pictured], best: int, align: bool, done: frozenset[int] = frozenset()
+    ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
+        for indices, batch in self.batches(examples):
+            if done.issuperset(indices):
+                yield from ((index, []) for index in indices)
+                continue
+            output = self.asked(batch, weights=align)
+            finite = self.scores(output).flatten(1).isfinite().all(1).tolist()
+            if all(finite):
                 yield from zip(indices, self.told([examples[index] for index in indices], output, best, align), strict=True)
+                continue
+            places = [index for index, whole in zip(indices, finite, strict=True) if whole]
+            yield from ((index, unscored()) for index in indices if index not in places)
+            yield from ((places[row], found) for row, found in self._outcomes([examples[at] for at in places], best, align))
+
+    def scores(self, output: Any) -> Float[Tensor, "batch *scores"]:
+        """The numbers of an output that say what is answered: all of those of an example are finite, or it has no answer."""
+        found: Tensor = output.logits
+        return found
 
     def encoded(self, inputs: Sequence[str]) -> list[Pictured]:
         """What the codec makes of inputs."""
@@ -143,6 +176,14 @@ class Seeing(ABC):
         """The same for records that the task has prepared already."""
         return self.judge(self.codec.encode_all(prepared).examples)
 
+    def unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
+        """The places of the records that `measure` cannot judge: to which the scores are not finite."""
+        errors = dict[int, UndistributedError]()
+        for indices, batch in self.batches(self.codec.encode_all(prepared).examples):
+            finite = self.scores(self.asked(batch)).flatten(1).isfinite().all(1).tolist()
+            errors |= {index: unscored() for index, whole in zip(indices, finite, strict=True) if not whole}
+        return errors
+
     def trace(self, inputs: Sequence[str], **_: Any) -> "Trace":
         """Where the model looks while it answers."""
         from regard.seeing.traced import trace
@@ -155,3 +196,10 @@ class Seeing(ABC):
         return found
 
     reads = knows
+
+
+def unscored() -> UndistributedError:
+    """The error for an input whose scores are not finite."""
+    return UndistributedError(
+        "an answer needs scores that are finite, got NaN or infinity for this input; look for NaN in the model's parameters"
+    )

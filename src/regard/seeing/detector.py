@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -46,6 +47,10 @@ class Detector(Seeing):
         """Classes and boxes, and where was looked."""
         found: Detected = self.model(batch.source, weights=weights)
         return found
+
+    def scores(self, output: Detected) -> Float[Tensor, "batch queries scores"]:
+        """Classes and boxes of the last layer."""
+        return torch.cat((output.logits[-1].float(), output.boxes[-1].float()), dim=-1)
 
     def told(self, examples: Sequence[Pictured], output: Detected, best: int, align: bool) -> list[list[Prediction]]:
         """Every thing as "label left top right bottom score", the surest first."""

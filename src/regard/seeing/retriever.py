@@ -1,11 +1,13 @@
 """A retriever that was trained: asked with a text it finds pictures, asked with a picture it finds texts."""
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.data import table
@@ -14,11 +16,12 @@ from regard.data.image.pictured import PictureBatch, Pictured
 from regard.data.image.reading import missing, place, size
 from regard.data.record import Record
 from regard.data.table import DataError
+from regard.decoding.likelihood import UndistributedError
 from regard.families import Figures
 from regard.models.pictures.index import KINDS, Index, Kind, fingerprint
 from regard.models.pictures.matching import Matching
 from regard.prediction import Prediction
-from regard.seeing import Glance, Seeing, Shown
+from regard.seeing import Glance, Seeing, Shown, unscored
 from regard.seeing.closer import Pair, arranged, fits, nearest, read, seen
 from regard.seeing.found import FIGURES as FIGURES
 from regard.seeing.found import figures
@@ -62,12 +65,15 @@ class Retriever(Seeing):
 
     def indexed(self, records: Sequence[Record], of: Kind) -> Index:
         """An index of pictures, whose paths are the records' sources, or of texts, which are."""
+        names = [record.source if of == "texts" else str(place(record)) for record in records]
+        return Index(self.embed(records, of), names, of, fingerprint(self.model))
+
+    def embed(self, records: Sequence[Record], of: Kind) -> Float[Tensor, "records space"]:
+        """The vectors of pictures or of texts."""
         if of == "texts":
-            names = [record.source for record in records]
-            return Index(read(self.model, self.codec.tokens(names)), names, of, fingerprint(self.model))
+            return read(self.model, self.codec.tokens([record.source for record in records]))
         examples = self.codec.encode_all([record._replace(target=None) for record in records]).examples
-        names = [str(place(record)) for record in records]
-        return Index(seen(self.model, examples, self.batches), names, of, fingerprint(self.model))
+        return seen(self.model, examples, self.batches)
 
     def searched(self, of: Kind) -> Index:
         """The index that a question is answered from."""
@@ -102,25 +108,41 @@ class Retriever(Seeing):
 
     reads = knows
 
-    def each(self, inputs: Sequence[str], *, best: int = 1, align: bool = False) -> Iterator[tuple[int, list[Prediction]]]:
-        """What `predict` gives: the place of an input, and its answers."""
+    def outcomes(
+        self, inputs: Sequence[str], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset()
+    ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
+        """The place of each input with its answers, or with the error of one whose scores are not finite.
+
+        All questions of a kind are searched for together, unless all of their places are in `done`.
+        """
         if self.recorder is not None and inputs:
             self.recorder.take(lambda: self.trace(inputs))
-        for number, hits in self.hits(inputs, best):
-            yield number, self.answers(hits, align)
+        for number, hits in self.hits(inputs, best, done):
+            yield number, hits if isinstance(hits, UndistributedError) else self.answers(hits, align)
 
-    def hits(self, inputs: Sequence[str], best: int) -> Iterator[tuple[int, list[Hit]]]:
-        """The place of an input, and the `best` that it finds."""
+    def hits(
+        self, inputs: Sequence[str], best: int, done: frozenset[int] = frozenset()
+    ) -> Iterator[tuple[int, list[Hit] | UndistributedError]]:
+        """The place of an input, and the `best` that it finds: nothing where all questions of its kind are `done`."""
         for kind in KINDS:
             numbers = [number for number, text in enumerate(inputs) if self.asks(text) == kind]
-            if numbers:
+            if done.issuperset(numbers):
+                yield from ((number, []) for number in numbers)
+            else:
                 found = self.found([inputs[number] for number in numbers], kind, best)
                 yield from zip(numbers, found, strict=True)
 
-    def found(self, questions: Sequence[str], kind: Kind, best: int) -> list[list[Hit]]:
+    def found(self, questions: Sequence[str], kind: Kind, best: int) -> list[list[Hit] | UndistributedError]:
         """The nearest of each question by their vectors and, of these, those that fit best."""
         index = self.searched("pictures" if kind == "texts" else "texts")
-        asked = self.indexed([Record(each, None, f"input:{number}") for number, each in enumerate(questions, 1)], kind)
+        records = [Record(each, None, f"input:{number}") for number, each in enumerate(questions, 1)]
+        vectors = self.embed(records, kind)
+        pointing = (vectors.isfinite().all(1) & vectors.any(1)).tolist()
+        if not all(pointing):
+            some = [question for question, points in zip(questions, pointing, strict=True) if points]
+            answers = iter(self.found(some, kind, best) if some else ())
+            return [next(answers) if points else unscored() for points in pointing]
+        asked = Index(vectors, [record.source if kind == "texts" else str(place(record)) for record in records], kind)
         again = self.config.model.reranked if self.config.model.reranking else 0
         rows = index.search(asked.vectors, max(best, again)).rows.tolist()
         entries = {row: number for number, row in enumerate(sorted({row for few in rows for row in few}))}
@@ -132,7 +154,10 @@ class Retriever(Seeing):
         hits: list[list[Hit]] = [[] for _ in questions]
         for (number, entry), (pair, score) in zip(ways, weighed, strict=True):
             hits[number].append(Hit(pair, score, names[entry]))
-        return [sorted(few, key=lambda hit: -hit.score)[:best] for few in hits]
+        return [
+            sorted(few, key=lambda hit: -hit.score)[:best] if all(math.isfinite(hit.score) for hit in few) else unscored()
+            for few in hits
+        ]
 
     def weighed(self, pictures: Sequence[str], texts: Sequence[str], both: Sequence[Pair]) -> list[tuple[Pictured, float]]:
         """Pairs, by the numbers of a picture and a text, and how well each fits."""
@@ -163,8 +188,12 @@ class Retriever(Seeing):
 
     def encoded(self, inputs: Sequence[str]) -> list[Pictured]:
         """Each input with the best that it finds: what a trace shows."""
-        found = dict(self.hits(inputs, 1))
-        return [found[number][0].pair for number in range(len(inputs))]
+        pairs: list[Pictured] = [Pictured(text) for text in inputs]
+        for number, hits in self.hits(inputs, 1):
+            if isinstance(hits, UndistributedError):
+                raise UndistributedError(f"input:{number + 1}: {hits}")
+            pairs[number] = hits[0].pair
+        return pairs
 
     def ask(self, batch: PictureBatch, weights: bool = False) -> Any:
         """How well pairs fit, and where was looked."""
@@ -193,6 +222,13 @@ class Retriever(Seeing):
     def measure(self, prepared: Sequence[Any], *, beam: int | None = None) -> Figures:
         """The task's measures; every record is judged, and a text that is too long is cut."""
         return self.judge(self.codec.encode_all(prepared, "cut").examples)
+
+    def unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
+        """The places of the records whose picture or text has a vector of numbers that are not finite."""
+        examples = self.codec.encode_all(prepared, "cut").examples
+        vectors = seen(self.model, examples, self.batches), read(self.model, [example.target or [] for example in examples])
+        finite = torch.stack([each.isfinite().all(1) for each in vectors]).all(0).tolist()
+        return {place: unscored() for place, whole in enumerate(finite) if not whole}
 
     def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
         """How far up texts find their pictures, and pictures their texts, among all that there are."""

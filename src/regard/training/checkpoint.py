@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.training import atomic, manifest
 from regard.training.errors import DamagedError, DamagedWarning
+from regard.training.tensors import read_tensors
 
 STATE = "state.safetensors"
 
@@ -41,19 +42,13 @@ def save(folder: Path, step: int, tensors: Mapping[str, Tensor], counters: Mappi
 
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint and check every byte of it."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load as parse
-
     table = manifest.unseal(path / manifest.NAME)
     if str(table.get("step")) != path.name:
         raise DamagedError(f"{path} holds the checkpoint of step {table.get('step')}")
     if not isinstance(table.get("files"), dict) or not isinstance(table.get("counters"), dict):
         raise DamagedError(f"{path / manifest.NAME} lacks its files or its counters")
-    data = manifest.verified(path / STATE, table["files"].get(STATE))
-    try:
-        return Checkpoint(path, table["step"], parse(data), table["counters"])
-    except SafetensorError as error:
-        raise DamagedError(f"{path} cannot be read: {error}") from error
+    tensors = read_tensors(path / STATE, (table["files"].get(STATE),))
+    return Checkpoint(path, int(path.name), tensors, table["counters"])
 
 
 def newest(folder: Path) -> Checkpoint | None:

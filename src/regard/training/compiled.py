@@ -13,6 +13,7 @@ from torch import nn
 
 from regard.models.decoders.transformer import Layer as DecoderLayer
 from regard.models.encoders.transformer import Layer as EncoderLayer
+from regard.user_cache import set_compiler_cache
 
 PARTS: dict[type[nn.Module], tuple[str, ...]] = {EncoderLayer: ("through",), DecoderLayer: ("look", "think")}
 """Which methods of which layers."""
@@ -23,6 +24,7 @@ class Compiled:
     """While it is entered, the layers of a model run what torch.compile made of them. Lengths stay open after the second."""
 
     def __init__(self, model: nn.Module):
+        set_compiler_cache()
         self.parts: list[tuple[nn.Module, str, Callable[..., Any]]] = [
             (layer, name, torch.compile(getattr(layer, name), backend=BACKEND))
             for layer in model.modules()

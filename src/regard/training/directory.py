@@ -9,7 +9,6 @@ Files at the top change together with their manifest. A file is good when its di
 
 import os
 import tempfile
-import tomllib
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -19,10 +18,14 @@ from types import TracebackType
 from typing import Any
 
 from regard import config as configuration
-from regard.training import atomic, manifest
-from regard.training.errors import DamagedError, DamagedWarning, RefusedError
+from regard.training import atomic, lock, manifest
+from regard.training.entries import check_entries
+from regard.training.errors import DamagedError, DamagedWarning, RefusedError, UnwritableError
 from regard.training.experiment import Experiment
 from regard.training.lock import Lock
+from regard.training.regular import MEMORY, read_regular
+from regard.training.snapshot import files_in
+from regard.training.snapshot import verify as verify
 
 CONFIG = "config.toml"
 MODEL = "model.safetensors"
@@ -32,6 +35,8 @@ STEP = "step.onnx"
 """What a directory of exported graphs has in place of the weights."""
 ARCHIVE = ".zip"
 """How the name ends of such a directory in one file."""
+PUBLISHED, PUBLISHING = "published", "publishing"
+"""Entries of a manifest: the record of the model that the directory holds, and of one that is about to replace it."""
 FREE = {
     "data.test",
     "train.max_steps",
@@ -55,11 +60,20 @@ class RunDirectory:
         self.path = path
         self.checkpoints = path / "checkpoints"
         self.held = ExitStack()
+        self.entered = False
+        """Whether some training had entered the directory before, so that what it left half-written is ours to sweep."""
+        self.identity: tuple[int, int] | None = None
+        """Device and inode of the directory while its lock is held: a path may come to name another one."""
+        self.table: dict[str, Any] | None = None
+        """The manifest as it was last read or written while the lock is held."""
 
     def __enter__(self) -> "RunDirectory":
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            check_entries(self.path)
+            self.entered = (self.path / lock.NAME).exists()
             self.held.enter_context(Lock(self.path))
+            self.identity = _identity(self.path)
         except OSError as error:
             self.held.close()
             raise self._unwritable(error) from error
@@ -67,6 +81,14 @@ class RunDirectory:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.held.close()
+        identity, self.identity, self.table = self.identity, None, None
+        if isinstance(error, OSError) and self.contains(error):
+            if identity != _identity(self.path):
+                raise self._gone() from error
+            raise UnwritableError(
+                f"cannot write to {error.filename or self.path}: {error.strerror}. What was saved before is whole; make "
+                f"{self.path} writable and start again to go on from there, or choose another directory"
+            ) from error
 
     def claim(self, experiment: Experiment) -> None:
         """Make the directory this experiment's, or see that it already is."""
@@ -81,13 +103,14 @@ class RunDirectory:
             self.checkpoints.mkdir(exist_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
-        if there:
+        if there or self.entered:
             atomic.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
             atomic.sweep(self.checkpoints)
         there = there and (any(self.checkpoints.iterdir()) or (self.path / MODEL).exists())  # work that could be lost
         if there:
             same_config(self.path, experiment.config, experiment.task)
         files = {CONFIG: written(experiment), **codec_files(experiment, self.path)}
+        self.check()
         known = self.manifest()["files"]
         for name, data in files.items():
             if there and name != CONFIG and known.get(name, manifest.digest(data)) != manifest.digest(data):
@@ -97,17 +120,32 @@ class RunDirectory:
                 )
         self.publish({name: data for name, data in files.items() if known.get(name) != manifest.digest(data)})
 
-    def publish(self, files: Mapping[str, bytes]) -> None:
-        """Put files in place, so that the directory is whole at every instant."""
+    def publish(self, files: Mapping[str, bytes], record: Mapping[str, Any] | None = None) -> None:
+        """Put files in place, so that the directory is whole at every instant.
+
+        `record` describes the model among them and changes with it: a reader finds old model and old record, or both new.
+        """
         if not files:
             return
+        self.check()
         table = self.manifest()
         digests = {name: manifest.digest(data) for name, data in files.items()}
-        self._seal({**table, "pending": digests})
+        self._seal({**table, "pending": digests} | ({} if record is None else {PUBLISHING: dict(record)}))
         for name, data in files.items():
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
             atomic.write(self.path / name, data)
-        self._seal({**table, "files": {**table["files"], **digests}, "pending": {}})
+        published = {} if record is None else {PUBLISHED: dict(record)}
+        self._seal({**table, "files": {**table["files"], **digests}, "pending": {}, **published})
+
+    def check(self) -> None:
+        """Raise where the path no longer names the directory that was entered; write its manifest again where it is gone.
+
+        To be called before every write: a directory that was deleted or renamed must not be begun anew with half a run.
+        """
+        if self.identity is not None and self.identity != _identity(self.path):
+            raise self._gone()
+        if self.table is not None and not (self.path / manifest.NAME).exists():
+            self.manifest()
 
     def put(self, files: Mapping[str, bytes]) -> None:
         """Leave files beside the run, each unless it is there: nobody reads them back, so the manifest has none of them."""
@@ -120,17 +158,31 @@ class RunDirectory:
         """What the directory says it holds, settled after a kill between two files of one change."""
         path = self.path / manifest.NAME
         empty: dict[str, Any] = {"files": {}, "pending": {}}
-        if not path.exists():
+        if self.table is None and not path.exists():
             return empty
         try:
             table = files_in(manifest.unseal(path), path)
         except DamagedError as damage:
-            warnings.warn(f"{damage}; it is made anew", DamagedWarning, stacklevel=2)
-            return empty
+            if self.table is None:
+                warnings.warn(f"{damage}; it is made anew", DamagedWarning, stacklevel=2)
+                return empty
+            text = f"{damage}, changed by somebody else while the run goes on; it is written again with all that it held"
+            warnings.warn(text, DamagedWarning, stacklevel=2)
+            self._seal(self.table)
+            return {**self.table}
         for name, expected in table["pending"].items():
             if _digest(self.path / name) == expected:
                 table["files"][name] = expected
-        return {name: held for name, held in table.items() if name not in ("format", "versions")} | {"pending": {}}
+        record = table.pop(PUBLISHING, None)
+        if isinstance(record, dict) and record.get("sha256") == table["files"].get(MODEL):
+            table[PUBLISHED] = record
+        cut_short = bool(table["pending"])
+        table = {name: held for name, held in table.items() if name not in ("format", "versions")} | {"pending": {}}
+        if self.identity is not None:
+            self.table = table
+            if cut_short:  # it may be the last change, and others read the manifest too
+                self._seal(table)
+        return {**table}
 
     def note(self, name: str, value: Any) -> None:
         """Write something beside the files into the manifest of a run; it stays there when files change."""
@@ -142,35 +194,25 @@ class RunDirectory:
         expected = self.manifest()["files"].get(name) if expected is None else expected
         return expected is not None and _digest(self.path / name) == expected
 
+    def contains(self, error: OSError) -> bool:
+        """Whether an error is about writing here: to a path inside, or to a full disk."""
+        if error.filename is None or isinstance(error.filename, int):
+            return error.errno in atomic.FULL
+        return Path(os.path.abspath(os.fsdecode(error.filename))).is_relative_to(os.path.abspath(self.path))
+
+    def _gone(self) -> UnwritableError:
+        return UnwritableError(
+            f"{self.path} was deleted or renamed while it was written to, and nothing more is written. What was saved "
+            "before is whole wherever the directory is now: move it back, or give its new name, and start again to go on"
+        )
+
     def _unwritable(self, error: OSError) -> RefusedError:
         return RefusedError(f"cannot write to {self.path}: {error.strerror}; choose a directory that can be written")
 
     def _seal(self, table: dict[str, Any]) -> None:
         atomic.write(self.path / manifest.NAME, manifest.seal(table))
-
-
-def verify(path: Path) -> dict[str, bytes]:
-    """The files of a run directory that `load` reads, by name, each checked against the manifest."""
-    table = files_in(manifest.unseal(path / manifest.NAME), path)
-    contents = {}
-    for name in {**table["files"], **table["pending"]}:
-        found = _digest(path / name)
-        if found is not None and found == table["pending"].get(name):
-            table["files"][name] = found
-        contents[name] = manifest.verified(path / name, table["files"].get(name))
-    return contents
-
-
-def files_in(table: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The table of a manifest whose files are names inside the directory, each with a digest."""
-    for kind in ("files", "pending"):
-        held = table.get(kind)
-        if not isinstance(held, dict) or not all(isinstance(each, str) for each in held.values()):
-            raise DamagedError(f"{path}: its manifest has no table of {kind}")
-        for name in held:
-            if Path(name).is_absolute() or ".." in Path(name).parts:
-                raise DamagedError(f"{path}: its manifest names {name!r}, which lies outside")
-    return table
+        if self.identity is not None and not table["pending"]:
+            self.table = table
 
 
 def written(experiment: Experiment) -> bytes:
@@ -192,9 +234,9 @@ def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
 def same_config(path: Path, config: Any, task: str = "") -> None:
     """Refuse to go on with a run under another config, naming the first setting that differs."""
     try:
-        before = flat(tomllib.loads((path / CONFIG).read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RefusedError(f"{path / CONFIG} is not a TOML file: {error}") from error
+        before = flat(configuration.without_removed(configuration.parse(path / CONFIG)))
+    except configuration.ConfigError as error:
+        raise RefusedError(str(error)) from error
     started = before.pop("task", task)
     if task and started != task:
         raise RefusedError(f"{path} is a run of the task {started!r}, not of {task!r}: train into another directory")
@@ -224,4 +266,13 @@ def flat(table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def _digest(path: Path) -> str | None:
-    return manifest.digest(path.read_bytes()) if os.path.isfile(path) else None
+    return manifest.digest(read_regular(path, MEMORY)) if os.path.isfile(path) else None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a directory; None where there is none."""
+    try:
+        known = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return known.st_dev, known.st_ino

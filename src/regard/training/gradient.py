@@ -1,6 +1,7 @@
 """The gradient of one update, in as many parts as the memory asks for."""
 
 import gc
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -10,7 +11,13 @@ from torch import Tensor
 from regard.training.errors import FailedError
 from regard.training.experiment import AnyBatch, Loss
 
-SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
+SIGNS = re.compile(
+    r"out of memory|can't allocate memory|not enough memory|cannot allocate memory|bad_alloc|failed to allocate"
+    r"|could not (create|execute) a (primitive|memory object)(?! descriptor)",
+    re.IGNORECASE,
+)
+"""What libraries say when memory does not suffice; the last is oneDNN, whose primitives need memory of their own. One that
+cannot *describe* a primitive has none for the shape or the machine, which is another matter."""
 
 
 def gradient(
@@ -61,7 +68,7 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error means that memory, of the device or of the machine, did not suffice."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
-    return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in SIGNS)
+    return isinstance(error, RuntimeError) and SIGNS.search(str(error)) is not None
 
 
 def advice(error: BaseException, where: str) -> str:

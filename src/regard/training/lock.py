@@ -2,12 +2,15 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 
 from regard.training.errors import RefusedError
 
 NAME = ".lock"
+PAUSE = 0.05
+"""Seconds between two looks at a lock that is waited for."""
 
 
 class Lock:
@@ -37,3 +40,20 @@ class Lock:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         os.close(self.handle)
+
+
+def wait_until_free(directory: Path, seconds: float) -> None:
+    """Wait until nobody holds a directory, but no longer than so many seconds; one that is not there is free.
+
+    A worker of a comparison that was killed still saves its training when the next comparison begins.
+    """
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            with open(directory / NAME, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+        except FileNotFoundError:
+            return
+        except BlockingIOError:
+            time.sleep(PAUSE)

@@ -1,8 +1,11 @@
 """The log of a training: one JSON object a line, and TensorBoard beside it when asked for."""
 
+import io
 import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,14 +17,27 @@ NAME = "log.jsonl"
 
 
 class Log:
-    """Opened at a step: what a killed run wrote beyond it is taken back, since it will be written again."""
+    """Opened at a step: what a killed run wrote beyond it is taken back, since it will be written again.
 
-    def __init__(self, directory: Path, step: int, tensorboard: bool = False):
-        self.path = directory / NAME
+    `lines` is how many there were when the checkpoint of that step was written: a line about the same step may be newer.
+    `check` is called before a line is written, and may object.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        step: int,
+        tensorboard: bool = False,
+        *,
+        lines: int | None = None,
+        check: Callable[[], None] = lambda: None,
+    ):
+        self.path, self.check = directory / NAME, check
         self.board = board(directory / "tensorboard", step) if tensorboard else None
-        lines = self.path.read_bytes().splitlines() if self.path.exists() else []
-        kept = [line for line in lines if _step(line) <= step]
+        written = self.path.read_bytes().splitlines() if self.path.exists() else []
+        kept = [line for line in written if _step(line) <= step][:lines]
         atomic.write(self.path, b"".join(line + b"\n" for line in kept))
+        self.lines = len(kept)
 
     def __enter__(self) -> "Log":
         return self
@@ -33,11 +49,26 @@ class Log:
     def write(self, record: Mapping[str, Any]) -> None:
         """Add a line. Numbers that are not finite become null, which every reader of JSON understands."""
         line = json.dumps(finite(record), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        with atomic.room(self.path, len(line)), open(self.path, "ab") as file:
-            file.write(line)
+        self.check()
+        with atomic.room(self.path, len(line)), open(self.path, "ab", buffering=0) as file:
+            _append(file, line)
+        self.lines += 1
         if self.board is not None:
             for name, value in numbers(record):
                 self.board.add_scalar(name, value, record["step"])
+
+
+def _append(file: io.FileIO, line: bytes) -> None:
+    """Write a whole line or nothing of it: a disk may be full in its middle."""
+    size = os.fstat(file.fileno()).st_size
+    try:
+        remaining = memoryview(line)
+        while remaining:
+            remaining = remaining[file.write(remaining) :]
+    except OSError:
+        with suppress(OSError):
+            file.truncate(size)
+        raise
 
 
 def finite(value: Any) -> Any:

@@ -5,6 +5,7 @@ for bit (on one machine, with one version of torch and one number of threads), a
 dropout are pure functions of (seed, step), and everything else that changes is in the checkpoint.
 """
 
+import signal
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from regard.training.progress import Display, display
 from regard.training.seed import deterministic
 from regard.training.signals import Interruption
 from regard.training.speed import Speed
+from regard.training.stream import guarded
 from regard.training.update import Update
 from regard.viewer.record.film import Film, film
 
@@ -32,16 +34,20 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
     """
     settings = experiment.config.train
     with ExitStack() as stack:
+        interruption = stack.enter_context(Interruption())  # a signal from here on waits until there is something to save
+        stack.enter_context(guarded(interruption.lose_reader))
         run = stack.enter_context(RunDirectory(Path(directory)))
         run.claim(experiment)
         run.put(experiment.beside)
-        loop = Loop(experiment, run, stack.enter_context(Interruption()))
+        loop = Loop(experiment, run, interruption)
         loop.batches = stack.enter_context(Ahead(experiment.train, loop.update.ready))
-        loop.log = loop.judge.log = stack.enter_context(Log(run.path, loop.counters.step, settings.tensorboard))
+        step, lines = loop.counters.step, loop.counters.log_lines
+        log = Log(run.path, step, settings.tensorboard, lines=lines, check=run.check)
+        loop.log = loop.judge.log = stack.enter_context(log)
         loop.display = loop.judge.display = stack.enter_context(display(settings.max_steps, quiet))
         stack.enter_context(deterministic(settings.deterministic))
-        if experiment.notes and loop.counters.step == 0:
-            loop.log.write({"step": 0, "data": dict(experiment.notes)})
+        if experiment.notes and loop.counters.step == log.lines == 0:
+            log.write({"step": 0, "data": dict(experiment.notes)})
         if loop.update.device.type == "cuda" and loop.update.eager is not None and settings.graphs:
             loop.display.say(f"updates are launched kernel by kernel and not replayed as CUDA graphs: {loop.update.eager}")
         try:
@@ -64,7 +70,8 @@ class Loop:
         self.update = Update(experiment)
         self.judge = Judge(self.update, run, interruption)
         self.counters = self.update.state.counters
-        self.speed, self.health = Speed(self.counters.seconds), Health(experiment, self.update.device)
+        self.speed = Speed(self.counters.seconds, self.counters.stretch)
+        self.health = Health(experiment, self.update.device)
         self.film: Film | None = film(experiment, run.path, self.counters.step)
 
     def run(self) -> dict[str, Any]:
@@ -73,6 +80,7 @@ class Loop:
             reason = self.reason()
             if self.film is not None and self.film.due(self.counters.step, last=reason is not None):
                 self.settle()
+                self.judge.directory.check()
                 self.film(self.counters.step, self.speed.last, last=reason is not None)
             try:
                 if self.due(self.settings.evaluate_every, reason) and self.counters.evaluated != self.counters.step:
@@ -83,19 +91,40 @@ class Loop:
                 self.display.say("stopped during an evaluation, which will be made again")
             stopped = self.interruption.signal is not None
             if stopped or self.due(self.settings.checkpoint_every, reason):
-                self.settle()
-                self.judge.save(self.speed.elapsed())
+                self.save()
             if stopped:
-                self.display.say(f"stopped at step {self.counters.step}, which is kept; the same command goes on from there")
-                raise self.interruption.exit()
+                raise self.stop()
             if reason:
-                return self.judge.finish(reason)
+                return self.finish(reason)
             with self.speed.timed():
                 first, count = self.counters.step * self.settings.accumulate, self.settings.accumulate
                 with self.speed.waiting():
                     batches = [self.batches.batch(first + number) for number in range(count)]
                 self.update(batches, self.speed)
             self.tell()
+
+    def save(self) -> None:
+        """Write a checkpoint of the state after all updates so far."""
+        self.settle()
+        self.counters.log_lines, self.counters.stretch = self.log.lines, self.speed.state()
+        self.judge.save(self.speed.elapsed())
+
+    def stop(self) -> Interrupted:
+        """Say in the log, and to whoever still reads, that the training was stopped and saved; the exit to raise.
+
+        The line comes after the checkpoint, so that a resumed training takes it back.
+        """
+        step, interrupted = self.counters.step, self.interruption.exit()
+        self.log.write({"step": step, "stopped": signal.Signals(int(str(interrupted.code)) - 128).name})
+        self.display.say(f"stopped at step {step}, which is kept; the same command goes on from there")
+        return interrupted
+
+    def finish(self, reason: str) -> dict[str, Any]:
+        """Leave the final model in the directory. What is done here after the last checkpoint is done again when stopped."""
+        try:
+            return self.judge.finish(reason)
+        except Interrupted:
+            raise self.stop() from None
 
     def settle(self) -> None:
         """Wait for the updates that are under way, whose time counts."""

@@ -7,14 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from regard.training.errors import DamagedError, RefusedError
+from regard.training.regular import MEMORY, read_regular
 
 NAME = "manifest.json"
 FORMAT = 1
 
 
-def digest(data: bytes) -> str:
-    """SHA-256 in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
+LIMIT = 16 * 2**20
+"""The most bytes of a manifest."""
+CHANGED = "{} is not what was written: its SHA-256 differs from the manifest's"
+
+
+def digest(*parts: bytes | bytearray) -> str:
+    """SHA-256 of the parts, one after the other, in hexadecimal."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()
 
 
 def seal(table: dict[str, Any]) -> bytes:
@@ -25,31 +34,33 @@ def seal(table: dict[str, Any]) -> bytes:
 
 def unseal(path: Path) -> dict[str, Any]:
     """The table of a manifest. One that was changed is damaged; one of another format is refused."""
+    return parse(read_regular(path, LIMIT), path)
+
+
+def parse(data: bytes, path: Path) -> dict[str, Any]:
+    """The table in the bytes of a manifest."""
     try:
-        table = json.loads(path.read_bytes())
+        table = json.loads(data)
         check = table.pop("check")
-    except FileNotFoundError as error:
-        raise DamagedError(f"{path} is missing") from error
-    except (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
+        wanted = _check(table)
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         raise DamagedError(f"{path} is not a manifest") from error
-    if check != _check(table):
+    if check != wanted:
         raise DamagedError(f"{path} was changed after it was written")
     if table.get("format") != FORMAT:
+        versions = table.get("versions")
         raise RefusedError(
             f"{path} has format {table.get('format')}, and this version of regard reads format {FORMAT}; "
-            f"it was written by regard {table.get('versions', {}).get('regard')}"
+            f"it was written by regard {versions.get('regard') if isinstance(versions, dict) else 'of another version'}"
         )
-    return table
+    return dict(table)
 
 
-def verified(path: Path, expected: str | None) -> bytes:
+def verified(path: Path, expected: str | None, limit: int = MEMORY, root: Path | None = None) -> bytes:
     """The content of a file whose digest is known."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DamagedError(f"{path} is missing") from error
+    data = read_regular(path, limit, root)
     if digest(data) != expected:
-        raise DamagedError(f"{path} is not what was written: its SHA-256 differs from the manifest's")
+        raise DamagedError(CHANGED.format(path))
     return data
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
-from regard.config import Train
+from regard.config import ConfigError, Train
 
 LARGEST = 1e18
 """A gradient longer than this is not usable: its square, which Adam keeps, would leave float32."""
@@ -53,6 +53,11 @@ def step_unless(optimiser: Any, bad: Bool[Tensor, ""]) -> None:
 
 def set_rate(optimiser: Optimizer, rate: float) -> None:
     """Use this rate from now on, and what follows from it where a group has a pace of its own."""
+    if not rate < LARGEST:
+        raise ConfigError(
+            f"train.rate is too large: with train.schedule it gives a learning rate of {rate:g}, and weights that move so "
+            f"far leave float32; it needs to stay below {LARGEST:g}, and is usually below 1"
+        )
     for group in optimiser.param_groups:
         group["lr"] = rate * group.get("pace", 1.0)
 

@@ -29,7 +29,7 @@ class Display(Protocol):
 def display(steps: int, quiet: bool = False, stream: Any = None) -> Display:
     """The display that fits where the output goes."""
     stream = stream or sys.stderr
-    if quiet:
+    if quiet or stream is None:  # Python has no standard error where it was closed at the start
         return Lines(None)
     return Bar(steps, stream) if stream.isatty() else Lines(stream)
 

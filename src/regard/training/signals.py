@@ -1,4 +1,5 @@
-"""Signals that ask for an end: SIGTERM from whoever runs the machine, SIGINT from whoever sits at it."""
+"""Signals that ask for an end: SIGTERM from whoever runs the machine, SIGINT from whoever sits at it, SIGHUP from a terminal
+that is closed. Output that nobody reads any more counts as SIGPIPE, which Python turns into an error."""
 
 import signal
 import threading
@@ -9,7 +10,7 @@ from typing import Any
 
 from regard.training.errors import Interrupted
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Interruption:
@@ -25,7 +26,9 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            self.before = {number: signal.signal(number, self.catch) for number in SIGNALS}
+            ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # by nohup: a closed terminal ends nothing
+            numbers = [number for number in SIGNALS if not (ignored and number == signal.SIGHUP)]
+            self.before = {number: signal.signal(number, self.catch) for number in numbers}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -38,12 +41,23 @@ class Interruption:
         self.before = {}
 
     def catch(self, number: int, frame: FrameType | None) -> None:
-        """What happens on a signal."""
+        """What happens on a signal.
+
+        A closing terminal hangs up twice, once by the kernel and once by the shell: the second time asks for nothing new.
+        """
         self.signal = number
+        hangup = self.before.pop(signal.SIGHUP, None)
         self.restore()
+        if hangup is not None:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            self.before = {signal.SIGHUP: hangup}
         if self.raising:
             self.raising = False
             raise self.exit()
+
+    def lose_reader(self) -> None:
+        """What happens when nobody reads the output any more."""
+        self.signal = self.signal or signal.SIGPIPE
 
     def exit(self) -> Interrupted:
         """The exit that a process owes after this signal."""

@@ -1,21 +1,41 @@
 """How fast a training goes, how it goes, and how long it will take."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
+
+from regard.training.log import finite
 
 
 class Speed:
-    """Counts tokens and losses between two looks, and time over all runs of a training together."""
+    """Counts tokens and losses between two looks, and time over all runs of a training together.
 
-    def __init__(self, seconds: float = 0.0):
+    `stretch` is what `state` returned when the checkpoint was written: the next look is the undisturbed training's.
+    """
+
+    def __init__(self, seconds: float = 0.0, stretch: Mapping[str, Any] = MappingProxyType({})):
         self.before = seconds
         self.started = time.monotonic()
         self.first: int | None = None
         self.last: float | None = None
         """The loss of the last update that changed anything, per token; None before the first."""
         self.clear()
+        self.restore(stretch)
+
+    def state(self) -> dict[str, Any]:
+        """All that is known of this stretch, as a checkpoint keeps it; null where JSON has no number."""
+        names = ("seconds", "waited", "tokens", "sums", "idle", "last")
+        state: dict[str, Any] = finite({name: getattr(self, name) for name in names})
+        return state
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on with a stretch; an empty one begins here."""
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.sums = {name: math.nan if value is None else value for name, value in state.get("sums", {}).items()}
 
     def clear(self) -> None:
         """Begin a new stretch."""

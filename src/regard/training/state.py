@@ -9,8 +9,9 @@ from torch.optim import Optimizer
 
 from regard.training import optimise, weights
 from regard.training.average import Average, part
+from regard.training.boundary import boundary
 from regard.training.checkpoint import Checkpoint
-from regard.training.errors import RefusedError
+from regard.training.errors import DamagedError, RefusedError
 from regard.training.schedule import Plateau
 
 
@@ -28,12 +29,17 @@ class Counters:
     evaluated: int = -1
     """The last step that was evaluated."""
     best: float | None = None
-    best_step: int = 0
-    best_figures: dict[str, float | None] = field(default_factory=dict)
-    published: str = ""
-    """The SHA-256 of the best model, as it lies in the directory."""
+    """The best value of the monitored metric, of which less is better."""
     stale: int = 0
     """Evaluations since the best."""
+    log_lines: int | None = 0
+    """How many lines of log.jsonl had been written; None where an earlier version did not count them."""
+    stretch: dict[str, Any] = field(default_factory=dict)
+    """Running sums of the losses since the last line of the log."""
+
+
+ADDED: dict[str, Any] = {"log_lines": None, "stretch": {}}
+"""Counters that checkpoints of earlier versions lack, and what they are there."""
 
 
 @dataclass
@@ -64,28 +70,62 @@ class State:
 
     def restore(self, found: Checkpoint) -> None:
         """Become what was saved; a checkpoint of another model is refused before anything changes."""
+        with boundary(found.path):
+            self._restore(found)
+
+    def _restore(self, found: Checkpoint) -> None:
+        from pydantic import TypeAdapter
+
         tensors, origin = found.tensors, str(found.path)
-        missing = ({each.name for each in fields(Counters)} | {"plateau"}) - set(found.counters)
+        missing = ({each.name for each in fields(Counters)} | {"plateau"}) - {*ADDED, *found.counters}
         if missing:
             raise RefusedError(f"{origin} has no counter {min(missing)}: it was not written by this loop")
+        counters = _counters(found)
         weights.agree(weights.named(self.model), part(tensors, "model."), origin)
         weights.agree({} if self.loss is None else weights.named(self.loss), part(tensors, "loss."), f"the loss in {origin}")
         if self.average is not None:
             _complete(self.average.values, part(tensors, "ema."), origin)
+            weights.agree(self.average.values, part(tensors, "ema."), f"the moving average in {origin}")
         held = part(tensors, "optimiser.")
         unknown = {name.rpartition(".")[0] for name in held} - set(optimise.names(self.model, self.optimiser, self.loss))
         if unknown:
             raise RefusedError(
                 f"{origin} is of another model: its optimiser knows {min(unknown)}, which does not learn here"
             )
+        _shaped(optimise.named(self.model, self.loss), held, origin)
+        plateau = TypeAdapter(Plateau).validate_python(found.counters["plateau"])
         weights.restore(self.model, part(tensors, "model."), origin)
         optimise.restore(self.model, self.optimiser, held, self.loss)
         if self.loss is not None:
             weights.restore(self.loss, part(tensors, "loss."), origin)
         if self.average is not None:
             self.average.restore(part(tensors, "ema."))
-        self.plateau.restore(found.counters["plateau"])
-        self.counters = Counters(**{each.name: found.counters[each.name] for each in fields(Counters)})
+        self.plateau.restore(plateau.state())
+        self.counters = counters
+
+
+def _counters(found: Checkpoint) -> Counters:
+    """The counters of a checkpoint, each of its own type."""
+    from pydantic import TypeAdapter, ValidationError
+
+    values = {**ADDED, **found.counters}
+    table = {each.name: values[each.name] for each in fields(Counters)}
+    try:
+        return TypeAdapter(Counters).validate_python(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        what = f"{first['msg']}, got {first['input']!r:.80}"
+        raise DamagedError(f"{found.path} has a counter {where} that is none: {what}") from error
+
+
+def _shaped(parameters: Mapping[str, nn.Parameter], held: Mapping[str, Tensor], origin: str) -> None:
+    """Raise unless what an optimiser holds of a parameter is one number or has the parameter's shape."""
+    for name, value in held.items():
+        wanted = parameters[name.rpartition(".")[0]].shape
+        if value.ndim and value.shape != wanted:
+            shapes = f"{tuple(value.shape)} there and {tuple(wanted)} here"
+            raise RefusedError(f"{origin} is of another model: its optimiser's {name} has shape {shapes}")
 
 
 def _complete(mine: Mapping[str, Tensor], tensors: Mapping[str, Tensor], origin: str) -> None:

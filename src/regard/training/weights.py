@@ -1,6 +1,7 @@
 """The weights of a model by name: out of it, and back into it when every name and shape agrees."""
 
 from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +34,18 @@ def restore(model: nn.Module, tensors: Mapping[str, Tensor], origin: str = "the 
         tensor.copy_(tensors[name])
 
 
-def agree(mine: Mapping[str, Tensor], tensors: Mapping[str, Tensor], origin: str) -> None:
+@runtime_checkable
+class Shaped(Protocol):
+    """A tensor, or what the header of a file says of one."""
+
+    @property
+    def shape(self) -> torch.Size: ...
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+
+
+def agree(mine: Mapping[str, Tensor], tensors: Mapping[str, Shaped], origin: str) -> None:
     """Raise unless both have the same names, shapes and types."""
     another = f"{origin} is of another model: "
     for name, tensor in mine.items():
@@ -45,6 +57,8 @@ def agree(mine: Mapping[str, Tensor], tensors: Mapping[str, Tensor], origin: str
             )
         if tensors[name].dtype != tensor.dtype:
             raise RefusedError(f"{another}{name} has type {tensors[name].dtype} there and {tensor.dtype} here")
-    for name, tensor in tensors.items():
+    for name, strange in tensors.items():
         if name not in mine:
-            raise RefusedError(f"{another}it has {name} with shape {tuple(tensor.shape)}, which this model has no place for")
+            raise RefusedError(
+                f"{another}it has {name} with shape {tuple(strange.shape)}, which this model has no place for"
+            )

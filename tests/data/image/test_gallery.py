@@ -132,7 +132,7 @@ def test_what_several_examples_share_is_one_picture(path, monkeypatch):
             calls.append(self.same)
             return torch.full((3, 2, 2), self.same)
 
-    monkeypatch.setattr("regard.data.image.gallery.read", lambda *where, **how: calls.append("file") or TENSOR.float() / 255)
+    monkeypatch.setattr("regard.data.image.gallery.read_pixels", lambda *where, **how: calls.append("file") or TENSOR)
     examples = [Pictured(path), Pictured(Draws(0.5)), Pictured(path), Pictured(Draws(0.0)), Pictured(Draws(0.5))]
     assert shared([*examples, Pictured(TENSOR), Pictured(TENSOR)]) == [0, 1, 0, 3, 1, 5, 6]
     gallery = Gallery(examples)

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from regard.config import ConfigError, VqaData
@@ -68,3 +70,9 @@ def test_an_input_without_a_picture_or_a_question_is_refused(text):
 
 def test_a_picture_that_is_asked_about_twice_has_one_place(table):
     assert [each.where for each in places(read(VqaData(), str(table)))] == [f"{table}:1", f"{table}:3"]
+
+
+def test_a_pipe_is_read_once_and_a_table_of_questions_twice(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match=r"needs to be a table .* on each line: .*pipe is a pipe, which is read once"):
+        read(VqaData(), str(tmp_path / "pipe"))

@@ -1,4 +1,6 @@
 import io
+import os
+import re
 import struct
 import zlib
 from contextlib import suppress
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
-from regard.data.image.reading import decode, missing, place, present, read, size
+from regard.data.image.reading import BELIEVED, decode, decode_pixels, missing, place, present, read, read_pixels, size
 from regard.data.lines import DataError
 from regard.data.record import Record
 
@@ -173,6 +175,105 @@ def test_a_picture_that_is_too_large_is_refused_by_its_header(tmp_path, content)
             way(path)
 
 
+def claiming(width: int, height: int) -> bytes:
+    """A progressive JPEG of some hundred bytes whose header claims any size."""
+    content = bytearray(saved(Image.new("RGB", (8, 8)), "JPEG", progressive=True, subsampling=0))
+    frame = content.index(b"\xff\xc2") + 5
+    content[frame : frame + 4] = struct.pack(">HH", height, width)
+    return bytes(content)
+
+
+def test_a_size_that_so_few_bytes_cannot_hold_is_refused_before_anything_is_decoded(tmp_path):
+    content = claiming(6300, 6300)
+    (tmp_path / "bomb.jpg").write_bytes(content)
+    assert len(content) < 700
+    for way in (read, read_pixels, size):
+        with pytest.raises(
+            DataError,
+            match=rf"bomb.jpg claims 6,300 x 6,300 = 39,690,000 pixels in {len(content)} bytes: .* each byte may stand for 64",
+        ):
+            way(tmp_path / "bomb.jpg")
+
+
+def peak(content: bytes) -> int:
+    """Bytes that decoding takes at most, measured in a child: what a header claims is freed again before anybody looks."""
+    ends = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            with open("/proc/self/clear_refs", "w") as marks:
+                marks.write("5")  # the peak is that of now
+            before = resident()
+            with suppress(DataError):
+                decode_pixels(content)
+            os.write(ends[1], str(resident() - before).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(ends[1])
+    with os.fdopen(ends[0]) as answer:
+        return int(answer.read())
+
+
+def resident() -> int:
+    """The peak of resident memory in bytes."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) << 10
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        claiming(6300, 6300),
+        claiming(4000, 3000),
+        saved(Image.new("RGBA", (4000, 3000)), "WEBP", lossless=True),
+        saved(Image.new("P", (4000, 3000)), "PNG", transparency=0),
+        saved(Image.new("I;16", (4000, 3000)), "PNG"),
+    ],
+    ids=["jpeg of 40 megapixels", "jpeg", "webp", "palette", "16 bits"],
+)
+def test_a_small_file_never_takes_256_megabytes(content):
+    assert BELIEVED == 3000 * 4000
+    assert peak(content) < 256e6
+
+
+def test_pixels_stay_bytes_until_they_are_resized(tmp_path):
+    (tmp_path / "x").write_bytes(saved(Image.fromarray(NOISE)))
+    assert torch.equal(read_pixels(tmp_path / "x"), torch.from_numpy(NOISE).permute(2, 0, 1))
+    assert decode_pixels(saved(Image.fromarray(np.array([[7, 65535]], np.uint16)))).dtype == torch.float32
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_what_is_wrong_with_a_picture_is_said_without_the_words_of_the_decoder(form):
+    content = saved(Image.fromarray(NOISE), form)
+    errors = []
+    for start in range(0, len(content), 3):
+        try:
+            decode(content[:start] + b"SECRET" + content[start + 6 :])
+        except DataError as error:
+            errors.append(str(error))
+    assert len(errors) > 10
+    faults = r"its (header is damaged|pixels cannot be decoded|end is missing); it may|as its first bytes show|claims"
+    assert [error for error in errors if "SECRET" in error or "0x" in error or not re.search(faults, error)] == []
+
+
+def test_a_picture_that_there_is_no_memory_for_says_so(monkeypatch):
+    monkeypatch.setattr(ImageFile.ImageFile, "load", lambda self: (_ for _ in ()).throw(MemoryError("0x7ffe")))
+    with pytest.raises(DataError, match="cannot be decoded: there is not enough memory for it; it may be"):
+        decode(saved(Image.fromarray(NOISE), "WEBP"))
+
+
+def test_a_pipe_and_a_device_are_no_pictures(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for way in (read, size):
+        with pytest.raises(DataError, match=r"t.tsv:3: .*pipe cannot be read: it is a pipe, and a regular file is needed"):
+            way(tmp_path / "pipe", "t.tsv:3")
+        with pytest.raises(
+            DataError,
+            match="/dev/zero cannot be read: it is a device, and a regular file is needed; copy what it holds into one",
+        ):
+            way("/dev/zero")
+
+
 def test_a_webp_that_is_too_large_is_refused_before_there_is_room_for_it():
     body = b"WEBPVP8X" + struct.pack("<I", 10) + bytes(4) + (16_000).to_bytes(3, "little") * 2
     with pytest.raises(DataError, match=r"16,001 x 16,001 = 256,032,001 pixels"):
@@ -198,7 +299,7 @@ def test_what_is_no_picture_is_named_with_its_line(tmp_path):
     (tmp_path / "text.png").write_text("hello, world")
     (tmp_path / "empty.png").touch()
     for name, message in [
-        ("text.png", r"t.tsv:3: .*text.png is no PNG, JPEG or WebP picture: it begins with b'hello, w'; convert it"),
+        ("text.png", r"t.tsv:3: .*text.png is no PNG, JPEG or WebP picture, as its first bytes show; convert it"),
         ("empty.png", r"t.tsv:3: .*empty.png is empty; a picture is needed"),
         ("", r"t.tsv:3: .* is a directory, and a file is needed"),
         ("txt.png", r"t.tsv:3: there is no file .*txt.png; did you mean .*text.png\?"),

@@ -51,3 +51,12 @@ def test_what_is_stretched_fills_the_box():
     picture = torch.tensor([[[0.0, 0.0, 1.0, 1.0]]])
     assert stretch(picture, (2, 2)).shape == (1, 2, 2)
     torch.testing.assert_close(stretch(picture, (3, 4)), picture.expand(1, 3, 4))
+
+
+def test_bytes_are_resized_as_their_floats_are(monkeypatch):
+    picture = torch.randint(0, 256, (2, 3, 40, 50), dtype=torch.uint8)
+    expected = fit(picture.float() / 255, (12, 12))
+    assert torch.equal(fit(picture, (12, 12)), expected)
+    assert torch.equal(stretch(picture, (40, 50)), picture.float() / 255)
+    monkeypatch.setattr("regard.data.image.resize.TOGETHER", 100)  # each channel by itself
+    assert torch.equal(fit(picture, (12, 12)), expected)

@@ -10,6 +10,7 @@ from regard.data.vocabulary import BOS, PAD
 from regard.export.ctranslate2.engine import Ctranslate2, opened
 from regard.export.ctranslate2.specification import files
 from regard.training.errors import RefusedError
+from regard.user_cache import cache_folder
 
 from ..transformers_ import KINDS, run, sources, untrained
 from ..transformers_ import opened as native
@@ -92,9 +93,11 @@ def test_what_was_cut_off_ranks_behind_what_has_ended(tmp_path):
     assert all(each == sorted(each, reverse=True) for each in ended)
 
 
-def test_the_exported_model_is_kept_beside_the_run():
+def test_the_exported_model_is_kept_in_the_users_cache_and_not_beside_the_run():
     folder = opened(run("post")).directory
-    assert folder.parent == run("post") / "engines"
+    assert folder.parent == cache_folder("engines")
+    assert run("post") not in folder.parents
+    assert not (run("post") / "engines").exists()
     assert (folder / "model.bin").is_file()
     assert ctranslate2.Translator(str(folder)).compute_type == "float32"
 

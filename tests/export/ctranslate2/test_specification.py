@@ -34,3 +34,11 @@ def test_a_model_that_cannot_be_expressed_is_refused_with_the_reason():
 def test_a_precision_that_does_not_exist_is_refused():
     with pytest.raises(RefusedError, match="ctranslate2 has the precisions float32, int8, got 'int2'"):
         files(untrained(), "int2")
+
+
+def test_weights_that_are_not_finite_are_refused():
+    trained = untrained()
+    with torch.no_grad():
+        trained.model.encoder.embedding.table.weight[5] = float("nan")
+    with pytest.raises(RefusedError, match="ctranslate2 takes weights that are finite numbers"):
+        files(trained)

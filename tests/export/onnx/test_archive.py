@@ -3,7 +3,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 import regard
-from regard.export.onnx.archive import contents, packed, unpacked
+from regard.export.onnx.archive import contents, packed, read_archive
 from regard.training import manifest
 from regard.training.directory import STEP
 from regard.training.errors import DamagedError
@@ -18,10 +18,21 @@ def archive(tmp_path):
     return path
 
 
-def test_what_was_packed_is_unpacked_and_goes_afterwards(archive):
-    with unpacked(archive) as folder:
-        assert {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()} == FILES
-    assert not folder.exists()
+def test_what_was_packed_is_read_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    digests = {name: manifest.digest(data) for name, data in FILES.items()}
+    path = tmp_path / "model.zip"
+    path.write_bytes(packed({**FILES, manifest.NAME: manifest.seal({"files": digests, "pending": {}})}))
+    snapshot = read_archive(path)
+    assert snapshot.files == FILES
+    assert (snapshot.folder / "source" / "words.txt").read_text() == "words"
+
+
+def test_a_file_that_the_manifest_names_is_needed(tmp_path):
+    path = tmp_path / "model.zip"
+    path.write_bytes(packed({STEP: b"", manifest.NAME: manifest.seal({"files": {"a": "0"}, "pending": {}})}))
+    with pytest.raises(DamagedError, match=r"model\.zip/a is missing: copy .*model\.zip again, or export it anew$"):
+        read_archive(path)
 
 
 def test_equal_files_give_equal_bytes():
@@ -60,6 +71,39 @@ def test_nothing_is_unpacked_to_more_than_it_is(archive):
     with pytest.raises(
         DamagedError, match=r"model\.zip is compressed: pack it by `zip -0`, which only stores, or export it"
     ):
+        contents(archive)
+
+
+def test_an_archive_may_hold_as_many_files_as_a_model_has(archive):
+    with ZipFile(archive, "w") as made:
+        for number in range(1001):
+            made.writestr(str(number), b"")
+    with pytest.raises(DamagedError, match=r"holds 1,001 files, and a model has at most 1,000: something else"):
+        contents(archive)
+
+
+def test_two_files_of_one_name_are_refused(archive):
+    with ZipFile(archive, "a") as made, pytest.warns(UserWarning, match="Duplicate name"):
+        made.writestr(STEP, b"another")
+    with pytest.raises(DamagedError, match=r"holds two files of one name: something else has written it$"):
+        contents(archive)
+
+
+@pytest.mark.parametrize("size", [2**20, 2**31, 2**32 - 2])
+def test_sizes_beyond_the_archive_are_refused_before_anything_is_read(archive, size):
+    data = bytearray(archive.read_bytes())
+    place = data.rindex(b"PK\x01\x02") + 20
+    data[place : place + 8] = size.to_bytes(4, "little") * 2
+    archive.write_bytes(data)
+    with pytest.raises(DamagedError, match=r"bytes, less than its files, or more than the memory: export it again$"):
+        contents(archive)
+
+
+def test_an_encrypted_archive_is_refused(archive):
+    data = bytearray(archive.read_bytes())
+    data[data.rindex(b"PK\x01\x02") + 8] |= 1
+    archive.write_bytes(data)
+    with pytest.raises(DamagedError, match=r"is no archive that regard wrote \(.*\): export it again$"):
         contents(archive)
 
 

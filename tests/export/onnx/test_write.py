@@ -4,6 +4,7 @@ from zipfile import ZipFile
 import onnx
 import onnxruntime
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import regard
@@ -85,6 +86,14 @@ def test_nobody_trains_into_an_exported_model(run, exported):
 def test_a_precision_that_is_none_is_refused(run):
     with pytest.raises(RefusedError, match="onnx has the precisions float32, int8, got 'int4'; name one of them"):
         files(regard.load(run, "cpu"), "int4")
+
+
+def test_weights_that_are_not_finite_are_refused(run):
+    trained = regard.load(run)
+    with torch.no_grad():
+        next(trained.model.parameters())[0] = float("nan")
+    with pytest.raises(RefusedError, match="onnx takes weights that are finite numbers"):
+        graphs(trained)
 
 
 def test_a_model_too_large_for_one_graph_is_refused(run, monkeypatch):

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,14 @@ def test_vectors_that_point_nowhere_are_refused(tmp_path, number, fault):
     save_file({"vectors": bad}, tmp_path / "i", told)
     with pytest.raises(DamagedError, match=f"i is damaged: vector 1 .*{fault}, and points nowhere; make it anew"):
         Index.load(tmp_path / "i")
+
+
+def test_a_pipe_and_a_name_that_no_file_can_have_are_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "i")
+    with pytest.raises(DamagedError, match="i cannot be read: it is a pipe, and a regular file is needed"):
+        Index.load(tmp_path / "i")
+    with pytest.raises(DamagedError, match="cannot be read: File name too long"):
+        Index.load(tmp_path / ("x" * 300))
 
 
 def test_a_directory_in_the_place_of_a_file_is_refused(tmp_path):

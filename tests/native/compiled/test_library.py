@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from regard import user_cache
 from regard.native.compiled import library as file
-from regard.native.compiled.library import UnavailableError, folder, key, library, make, processor, sources
+from regard.native.compiled.library import UnavailableError, key, library, make, processor, sources
+from regard.user_cache import cache_folder, is_private
 
 RUNS = 'extern "C" int regard_trial() { return 0; }\n'
 
@@ -81,15 +83,51 @@ def test_a_compiler_that_knows_no_threads_compiles_without(code, tmp_path, monke
     assert (tmp_path / "some.so").is_file()
 
 
-def test_it_is_kept_for_its_user_alone_and_else_among_temporary_files(tmp_path, monkeypatch):
+@pytest.fixture
+def cached(code, tmp_path, monkeypatch):
+    """The place of a library that was compiled from the small source and is loaded next."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert folder() == tmp_path / "regard" / "compiled"
-    assert stat.S_IMODE(folder().stat().st_mode) & 0o077 == 0
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert folder() == tmp_path / ".cache" / "regard" / "compiled"
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert folder().name.startswith("regard-")
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert folder() == file.temporary()
+    monkeypatch.setattr(file, "declare", lambda found: None)
+    path = cache_folder("compiled") / f"{key()}.so"
+    make(path)
+    return path
+
+
+def test_what_was_compiled_is_the_users_alone_whatever_the_umask(cached):
+    before = os.umask(0)
+    try:
+        make(cached)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(cached.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("how", ["others can write it", "it is a link"])
+def test_a_library_that_somebody_else_may_have_put_there_is_compiled_anew_and_never_loaded(cached, how, monkeypatch):
+    planted, real = cached.with_name("planted.so"), cached.read_bytes()
+    planted.write_bytes(b"planted")
+    if how == "it is a link":
+        cached.unlink()
+        cached.symlink_to(planted)
+    else:
+        cached.write_bytes(b"planted")
+        cached.chmod(0o777)
+    assert library.__wrapped__().regard_trial() == 0
+    assert cached.read_bytes()[:4] == real[:4]
+    assert planted.read_bytes() == b"planted"
+    assert is_private(cached)
+
+
+def test_a_library_is_never_loaded_from_a_folder_that_others_can_write(cached):
+    cached.parent.chmod(0o777)
+    user_cache._warn.cache_clear()
+    with pytest.warns(RuntimeWarning, match=r"the user's cache is not used: other users can write .*compiled \(mode 777"):
+        assert Path(library.__wrapped__()._name).parent == user_cache.temporary_folder() / "compiled"
+    user_cache._warn.cache_clear()
+
+
+def test_the_trial_imports_nothing_from_the_current_folder(code, tmp_path, monkeypatch):
+    (tmp_path / "ctypes.py").write_text("import pathlib; pathlib.Path('ran').touch()")
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "some.so")
+    assert not (tmp_path / "ran").exists()

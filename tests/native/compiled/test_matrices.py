@@ -87,3 +87,18 @@ def test_8_bits_are_multiplied_by_fours():
 def test_another_precision_is_refused():
     with pytest.raises(ValueError, match="precision needs to be one of float32, int8, got 'bf16'"):
         matrix(torch.ones(1, 1), torch.zeros(1), "bf16")
+
+
+@pytest.mark.parametrize("then", [PUT, ADD, RELU])
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_reaches_all_that_is_found_of_its_row_and_nothing_else(precision, then, broken):
+    data, weight, bias = some(5, 37, 45)
+    found, before = (torch.zeros(5, 45) for _ in range(2))
+    product(matrix(weight, bias, precision), data, before, then)
+    data[3, 35] = broken
+    product(matrix(weight, bias, precision), data, found, then)
+    rows = [0, 1, 2, 4]
+    assert torch.equal(found[rows], before[rows])
+    if precision == "int8" or broken != broken:
+        assert found[3].isnan().all()

@@ -45,3 +45,8 @@ def test_a_text_may_be_empty_only_where_it_is_said_to():
         text("", "here", empty=False)
     with pytest.raises(TraceError, match=r"^here: needs a text, got b'x'$"):
         text(b"x", "here")
+
+
+def test_an_error_is_short_however_long_a_name_is():
+    assert str(TraceError("a" * 1000)) == "a" * 1000
+    assert str(TraceError("a" * 1001)) == "a" * 1000 + "..."

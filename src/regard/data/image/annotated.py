@@ -6,8 +6,8 @@ A picture with nothing on it has two empty lists. All that is wrong with a table
 """
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 from regard.config import DetectData
 from regard.data.image.gallery import readable
 from regard.data.image.reading import place, size
+from regard.data.lines import bounds
 from regard.data.record import Record
 from regard.data.table import AND, DataError, rows, text, value
 
@@ -38,14 +39,14 @@ class Annotated(NamedTuple):
 
 def read(path: str, data: DetectData) -> list[Annotated]:
     """The lines of a table, or of several joined by +."""
-    parts = path.split(AND) if AND in path and not Path(path).exists() else [path]
+    parts = path.split(AND) if AND in path and not os.path.exists(path) else [path]
     for part in parts:
         if part != "-" and not part.removesuffix(".gz").endswith(ENDINGS):
             raise DataError(
                 f"things and their boxes come as JSONL, one object with {data.image}, {data.labels} and {data.boxes} on "
                 f"each line, in a file called NAME.jsonl, got {part!r}"
             )
-    found = [_line(row, where, data) for part in parts for row, where in rows(part)]
+    found = [_line(row, where, data) for part in parts for row, where in rows(part, bounds=bounds(data))]
     mend(each for each in found if isinstance(each, str))
     return [each for each in found if isinstance(each, Annotated)]
 

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import VqaData
+from regard.config import VqaData, quoted
 from regard.data import tokenise
 from regard.data.image.augment import Change
 from regard.data.image.gallery import Gallery, shared
@@ -137,7 +138,7 @@ class AskedCodec(Sight):
         return [path, *self.question.save(directory, "source")]
 
     @classmethod
-    def load(cls, directory: Path) -> "AskedCodec":
+    def load(cls, directory: Traversable) -> "AskedCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:
@@ -151,7 +152,7 @@ class AskedCodec(Sight):
 
     def _known(self, records: Sequence[Inquiry], numbers: dict[str, int]) -> None:
         strange = [
-            f"{each.where} {each.target!r}"
+            f"{each.where} {quoted(each.target)}"
             for each in records
             if each.target is not None and each.target.strip() not in numbers
         ]

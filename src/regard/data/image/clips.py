@@ -1,5 +1,6 @@
 """Clips: folders of pictures, which in the order of their names are the frames."""
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.image.reading import SHOWN, place, read, size
+from regard.config import shortened
+from regard.data.image.reading import SHOWN, place, read_pixels, size
 from regard.data.image.resize import Box, fit
 from regard.data.lines import DataError
 from regard.data.record import Record
@@ -29,7 +31,7 @@ class Folder:
 
     def __call__(self) -> Float[Tensor, "frames channels height width"]:
         paths = self.frames()
-        frames = [fit(read(each, self.where, channels=self.channels), self.box) for each in paths]
+        frames = [fit(read_pixels(each, self.where, channels=self.channels), self.box) for each in paths]
         for path, frame in zip(paths, frames, strict=True):
             if frame.shape != frames[0].shape:
                 sides = [" x ".join(map(str, each.shape[1:])) for each in (frame, frames[0])]
@@ -66,8 +68,8 @@ def ordered(name: str) -> list[tuple[int, str]]:
 def present(records: Iterable[Record]) -> None:
     """Raise where clips are missing, and list the first of them with their lines."""
     records = list(records)
-    if absent := [record for record in records if not place(record).is_dir()]:
-        listed = ", ".join(f"{record.where} {record.source}" for record in absent[:SHOWN])
+    if absent := [record for record in records if not os.path.isdir(place(record))]:
+        listed = ", ".join(f"{record.where} {shortened(record.source)}" for record in absent[:SHOWN])
         more = f" and {len(absent) - SHOWN:,} more" * (len(absent) > SHOWN)
         raise DataError(
             f"{len(absent):,} of {len(records):,} clips are missing: {listed}{more}; a clip is a folder of frames, and "

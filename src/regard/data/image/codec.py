@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -111,7 +112,7 @@ class PictureCodec(Sight):
         return [path, *self.target.save(directory, "target")]
 
     @classmethod
-    def load(cls, directory: Path) -> "PictureCodec":
+    def load(cls, directory: Traversable) -> "PictureCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor
 
 from regard.data.image.pictured import Picture, Pictured
-from regard.data.image.reading import CAP, SHOWN, read, size
+from regard.data.image.reading import CAP, SHOWN, read_pixels, size
 from regard.data.image.resize import Box, fit, fitted, stretch
 from regard.data.lines import DataError
 
@@ -83,13 +83,13 @@ class Gallery:
     def _made(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
         found = self.examples[number].picture
         if isinstance(found, (str, Path)):
-            picture: Tensor = read(found, self._where(number), channels=self.channels, cap=self.cap)
+            picture: Tensor = read_pixels(found, self._where(number), channels=self.channels, cap=self.cap)
         else:
             picture = _checked(found if isinstance(found, Tensor) else found(), number)
         picture = _coloured(picture, self.channels)
         height, width = picture.shape[-2:]
         if self.box is not None and self._fitted(height, width) != (height, width):
-            picture = (stretch if self.stretched else fit)(_floats(picture), self.box)
+            picture = (stretch if self.stretched else fit)(picture, self.box)
         return picture if picture.dtype == torch.uint8 else (picture.clamp(0, 1) * 255).round().byte()
 
     def _measured(self, number: int) -> tuple[int, int, int] | DataError:

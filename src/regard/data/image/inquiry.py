@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.config import ConfigError, VqaData
+from regard.config import ConfigError, VqaData, quoted
 from regard.data import table
-from regard.data.lines import DataError
+from regard.data.lines import DataError, bounds
 from regard.data.record import Record, numbered
+from regard.inputs import is_pipe
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Inquiry:
 def read(data: VqaData, path: str) -> list[Inquiry]:
     """The questions of a table: it is read once for the questions, and once for the answers."""
     _readable(data, path)
-    asked = table.read(path, data.image, data.question, names=("picture", "question"))
-    answered = table.read(path, data.image, data.answer, names=("picture", "answer"))
+    asked = table.read(path, data.image, data.question, names=("picture", "question"), bounds=bounds(data))
+    answered = table.read(path, data.image, data.answer, names=("picture", "answer"), bounds=bounds(data))
     return [Inquiry(right, one.target or "") for one, right in zip(asked, answered, strict=True)]
 
 
@@ -45,7 +46,7 @@ def typed(text: str, number: int = 1) -> Inquiry:
     path, _, question = text.partition("\t")
     if not path.strip() or not question.strip():
         raise DataError(
-            f"input:{number} needs a picture and what is asked of it, PATH TAB QUESTION, got {text!r}; predict "
+            f"input:{number} needs a picture and what is asked of it, PATH TAB QUESTION, got {quoted(text)}; predict "
             "and view have --question for one that all are asked"
         )
     return Inquiry(Record(path, None, f"input:{number}"), question)
@@ -61,8 +62,10 @@ def places(inquiries: Sequence[Inquiry]) -> list[Record]:
 
 def _readable(data: VqaData, path: str) -> None:
     """Raise for what cannot be read as a table of three columns."""
-    if table.BETWEEN in path or path == "-":
-        what = "standard input is read once" if path == "-" else "parallel files have two"
+    pipe = next((file for file in table.files(path) if is_pipe(file)), None)
+    if table.BETWEEN in path or path == "-" or pipe is not None:
+        once = "standard input is read once" if path == "-" else f"{pipe} is a pipe, which is read once"
+        what = "parallel files have two" if table.BETWEEN in path else once
         raise DataError(f"{path!r} needs to be a table with an image, a question and an answer on each line: {what}")
     named = [column for column in (data.image, data.question, data.answer) if numbered(column) is None]
     if len(named) in (1, 2):

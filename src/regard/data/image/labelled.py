@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import ClassifyData
+from regard.config import ClassifyData, quoted
 from regard.data.image import clips
 from regard.data.image.clips import Folder
 from regard.data.image.learned import refuse
@@ -96,7 +97,7 @@ class LabelCodec(Sight):
 
     def _known(self, records: Sequence[Record], numbers: dict[str, int]) -> None:
         strange = [
-            f"{record.where} {label!r}"
+            f"{record.where} {quoted(label)}"
             for record in records
             for label in split(record.target or "", self.several)
             if record.target is not None and label not in numbers
@@ -113,7 +114,7 @@ class LabelCodec(Sight):
         return [path]
 
     @classmethod
-    def load(cls, directory: Path) -> "LabelCodec":
+    def load(cls, directory: Traversable) -> "LabelCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -110,7 +111,7 @@ class ObjectCodec(Sight):
         return [path]
 
     @classmethod
-    def load(cls, directory: Path) -> "ObjectCodec":
+    def load(cls, directory: Traversable) -> "ObjectCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:

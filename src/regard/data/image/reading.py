@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from regard.config import shortened
 from regard.data.image.kinds import HEAD, Bytes, Kind, kind
 from regard.data.lines import DataError, unreadable
 from regard.data.record import Record
+from regard.inputs import open_regular
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,6 +29,15 @@ if TYPE_CHECKING:
 
 CAP = 40_000_000
 """The most pixels of a picture."""
+
+BELIEVED = 12_000_000
+"""Pixels that a header of any file may claim: decoding so many takes less than 256 MB."""
+
+DENSEST = 64
+"""Pixels for each byte of a file that claims more: a photograph has ten or fewer, a bomb has thousands."""
+
+BAND = 1 << 20
+"""Pixels that are converted at a time: other modes than that of the result then take no second picture."""
 
 TAIL = 4096
 """Among how many of its last bytes the end of a picture is looked for first."""
@@ -41,24 +52,42 @@ def read(
     path: Path | str, where: str | None = None, *, channels: int = 3, cap: int = CAP
 ) -> Float[Tensor, "channels height width"]:
     """A picture from 0 to 1, in colour (3 channels) or grey (1). `where` is the line that names it, for errors."""
-    return decode(_content(path, where, cap), f"{_place(where)}{path}", channels=channels, cap=cap)
+    return _floats(read_pixels(path, where, channels=channels, cap=cap)).contiguous()
+
+
+def read_pixels(
+    path: Path | str, where: str | None = None, *, channels: int = 3, cap: int = CAP
+) -> Shaped[Tensor, "channels height width"]:
+    """The pixels of a picture: bytes from 0 to 255, or floats from 0 to 1 where they have more than 8 bits."""
+    return decode_pixels(_content(path, where, cap), f"{_place(where)}{path}", channels=channels, cap=cap)
 
 
 def decode(
     content: bytes, name: str = "the picture", *, channels: int = 3, cap: int = CAP
 ) -> Float[Tensor, "channels height width"]:
-    """The same from the bytes of a file; `name` is what an error calls it."""
+    """The same as `read` from the bytes of a file; `name` is what an error calls it."""
+    return _floats(decode_pixels(content, name, channels=channels, cap=cap)).contiguous()
+
+
+def decode_pixels(
+    content: bytes, name: str = "the picture", *, channels: int = 3, cap: int = CAP
+) -> Shaped[Tensor, "channels height width"]:
+    """The same as `read_pixels` from the bytes of a file.
+
+    The memory it takes is that of the decoder and one picture of bytes: 8 bits stay 8 bits until a picture is resized.
+    """
     if channels not in (1, 3):
         raise ValueError(f"a picture is read with 1 channel or 3, got {channels}")
     found, image = _opened(BytesIO(content), name, cap)
     try:
         image.load()
-        turned = _turned(image)
+        orientation = _orientation(image)
+        pixels = _turned(_planes(image, channels), orientation)
     except Exception as error:  # as where it is opened
-        raise DataError(_damaged(name, found, error)) from error
+        raise DataError(_damaged(name, found, _fault(error, "its pixels cannot be decoded"))) from error
     if not found.whole(content[:HEAD], len(content), content):
         raise DataError(_damaged(name, found, "its end is missing"))
-    return _tensor(turned, channels)
+    return pixels.expand(channels, -1, -1)
 
 
 def size(path: Path | str, where: str | None = None, *, cap: int = CAP) -> tuple[int, int]:
@@ -89,7 +118,7 @@ def present(records: Iterable[Record]) -> None:
     """Raise where pictures are missing, and list the first of them with their lines."""
     records = list(records)
     if absent := missing(records):
-        listed = ", ".join(f"{record.where} {record.source}" for record in absent[:SHOWN])
+        listed = ", ".join(f"{record.where} {shortened(record.source)}" for record in absent[:SHOWN])
         more = f" and {len(absent) - SHOWN:,} more" * (len(absent) > SHOWN)
         raise DataError(
             f"{len(absent):,} of {len(records):,} pictures are missing: {listed}{more}; "
@@ -115,7 +144,7 @@ def _most(cap: int) -> int:
 @contextmanager
 def _file(path: Path | str, where: str | None) -> Iterator[BufferedReader]:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             yield file
     except DataError:
         raise
@@ -125,19 +154,19 @@ def _file(path: Path | str, where: str | None) -> Iterator[BufferedReader]:
 
 def _opened(file: Bytes, name: str, cap: int) -> tuple[Kind, "ImageFile"]:
     """The kind of a picture and its header, with nothing decoded."""
-    head = file.read(HEAD)
+    head, length = file.read(HEAD), file.seek(0, os.SEEK_END)
     file.seek(0)
     if not head:
         raise DataError(f"{name} is empty; a picture is needed")
     found = kind(head)
     if found is None:
-        raise DataError(f"{name} is no PNG, JPEG or WebP picture: it begins with {head[:8]!r}; convert it to one of these")
-    _check(found.early_size(head), name, cap)
+        raise DataError(f"{name} is no PNG, JPEG or WebP picture, as its first bytes show; convert it to one of these")
+    _check(found.early_size(head), name, cap, length)
     try:
         image = found.opener()(file)
     except Exception as error:  # what a damaged file makes a decoder raise is of many kinds
-        raise DataError(_damaged(name, found, error)) from error
-    _check(image.size, name, cap)
+        raise DataError(_damaged(name, found, _fault(error, "its header is damaged"))) from error
+    _check(image.size, name, cap, length)
     return found, image
 
 
@@ -154,17 +183,29 @@ def _at(file: BufferedReader, start: int, count: int) -> bytes:
     return file.read(count)
 
 
-def _check(size: tuple[int, int] | None, name: str, cap: int) -> None:
-    if size is not None and size[0] * size[1] > cap:
-        width, height = size
+def _check(size: tuple[int, int] | None, name: str, cap: int, length: int) -> None:
+    """Refuse a size before anything is decoded: one above the cap, or one that so few bytes cannot hold."""
+    if size is None:
+        return
+    width, height = size
+    pixels = width * height
+    claim = f"{width:,} x {height:,} = {pixels:,} pixels"
+    if pixels > cap:
+        raise DataError(f"{name} has {claim}, and at most {cap:,} are read; make it smaller")
+    if pixels > BELIEVED and pixels > DENSEST * length:
         raise DataError(
-            f"{name} has {width:,} x {height:,} = {width * height:,} pixels, and at most {cap:,} are read; make it smaller"
+            f"{name} claims {claim} in {length:,} bytes: of a picture of more than {BELIEVED:,} each byte may stand for "
+            f"{DENSEST} pixels; make it smaller, or write it anew"
         )
 
 
-def _damaged(name: str, found: Kind, reason: object) -> str:
-    text = str(reason) or type(reason).__name__
-    return f"{name} is a {found.name} picture that cannot be decoded: {text}; it may be cut off or damaged: copy it anew"
+def _fault(error: Exception, fault: str) -> str:
+    """What is wrong, in our words: a decoder's own may quote bytes of the file or of the memory behind it."""
+    return "there is not enough memory for it" if isinstance(error, MemoryError) else fault
+
+
+def _damaged(name: str, found: Kind, fault: str) -> str:
+    return f"{name} is a {found.name} picture that cannot be decoded: {fault}; it may be cut off or damaged: copy it anew"
 
 
 def _place(where: str | None) -> str:
@@ -182,28 +223,35 @@ def _orientation(image: "ImageFile", early: bool = False) -> int:
     return found if isinstance(found, int) and 1 <= found <= 8 else 1
 
 
-def _turned(image: "ImageFile") -> "Image":
-    from PIL.Image import Transpose
-
-    ways = (
-        None, Transpose.FLIP_LEFT_RIGHT, Transpose.ROTATE_180, Transpose.FLIP_TOP_BOTTOM,
-        Transpose.TRANSPOSE, Transpose.ROTATE_270, Transpose.TRANSVERSE, Transpose.ROTATE_90,
-    )  # fmt: skip
-    way = ways[_orientation(image) - 1]
-    return image if way is None else image.transpose(way)
+def _turned(pixels: Shaped[Tensor, "planes high wide"], orientation: int) -> Shaped[Tensor, "planes height width"]:
+    """The pixels as they lie once a camera's orientation, 1 to 8, is undone (Exif 2.32, tag 0x0112)."""
+    if orientation >= 5:
+        pixels = pixels.mT
+    axes = {2: (-1,), 3: (-1, -2), 4: (-2,), 6: (-1,), 7: (-1, -2), 8: (-2,)}.get(orientation)
+    return (pixels if axes is None else pixels.flip(axes)).contiguous()
 
 
-def _tensor(image: "Image", channels: int) -> Float[Tensor, "channels height width"]:
-    """Any mode as numbers from 0 to 1: 16 bits keep their precision, everything else has 8."""
-    if image.mode.startswith("I"):
-        levels = np.asarray(image).astype(np.float32)
-        levels[levels == image.info.get("transparency")] = 65535
-        grey = torch.from_numpy(levels / 65535).clamp(0, 1)
-        return grey.expand(channels, -1, -1).contiguous()
-    image = _opaque(image).convert("L" if channels == 1 else "RGB")
-    bytes_ = torch.from_numpy(np.array(image))
-    planes = bytes_[None] if channels == 1 else bytes_.permute(2, 0, 1)
-    return planes.contiguous().float() / 255
+def _planes(image: "Image", channels: int) -> Shaped[Tensor, "planes height width"]:
+    """The pixels of any mode, converted band after band: bytes or, of 16 bits, a single plane of floats from 0 to 1."""
+    width, height = image.size
+    deep = image.mode.startswith("I")
+    pixels = np.empty((1 if deep else channels, height, width), np.float32 if deep else np.uint8)
+    rows = max(1, BAND // width)
+    for top in range(0, height, rows):
+        bottom = min(top + rows, height)
+        band = image.crop((0, top, width, bottom))
+        if deep:
+            levels = np.asarray(band).astype(np.float32)
+            levels[levels == image.info.get("transparency")] = 65535
+            pixels[0, top:bottom] = np.clip(levels / 65535, 0, 1)
+        else:
+            colours = np.asarray(_opaque(band).convert("L" if channels == 1 else "RGB"))
+            pixels[:, top:bottom] = colours[None] if channels == 1 else colours.transpose(2, 0, 1)
+    return torch.from_numpy(pixels)
+
+
+def _floats(pixels: Shaped[Tensor, "channels height width"]) -> Float[Tensor, "channels height width"]:
+    return pixels if pixels.is_floating_point() else pixels.float().div_(255)
 
 
 def _opaque(image: "Image") -> "Image":

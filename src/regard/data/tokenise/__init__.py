@@ -13,7 +13,7 @@ those it knows with every run of space narrowed to one. Half a surrogate pair is
 import difflib
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from regard.data.tokenise import settings
@@ -38,7 +38,7 @@ def train(kind: str, texts: Sequence[str], size: int, least: int = 1) -> Tokenis
     return trained
 
 
-def load(directory: Path, name: str) -> Tokeniser:
+def load(directory: Traversable, name: str) -> Tokeniser:
     """Read what a tokeniser's `save` wrote."""
     loaded: Tokeniser = _find(settings.read(directory, name)["tokens"]).load(directory, name)
     return loaded

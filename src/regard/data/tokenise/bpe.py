@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -66,7 +67,7 @@ class Bpe(Exact):
         return [settings.write(directory, name, self.kind), path]
 
     @classmethod
-    def load(cls, directory: Path, name: str) -> "Bpe":
+    def load(cls, directory: Traversable, name: str) -> "Bpe":
         """Read what `save` wrote."""
         from tokenizers import Tokenizer
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,6 +35,6 @@ class Bytes(Exact):
         return [settings.write(directory, name, self.kind)]
 
     @classmethod
-    def load(cls, directory: Path, name: str) -> "Bytes":
+    def load(cls, directory: Traversable, name: str) -> "Bytes":
         """There is nothing to read."""
         return cls()

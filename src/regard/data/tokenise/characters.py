@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar
@@ -40,6 +41,6 @@ class Characters(Listed):
         return self.write(directory, name, self.kind)
 
     @classmethod
-    def load(cls, directory: Path, name: str) -> "Characters":
+    def load(cls, directory: Traversable, name: str) -> "Characters":
         """Read what `save` wrote."""
         return cls(cls.read(directory, name))

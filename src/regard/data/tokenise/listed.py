@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,6 @@ class Listed(ABC):
         return [settings.write(directory, name, kind, **more), path]
 
     @staticmethod
-    def read(directory: Path, name: str) -> Vocabulary:
+    def read(directory: Traversable, name: str) -> Vocabulary:
         """Read that vocabulary."""
         return Vocabulary.load(directory / f"{name}.vocabulary.json")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -84,7 +85,7 @@ class Pretrained:
         return written
 
     @classmethod
-    def load(cls, directory: Path, name: str) -> "Pretrained":
+    def load(cls, directory: Traversable, name: str) -> "Pretrained":
         """Read what `save` wrote."""
         table, path = settings.read(directory, name), directory / f"{name}.tokenizer.json"
         ids = table.get("ids")
@@ -124,7 +125,7 @@ class Pretrained:
         return {chr(byte): byte for byte in PRINTABLE} | {chr(256 + place): byte for place, byte in enumerate(others)}
 
 
-def read(path: Path) -> Any:
+def read(path: Traversable) -> Any:
     """The tokeniser in a file of the tokenizers library, which pads and cuts nothing."""
     from tokenizers import Tokenizer
 

@@ -1,6 +1,7 @@
 """Settings: the small JSON file that says of what kind a saved tokeniser is."""
 
 import json
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ def write(directory: Path, name: str, kind: str, **more: Any) -> Path:
     return path
 
 
-def read(directory: Path, name: str) -> dict[str, Any]:
+def read(directory: Traversable, name: str) -> dict[str, Any]:
     """Read what `write` wrote."""
     path = directory / f"{name}.json"
     try:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -93,7 +94,7 @@ class Unigram(Exact):
         return [settings.write(directory, name, self.kind), path]
 
     @classmethod
-    def load(cls, directory: Path, name: str) -> "Unigram":
+    def load(cls, directory: Traversable, name: str) -> "Unigram":
         """Read what `save` wrote."""
         path = directory / f"{name}.unigram.model"
         data = path.read_bytes()

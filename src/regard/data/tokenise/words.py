@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import ClassVar
 
@@ -54,6 +55,6 @@ class Words(Listed):
         return self.write(directory, name, self.kind, whole=self.whole)
 
     @classmethod
-    def load(cls, directory: Path, name: str) -> "Words":
+    def load(cls, directory: Traversable, name: str) -> "Words":
         """Read what `save` wrote."""
         return cls(cls.read(directory, name), settings.read(directory, name).get("whole") is True)

@@ -14,6 +14,7 @@ from regard.config import Search
 from regard.data.text import Example
 from regard.data.vocabulary import BOS, EOS, PAD
 from regard.decoding.found import Found
+from regard.decoding.likelihood import UndistributedError
 from regard.decoding.wishes import Wish
 from regard.export.cache import kept
 from regard.export.ctranslate2.specification import files, place, room, spellings
@@ -34,7 +35,7 @@ OWN = ("beam", "length", "times", "length_penalty", "batch")
 
 
 def opened(directory: Path, device: str = "auto", precision: str = "float32") -> "Ctranslate2":
-    """Open a run directory for this engine; what CTranslate2 needs is made at the first time and kept in the directory."""
+    """Open a run directory for this engine; what CTranslate2 needs is made once and kept in the user's cache."""
     if device not in ("auto", "cpu"):
         raise RefusedError(f"the engine ctranslate2 runs on the CPU here, got --device {device}; leave one of the two out")
     trained = load(directory, "cpu")
@@ -72,8 +73,14 @@ class Ctranslate2(Trained):
     listen = stream
 
     def _search(
-        self, examples: Sequence[Example], beams: int, best: int, weights: bool, asked: Sequence[Wish] | None = None
-    ) -> Iterator[tuple[int, list[Found]]]:
+        self,
+        examples: Sequence[Example],
+        beams: int,
+        best: int,
+        weights: bool,
+        asked: Sequence[Wish] | None = None,
+        done: frozenset[int] = frozenset(),
+    ) -> Iterator[tuple[int, list[Found] | UndistributedError]]:
         self._understood(asked or ())
         beams = max(beams, best)
         by_limit: dict[int, list[int]] = defaultdict(list)
@@ -83,6 +90,9 @@ class Ctranslate2(Trained):
         for limit, indices in sorted(by_limit.items()):
             for first in range(0, len(indices), size):
                 some = indices[first : first + size]
+                if done.issuperset(some):
+                    yield from ((index, []) for index in some)
+                    continue
                 found = self._translate([examples[index].source for index in some], limit, beams, weights)
                 yield from ((index, self._distinct(each)[:best]) for index, each in zip(some, found, strict=True))
 

@@ -13,7 +13,7 @@ from regard.attention.heads import MultiHead
 from regard.data.tokenise import Tokeniser
 from regard.data.vocabulary import BOS, EOS, NAMES, UNK
 from regard.export.needed import needed
-from regard.export.plain import halves, misfit
+from regard.export.plain import halves, misfit, refuse_unfinite
 from regard.models.decoders.transformer import Transformer as Decoder
 from regard.models.embedding import Embedding
 from regard.models.encoders.transformer import Transformer as Encoder
@@ -42,6 +42,7 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
             f"ctranslate2 cannot express this model: it {fault}. `regard export --to onnx` takes one network of any kind, "
             "and `regard predict` without --engine runs all that there is"
         )
+    refuse_unfinite(trained.model, "ctranslate2")
     needed("ctranslate2", "ct2")
     made = specification(trained)
     made.validate()

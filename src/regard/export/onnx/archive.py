@@ -8,14 +8,18 @@ beside it. Nothing in it is compressed: weights hardly shrink, and no file can u
 """
 
 import io
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import os
+import struct
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+from regard.training import manifest
+from regard.training.boundary import one_line
 from regard.training.directory import STEP
 from regard.training.errors import DamagedError
+from regard.training.regular import MEMORY, open_regular
+from regard.training.snapshot import MOST, Snapshot, files_in
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
@@ -27,32 +31,52 @@ def packed(files: Mapping[str, bytes]) -> bytes:
     return room.getvalue()
 
 
-@contextmanager
-def unpacked(path: Path) -> Iterator[Path]:
-    """A directory with what the file holds, for as long as the block lasts. Damage that is found inside names the file."""
+def read_archive(path: Path) -> Snapshot:
+    """The files of an archive, checked against its manifest; nothing is unpacked to a disk."""
     found = contents(path)
     if STEP not in found:
         raise DamagedError(f"{path} holds no graphs of ONNX: unpack it, and give the directory if it is a run")
-    with TemporaryDirectory(prefix="regard-") as folder:
-        for name, data in found.items():
-            (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
-            (Path(folder) / name).write_bytes(data)
-        try:
-            yield Path(folder)
-        except DamagedError as error:
-            raise DamagedError(str(error).replace(folder, str(path))) from error
+    if manifest.NAME not in found:
+        raise DamagedError(f"{path} is no trained model: it has no {manifest.NAME}; export it again")
+    table = files_in(manifest.parse(found[manifest.NAME], path / manifest.NAME), path)
+    snapshot = Snapshot(path, table, {})
+    for name in snapshot.names:
+        if name not in found:
+            raise DamagedError(f"{path / name} is missing: copy {path} again, or export it anew")
+        if manifest.digest(found[name]) not in snapshot.digests(name):
+            raise DamagedError(f"{manifest.CHANGED.format(path / name)}: copy {path} again, or export it anew")
+        snapshot.files[name] = found[name]
+    return snapshot
 
 
 def contents(path: Path) -> dict[str, bytes]:
     """Every file of an archive by its name."""
     try:
-        with ZipFile(path) as archive:
+        with open_regular(path) as file, ZipFile(file) as archive:
+            size = os.fstat(file.fileno()).st_size
             every = [each for each in archive.infolist() if not each.is_dir()]
-            for each in every:
-                if Path(each.filename).is_absolute() or ".." in Path(each.filename).parts:
-                    raise DamagedError(f"{path} holds {each.filename!r}, which lies outside: something else has written it")
-                if each.compress_type != ZIP_STORED:
-                    raise DamagedError(f"{path} is compressed: pack it by `zip -0`, which only stores, or export it again")
+            check(every, size, path)
             return {each.filename: archive.read(each) for each in every}
+    except DamagedError:
+        raise
     except (BadZipFile, EOFError) as error:
         raise DamagedError(f"{path} is no whole archive of a model ({error}): copy or export it again") from error
+    except (NotImplementedError, RuntimeError, OSError, ValueError, struct.error) as error:  # encrypted, or sizes that lie
+        raise DamagedError(f"{path} is no archive that regard wrote ({one_line(error)}): export it again") from error
+
+
+def check(every: Sequence[ZipInfo], size: int, path: Path) -> None:
+    """Refuse what `packed` does not write, before anything is read: no file of it can be larger than the archive is."""
+    if len(every) > MOST:
+        raise DamagedError(
+            f"{path} holds {len(every):,} files, and a model has at most {MOST:,}: something else has written it"
+        )
+    for each in every:
+        if Path(each.filename).is_absolute() or ".." in Path(each.filename).parts:
+            raise DamagedError(f"{path} holds {each.filename!r}, which lies outside: something else has written it")
+        if each.compress_type != ZIP_STORED:
+            raise DamagedError(f"{path} is compressed: pack it by `zip -0`, which only stores, or export it again")
+    if len({each.filename for each in every}) < len(every):
+        raise DamagedError(f"{path} holds two files of one name: something else has written it")
+    if max(size, sum(max(each.file_size, each.compress_size) for each in every)) > min(size, MEMORY):
+        raise DamagedError(f"{path} has {size:,} bytes, less than its files, or more than the memory: export it again")

@@ -10,6 +10,7 @@ from regard.alignment.head import Head
 from regard.data.image.codec import PictureCodec
 from regard.data.text import TextCodec
 from regard.export.cache import kept
+from regard.export.onnx.graphs import OUTPUT
 from regard.export.onnx.sessions import ENCODER, Sessions
 from regard.export.onnx.sources import longest
 from regard.tasks import TaskConfig
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def opened(directory: Path, device: str = "auto", precision: str = "float32") -> "Onnx":
-    """Open a run directory for this engine; its graphs are made at the first time and kept in the directory.
+    """Open a run directory for this engine; its graphs are made once and kept in the user's cache.
 
     What `regard export --to onnx` wrote, a directory or one file, has its graphs already, in the precision of its export.
     """
@@ -72,6 +73,11 @@ class Onnx(Trained):
             if needed not in graphs:
                 raise DamagedError(f"an exported model needs {needed}, and its manifest has none; export it again")
         sessions = Sessions(graphs[ENCODER], graphs[STEP], longest(config))
+        width = sessions.decoder.graph.widths.get(OUTPUT)
+        if isinstance(width, int) and width != codec.target.size:
+            raise DamagedError(
+                f"{STEP} chooses among {width} tokens, and the codec beside it {codec.target.size}: take both of one export"
+            )
         config = replace(
             config, search=replace(config.search, precision="float32")
         )  # the graphs have a precision of their own

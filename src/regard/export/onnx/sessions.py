@@ -10,11 +10,13 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.stepping import join
 from regard.attention.types import Attended, Memory
+from regard.data.lines import DataError
 from regard.export.needed import needed
 from regard.export.onnx.graphs import KEPT, OUTPUT, memorised
 from regard.export.onnx.sources import Longest
 from regard.models.types import Source, Step
 from regard.training.directory import STEP
+from regard.training.errors import DamagedError
 
 ENCODER = "encoder.onnx"
 
@@ -45,6 +47,8 @@ class Graph:
         self.name = name
         self.inputs = [each.name for each in self.session.get_inputs()]
         self.outputs = [each.name for each in self.session.get_outputs()]
+        self.widths = {each.name: each.shape[-1] for each in self.session.get_outputs() if each.shape}
+        """The last size of each output: a number, or a name where it is open."""
 
     def __call__(self, given: Mapping[str, Tensor], wanted: Sequence[str]) -> dict[str, Tensor]:
         """These of its outputs."""
@@ -52,7 +56,7 @@ class Graph:
         try:
             found = self.session.run(list(wanted), fed)
         except Exception as error:  # the library has a class for each of its codes, and no common one
-            raise ValueError(
+            raise DataError(
                 f"onnxruntime could not run {self.name}: {' '.join(str(error).split())}; a source or an answer that is "
                 "longer than the model has positions for ends so"
             ) from error
@@ -66,6 +70,7 @@ class Sessions(nn.Module):
         super().__init__()
         self.encoder = Graph(encoder, ENCODER)
         self.decoder = Stepper(Graph(step, STEP))
+        check_names(self.encoder, self.decoder.graph)
         self.longest = longest
         self.place = nn.Parameter(torch.empty(0), requires_grad=False)
         """Says where it computes, as the parameters of any model do: on the CPU."""
@@ -143,16 +148,29 @@ def readable(source: Tensor, longest: Longest) -> None:
     """Raise for sources that the graphs were not made for."""
     if isinstance(longest, int):
         if source.shape[1] > longest:
-            raise ValueError(
+            raise DataError(
                 f"this model reads sources of up to {longest} tokens, got {source.shape[1]}; cut them, or train "
                 "with a larger data.longest_source"
             )
         return
     (height, width), (most, widest) = source.shape[2:], longest.pixels
     if height > most or width > widest or height % longest.stride or width % longest.stride:
-        raise ValueError(
+        raise DataError(
             f"this model reads batches of pictures of up to {most} x {widest} pixels, in whole places of {longest.stride} x "
             f"{longest.stride}, got {height} x {width}; make them smaller, and fill them up with zeros that are not kept"
+        )
+
+
+def check_names(encoder: Graph, step: Graph) -> None:
+    """Raise unless the two graphs give each other what they take, by the names that `graphs.py` lists."""
+    known = {"source", "keep", "token", KEPT, OUTPUT, *encoder.outputs}
+    lacking = {"source", "keep"} - {*encoder.inputs} or {"token"} - {*step.inputs} or {OUTPUT} - {*step.outputs}
+    strange = {*encoder.inputs, *step.inputs} - known
+    unfinished = {name for name in step.inputs if name.startswith("state.") and f"next{name[5:]}" not in step.outputs}
+    if wrong := sorted(lacking | strange | unfinished):
+        raise DamagedError(
+            f"{encoder.name} and {step.name} are no pair that regard exported: one lacks {wrong[0]}, or has it "
+            "where the other does not; export the model again"
         )
 
 

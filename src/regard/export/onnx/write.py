@@ -18,6 +18,7 @@ from regard.export.onnx.archive import packed
 from regard.export.onnx.quantise import quantised
 from regard.export.onnx.sessions import ENCODER, Graph
 from regard.export.onnx.sources import longest
+from regard.export.plain import refuse_unfinite
 from regard.export.put import free, put, put_file
 from regard.loading import opened
 from regard.models.seq2seq import Seq2Seq
@@ -73,6 +74,7 @@ def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
             "onnx takes one network of PyTorch, and this is an ensemble or an export: take one of its members, or the run "
             "that it was made from"
         )
+    refuse_unfinite(model, "onnx")
     own = getattr(trained.config.model, "patches", None)
     if own is not None and (own.whole or own.table):
         raise RefusedError(

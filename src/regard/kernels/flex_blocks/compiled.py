@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from regard.user_cache import set_compiler_cache
+
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
@@ -37,6 +39,7 @@ def program(key: Hashable) -> Callable[..., Tensor]:
     if key not in PROGRAMS:
         code = body.__code__.replace(co_name=f"flex_{len(PROGRAMS)}")  # the compiler counts versions by code
         own = FunctionType(code, body.__globals__, code.co_name)
+        set_compiler_cache()
         PROGRAMS[key] = torch.compile(own, backend=BACKEND, dynamic=DYNAMIC, fullgraph=True)
     return PROGRAMS[key]
 

@@ -104,7 +104,9 @@ class GridTable(nn.Module):
 
     def __init__(self, size: int, rows: int, columns: int):
         super().__init__()
-        self.table = nn.Parameter(torch.randn(rows, columns, size) * 0.02)
+        self.table = nn.Parameter(torch.empty(rows, columns, size))
+        with torch.no_grad():
+            self.table.normal_().mul_(0.02)
 
     def forward(self, image: Image, keep: Kept) -> Image:
         rows, columns, _ = self.table.shape

@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.data.lines import DataError
+
 KIND = "regard.index"
 VERSION = "2"
 Kind = Literal["pictures", "texts"]
@@ -46,7 +48,7 @@ class Index:
                 f"and {len(names)} names"
             )
         if fault := pointless(vectors):
-            raise ValueError(f"an index needs vectors of finite numbers that are not all 0, and {fault}")
+            raise DataError(f"an index needs vectors of finite numbers that are not all 0, and {fault}")
         self.vectors = F.normalize(vectors.detach().float(), dim=-1)
         self.names, self.of, self.model, self.folder = list(names), of, model, folder
 
@@ -97,7 +99,10 @@ class Index:
     @classmethod
     def load(cls, path: Path) -> "Index":
         """Read what `save` wrote."""
-        return opened(Path(path))
+        from regard.training.boundary import boundary
+
+        with boundary(path):
+            return opened(Path(path))
 
 
 def fingerprint(model: nn.Module) -> str:
@@ -124,9 +129,12 @@ def opened(path: Path) -> Index:
 
     from regard.data.lines import unreadable
     from regard.training.errors import DamagedError
+    from regard.training.regular import open_regular
 
-    if path.is_dir():
+    if os.path.isdir(path):
         raise DamagedError(f"{path} is a directory, and an index is one file; name the file")
+    if path.exists():
+        open_regular(path).close()  # the library maps the file, and would wait for a pipe
     try:
         with safe_open(path, framework="pt") as file:
             told: dict[str, Any] = file.metadata() or {}
@@ -138,7 +146,9 @@ def opened(path: Path) -> Index:
         raise DamagedError(
             f"{unreadable(str(path), error)}; an index is made by regard index RUN --file LIST --out NAME.safetensors"
         ) from error
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+    except OSError as error:
+        raise DamagedError(unreadable(str(path), error)) from error
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
     if of not in KINDS or not isinstance(names, list) or vectors.ndim != 2 or len(vectors) != len(names):
         raise DamagedError(f"{path} is damaged: its names and vectors do not belong together")

@@ -33,7 +33,9 @@ class Labels(nn.Module):
         self.encoder = encoder
         self.queries = Queries(labels, encoder.size, size, attention)
         self.norm = nn.LayerNorm(size)
-        self.weight = nn.Parameter(torch.randn(labels, size) * size**-0.5)
+        self.weight = nn.Parameter(torch.empty(labels, size))
+        with torch.no_grad():
+            self.weight.normal_().mul_(size**-0.5)
         self.bias = nn.Parameter(torch.zeros(labels))
 
     def forward(self, pictures: Pictures, *, weights: bool = False) -> Answer:

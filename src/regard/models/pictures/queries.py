@@ -23,7 +23,9 @@ class Queries(nn.Module):
         super().__init__()
         if count < 1:
             raise ValueError(f"learned queries need to be 1 or more, got {count}")
-        self.table = nn.Parameter(torch.randn(count, size) * size**-0.5)
+        self.table = nn.Parameter(torch.empty(count, size))
+        with torch.no_grad():
+            self.table.normal_().mul_(size**-0.5)
         self.attention = needed(attention(size, source), "a learned query")
         self.fit = nn.Identity() if self.attention.size == size else nn.Linear(self.attention.size, size)
         self.size = size

@@ -1,7 +1,8 @@
 """Make the compiled code and load it: once for each machine, whatever the model.
 
-What was compiled lies with the user's cached files (XDG_CACHE_HOME, else ~/.cache) and not in a run directory: it is the
-same for all models, and opening a model that somebody sent never runs what came with it.
+The library lies in the user's cache folder (`user_cache.py`) and not in a run directory: it is the same for all models, and
+opening a model that somebody sent never runs what came with it. It is loaded only where nobody but the user can have written
+it.
 """
 
 import ctypes
@@ -15,6 +16,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from regard.user_cache import cache_folder, is_private
 
 HERE = Path(__file__).parent
 COMPILERS = ("c++", "g++", "clang++")
@@ -32,34 +35,12 @@ class UnavailableError(RuntimeError):
 @cache
 def library() -> ctypes.CDLL:
     """The compiled code, made where it is not there yet."""
-    home = folder()
-    path = home / f"{key()}.so"
-    if not path.is_file():
+    path = cache_folder("compiled") / f"{key()}.so"
+    if not path.is_file() or not is_private(path):
         make(path)
     found = ctypes.CDLL(str(path))
     declare(found)
     return found
-
-
-def folder() -> Path:
-    """Where it is kept; where that cannot be written to, among the temporary files until the program ends."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    home = (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "regard" / "compiled"
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return temporary()
-    return home if os.access(home, os.W_OK) else temporary()
-
-
-@cache
-def temporary() -> Path:
-    """A folder that goes with the program."""
-    import atexit
-
-    room = Path(tempfile.mkdtemp(prefix="regard-"))
-    atexit.register(shutil.rmtree, room, ignore_errors=True)
-    return room
 
 
 def sources() -> list[Path]:
@@ -82,7 +63,7 @@ def processor() -> str:
     except OSError:
         lines = []
     told = [line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))]
-    return " ".join((platform.machine(), platform.processor(), *dict.fromkeys(told)))
+    return " ".join((platform.machine(), *dict.fromkeys(told)))  # platform.processor() would start a program, uname
 
 
 def make(path: Path) -> None:
@@ -97,19 +78,25 @@ def make(path: Path) -> None:
         files = [str(each) for each in sources() if each.suffix == ".cpp"]
         for threads in (THREADS, ()):
             done = subprocess.run(
-                [compiler, *FLAGS, *threads, *files, "-o", str(made)], capture_output=True, text=True, errors="replace"
+                [compiler, *FLAGS, *threads, *files, "-o", str(made)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                cwd=room,
             )
             if done.returncode == 0:
                 break
         else:
             raise UnavailableError(f"{compiler} could not compile the engine: {done.stderr.strip()[:TOLD]}")
         trial = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).regard_trial())"
-        tried = subprocess.run([sys.executable, "-c", trial, str(made)], capture_output=True, text=True, errors="replace")
+        isolated = [sys.executable, "-I", "-c", trial, str(made)]  # else a ctypes.py of the current folder is imported
+        tried = subprocess.run(isolated, capture_output=True, text=True, errors="replace")
         if tried.returncode:
             raise UnavailableError(
                 f"what {compiler} made of the engine does not run here (exit code {tried.returncode}): "
                 f"{tried.stderr.strip()[-TOLD:] or 'its sums are wrong, or the processor does not know an instruction'}"
             )
+        made.chmod(0o700)
         os.replace(made, path)
 
 

@@ -31,10 +31,12 @@ struct Rounded {
         }
     }
 
+    // The largest magnitude of a row; NaN where a number is not finite, so that what is found of the row is NaN too.
     static float furthest(const float* row, int64_t size) {
-        Lane most = {};
+        Lane most = {}, broken = {};
         int64_t i = 0;
         const auto further = [&](Lane lane) {
+            broken += lane - lane;
             lane = lane < 0.0f ? -lane : lane;
             most = lane > most ? lane : most;
         };
@@ -42,7 +44,7 @@ struct Rounded {
         if (i < size) further(part(row + i, size - i));
         float found = 0.0f;
         for (int64_t c = 0; c < WIDTH; c++) found = std::max(found, most[c]);
-        return found;
+        return found + sum(broken);
     }
 
     // To the nearest whole number, of two the even one: the sum's fraction has no room for less than 1.
@@ -59,7 +61,7 @@ template <Then THEN>
 inline void place(Lane found, float* y, int64_t count) {
     if (count <= 0) return;
     if (THEN == Then::add) found += count >= WIDTH ? load(y) : part(y, count);
-    if (THEN == Then::relu) found = found > 0.0f ? found : all(0.0f);
+    if (THEN == Then::relu) found = found <= 0.0f ? all(0.0f) : found;  // NaN stays NaN
     if (count >= WIDTH) return store(y, found);
     store_part(y, found, count);
 }

@@ -28,6 +28,7 @@ from regard.native.gpu import fused
 from regard.native.gpu.layer import Rows, through
 from regard.native.gpu.matrices import Norm, Weights, cast_to, linear, matrices, norm
 from regard.native.gpu.types import Counter
+from regard.user_cache import set_compiler_cache
 
 KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """On a GPU: those that need no search for a plan of their own for every new shape."""
@@ -55,6 +56,8 @@ class Engine:
 
     def __init__(self, decoder: Transformer, dtype: torch.dtype, compiled: bool = False):
         self.dtype = dtype
+        if compiled:
+            set_compiler_cache()
         self.through = torch.compile(through, dynamic=False) if compiled else through
         self.embedding, output = decoder.embedding, cast(Any, decoder.output)
         embedding = self.embedding

@@ -6,9 +6,15 @@ import numpy as np
 
 from regard.viewer.axes import Array
 
+LONGEST = 1000
+"""The most characters of an error, which is cut there: names in a file may have any length."""
+
 
 class TraceError(ValueError):
     """Something that cannot be in a trace, or a file that is not one. Its text names the first offender."""
+
+    def __init__(self, text: str):
+        super().__init__(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
 
 
 def first(wrong: Array) -> list[int]:

@@ -14,7 +14,7 @@ from regard.viewer.numbers.quantise import restore
 from regard.viewer.source import EIGHT_BITS, joined
 from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Links, Look, Node, Trace
 
-MOST_CELLS = 1 << 30
+MOST_CELLS = 1 << 27
 """A causal mask takes no place in the file, so the file's length does not bound what is asked for here."""
 
 

@@ -1,0 +1,106 @@
+"""The user's cache folder: compiled code and exported engines that later programs load again.
+
+    XDG_CACHE_HOME, else ~/.cache  /  regard  /  KIND  /  one entry for each digest
+
+What lies here is loaded as code, so nobody but the user may be able to write it: from the cache's root down the owner and
+mode of every folder are checked before it is used, and those of a library before it is loaded. Where that fails, a temporary
+folder takes its place, which is removed when the program ends. Nothing of this lies in a model directory, which somebody
+else may have made.
+"""
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+NAME = "regard"
+OTHERS = stat.S_IWGRP | stat.S_IWOTH
+"""The bits of a mode that let others write."""
+INDUCTOR = "TORCHINDUCTOR_CACHE_DIR"
+"""The variable that tells PyTorch's compiler where its cache is; kernels of Triton that it compiles lie below it."""
+
+
+def cache_folder(kind: str) -> Path:
+    """The folder for artefacts of one kind, which is private to the user.
+
+    Where the user's cache cannot be used, a warning says why, once, and it is a temporary folder.
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache"))
+    folder = root / NAME / kind
+    why = _create(root, folder)
+    if why is None:
+        return folder
+    _warn(why)
+    folder = temporary_folder() / kind
+    folder.mkdir(exist_ok=True, mode=0o700)
+    return folder
+
+
+@cache
+def temporary_folder() -> Path:
+    """A private folder that is removed when the program ends."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def is_private(path: Path) -> bool:
+    """Whether a file or folder is the user's own, is no symbolic link, and can be written by nobody else."""
+    return _objection(path) is None
+
+
+def set_compiler_cache() -> None:
+    """Point the cache of PyTorch's compiler at the user's cache folder; call it before torch.compile.
+
+    PyTorch unpickles what it finds in its cache, and by default that is /tmp/torchinductor_USER, which any user of the
+    machine can make beforehand. A folder that the user has named in the variable stays.
+    """
+    chosen = Path(os.environ.get(INDUCTOR, ""))
+    default = Path(tempfile.gettempdir()) / "torchinductor_"  # and the user's name; PyTorch itself puts it into the variable
+    if not chosen.name or (chosen.parent == default.parent and chosen.name.startswith(default.name)):
+        os.environ[INDUCTOR] = str(cache_folder("inductor"))
+
+
+def _create(root: Path, folder: Path) -> str | None:
+    """Create a folder and those between it and the root of the user's caches; the reason where one cannot be trusted."""
+    if not root.is_absolute():
+        return "there is no home folder"
+    try:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        why = _objection(root.resolve(), shared=True)
+        for each in (folder.parent, folder):
+            if why is None:
+                each.mkdir(exist_ok=True, mode=0o700)
+                why = _objection(each)
+    except OSError as error:
+        return f"{error.filename} cannot be used ({error.strerror})"
+    return why if why is not None or os.access(folder, os.W_OK | os.X_OK) else f"{folder} cannot be written"
+
+
+def _objection(path: Path, shared: bool = False) -> str | None:
+    """Why a file or folder cannot be trusted, or None. A `shared` one may be root's, and written by others if sticky."""
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        return f"{path} is a symbolic link"
+    owners = {os.getuid(), 0} if shared else {os.getuid()}
+    if status.st_uid not in owners:
+        return f"{path} belongs to another user (uid {status.st_uid})"
+    if status.st_mode & OTHERS and not (shared and status.st_mode & stat.S_ISVTX):
+        return f"other users can write {path} (mode {stat.S_IMODE(status.st_mode):o}; chmod go-w mends that)"
+    return None
+
+
+@cache
+def _warn(why: str) -> None:
+    """Say it once."""
+    warnings.warn(
+        f"the user's cache is not used: {why}. What is compiled or exported now is kept in a temporary folder, which is "
+        "removed at the end",
+        RuntimeWarning,
+        stacklevel=2,
+    )
