@@ -16,13 +16,13 @@ import torch
 from regard.data.batch import Padded
 from regard.data.vocabulary import BOS, EOS, PAD
 from regard.decoding import beam as reference
+from regard.errors import RefusedError
 from regard.models.seq2seq import Seq2Seq
 from regard.native.beam import beam as native
 from regard.native.compiled.ready import usable
 from regard.native.encoder import encode
 from regard.native.ready import ready
 from regard.trained import Trained
-from regard.training.errors import RefusedError
 
 Answers = list[list[int]]
 Side = Callable[[Padded, int, int], Answers]

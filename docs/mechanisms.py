@@ -103,17 +103,17 @@ COLUMNS = ("attention", "decoder", "task", "setting", "exact", "steps", "seconds
 
 def names() -> list[str]:
     """Every mechanism, every normaliser with the additive score, every score, and none."""
-    from regard import lookup
+    from regard import registry
 
-    shares = [f"additive+{name}" for name in lookup.names("normalise") if name != "softmax"]
-    return [*lookup.names("mechanisms"), *shares, *lookup.names("score"), "none"]
+    shares = [f"additive+{name}" for name in registry.names("normalise") if name != "softmax"]
+    return [*registry.names("mechanisms"), *shares, *registry.names("score"), "none"]
 
 
 def train(attention: str, decoder: str, task: str, setting: str, steps: int | None) -> dict[str, object]:
     """One training; what came of it."""
     import torch
 
-    from regard import lookup, tasks
+    from regard import tasks
     from regard.loading import load
     from regard.training.loop import train as run
 
@@ -121,7 +121,7 @@ def train(attention: str, decoder: str, task: str, setting: str, steps: int | No
     how, usual = SETTINGS[setting], tasks.find(task).Config()
     size, (planned, rate) = how.size[decoder], how.pace[decoder]
     steps = steps or planned
-    dotted = attention in lookup.names("score") and getattr(lookup.find(attention, "score"), "one_size", False)
+    dotted = attention in registry.names("score") and getattr(registry.find(attention, "score"), "one_size", False)
     projected = dotted and (how.projected or (decoder == "recurrent" and setting != "a"))
     config = dataclasses.replace(
         usual,

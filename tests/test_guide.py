@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regard import lookup
+from regard import registry
 from regard.cli.train import read, sensible
 
 TOP = Path(__file__).parent.parent
@@ -52,7 +52,7 @@ def test_every_name_in_the_guide_s_table_is_an_attention_that_can_be_trained():
 def test_the_guide_has_a_word_for_everything(kind):
     prose = re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL)
     said = {part for word in re.findall(r"`([^`]+)`", prose) for part in word.split("+")}
-    assert set(lookup.names(kind)) <= said
+    assert set(registry.names(kind)) <= said
 
 
 PRINTED = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)
@@ -82,9 +82,9 @@ def test_every_link_of_the_guide_leads_somewhere():
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
-@pytest.mark.parametrize("kind", lookup.FINDABLE)
+@pytest.mark.parametrize("kind", registry.FINDABLE)
 def test_a_readme_names_everything_there_is(name, kind):
     rows = re.findall(rf"^\|[^|]*\b{kind}\b[^|]*\|(.*)\|$", (TOP / name).read_text(encoding="utf-8"), re.MULTILINE)
     assert len(rows) == 1
     named = set(re.findall(r"[a-z0-9_]+", rows[0]))
-    assert set(lookup.names(kind)) <= named
+    assert set(registry.names(kind)) <= named

@@ -9,12 +9,11 @@ from safetensors.torch import load_file, save, save_file
 
 import regard
 from regard import config as configuration
-from regard import tasks
+from regard import manifest, tasks
 from regard.config import ConfigError, Data, Model, Train
+from regard.errors import DamagedError, RefusedError
 from regard.tasks.translate import Config
-from regard.training import manifest
 from regard.training.directory import RunDirectory, same_config
-from regard.training.errors import DamagedError, RefusedError
 from regard.training.loop import train
 
 

@@ -8,10 +8,10 @@ from safetensors.torch import load_file
 import regard
 from regard.config import Data, Model, Train
 from regard.data.table import DataError
+from regard.errors import DamagedError, DamagedWarning, RefusedError
 from regard.start import begun
 from regard.tasks import experiment
 from regard.tasks.reverse import Config
-from regard.training.errors import DamagedError, DamagedWarning, RefusedError
 from regard.training.loop import train
 
 DATA = Data(samples=60, batch_tokens=64, longest_source=5, longest_target=5)

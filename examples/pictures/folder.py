@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from regard.training import atomic
+from regard import io
 
 
 def given(name: str) -> tuple[Path, Path]:
@@ -52,5 +52,5 @@ def table(path: Path, rows: Iterable[Sequence[str]]) -> None:
 def lines(path: Path, texts: Iterable[str]) -> None:
     """Write a file line by line, and say how many there are."""
     content = [f"{text}\n" for text in texts]
-    atomic.write(path, "".join(content).encode())
+    io.write(path, "".join(content).encode())
     print(f"{path}: {len(content):,} lines")

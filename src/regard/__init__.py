@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from regard.lookup import find
+from regard.registry import find
 
 if TYPE_CHECKING:
     from regard.ensembles.gather import ensemble

@@ -7,14 +7,14 @@ from pathlib import Path
 from regard import config as configuration
 from regard import tasks
 from regard.alignment.chosen import head_in
+from regard.boundary import boundary
+from regard.errors import DamagedError, RefusedError
 from regard.families import family
+from regard.manifest import NAME as MANIFEST
 from regard.seeing import Seeing
 from regard.trained import Trained
-from regard.training.boundary import boundary
 from regard.training.device import choose
 from regard.training.directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP
-from regard.training.errors import DamagedError, RefusedError
-from regard.training.manifest import NAME as MANIFEST
 from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
 from regard.training.tensors import TensorFile
 from regard.training.weights import restore

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from regard.boundary import boundary
+from regard.errors import DamagedError, RefusedError
 from regard.families import TaskConfig, family
 from regard.loading import opened, read_directory
 from regard.seeing import Seeing
 from regard.trained import Trained
 from regard.training import checkpoint
-from regard.training.boundary import boundary
-from regard.training.errors import DamagedError, RefusedError
 from regard.training.snapshot import retry_on_publish
 from regard.training.weights import restore, weights
 

@@ -31,15 +31,15 @@ from regard.decoding.tree import Tree as Branches
 from regard.decoding.wishes import Phrases, Wish, wishes
 from regard.decoding.wishes import guard as guarded
 from regard.ensembles.model import Ensemble
+from regard.errors import RefusedError
 from regard.families import Writing, family
+from regard.metrics.reward import Reward
+from regard.metrics.text import Measured, perplexity
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Source, Tree
 from regard.native.gpu.encoded import alone, encode
 from regard.prediction import Prediction
 from regard.tasks import Figures, TaskConfig, Writes
-from regard.training.errors import RefusedError
-from regard.training.metrics import Measured, perplexity
-from regard.training.reward import Reward
 
 if TYPE_CHECKING:
     from regard.export.onnx.sessions import Sessions

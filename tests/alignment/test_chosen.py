@@ -3,11 +3,11 @@ import json
 import pytest
 
 import regard
+from regard import manifest
 from regard.alignment.chosen import head_in, note
 from regard.alignment.head import Head
-from regard.training import manifest
+from regard.errors import DamagedError
 from regard.training.directory import RunDirectory, verify
-from regard.training.errors import DamagedError
 
 
 def noted(directory):

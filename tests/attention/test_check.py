@@ -3,7 +3,7 @@ import re
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, attend
 from regard.attention.check import check, stages
 from regard.attention.normalise.softmax import Softmax
@@ -128,7 +128,7 @@ def test_a_memory_of_another_batch_is_refused():
         attention(torch.randn(2, 3, 4), memory)
 
 
-@pytest.mark.parametrize("normalise", lookup.every("normalise"), ids=lambda made: made.__name__)
+@pytest.mark.parametrize("normalise", registry.every("normalise"), ids=lambda made: made.__name__)
 def test_no_keys_at_all_give_zeros(normalise):
     key = torch.randn(2, 1, 0, 4)
     attended = attend(torch.randn(2, 1, 3, 4), key, key, normalise=normalise(), weights=True)

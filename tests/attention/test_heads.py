@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard import lookup
+from regard import registry
 from regard.attention import Encoded, MultiHead, attend
 from regard.attention.heads import Packed
 from regard.attention.module import cleaned
@@ -91,7 +91,7 @@ def test_summed_scores_may_learn_and_be_measured():
     assert attention.score.inner.W.weight.grad.abs().max() > 0
 
 
-@pytest.mark.parametrize("score", lookup.names("score"))
+@pytest.mark.parametrize("score", registry.names("score"))
 @pytest.mark.parametrize("key_heads", [1, 2, 4])
 def test_any_score_works_in_each_head(score, key_heads):
     attention = MultiHead(8, 6, heads=4, key_heads=key_heads, score=score, output=False)

@@ -3,7 +3,7 @@ import re
 import pytest
 
 import regard.attention
-from regard import lookup
+from regard import registry
 
 
 def test_everything_it_promises_is_there():
@@ -21,9 +21,9 @@ def test_every_stage_and_mechanism_is_there_by_its_class_name():
         "Sinusoidal",
         "Bahdanau",
     ]
-    for kind in lookup.FINDABLE:
-        for name in lookup.names(kind):
-            assert getattr(regard.attention, lookup.class_name(name)) is lookup.find(name, kind)
+    for kind in registry.FINDABLE:
+        for name in registry.names(kind):
+            assert getattr(regard.attention, registry.class_name(name)) is registry.find(name, kind)
 
 
 def test_what_is_not_there_is_an_attribute_error():

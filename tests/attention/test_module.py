@@ -4,7 +4,7 @@ import re
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, Encoded, Memory
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
@@ -238,7 +238,7 @@ def test_packed_rows_need_the_documents_of_both_sides(known, other):
 @pytest.mark.parametrize("scope", ["everywhere", "causal", "local", "dilated", "others"])
 def test_scopes_that_go_by_distances_may_be_packed(scope):
     assert Attention(4, scope=scope).unpackable is None
-    assert Attention(4, scope=Causal() & lookup.build(scope, "scope")).unpackable is None
+    assert Attention(4, scope=Causal() & registry.build(scope, "scope")).unpackable is None
 
 
 def test_an_attention_that_goes_by_places_of_a_row_refuses_packed_ones():

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
@@ -14,14 +14,14 @@ def request(scope=Everywhere(), offset=0) -> Request:
     return Request(data, data[:, :, :3], data[:, :, :3], ScaledDot(), Softmax(), scope, 0.0, offset, False, ())
 
 
-@pytest.mark.parametrize("name", lookup.names("score"))
+@pytest.mark.parametrize("name", registry.names("score"))
 def test_every_score_has_the_face_of_a_score(name):
-    assert isinstance(lookup.build(name, "score", query=2, key=2), Score)
+    assert isinstance(registry.build(name, "score", query=2, key=2), Score)
 
 
-@pytest.mark.parametrize("name", lookup.names("normalise"))
+@pytest.mark.parametrize("name", registry.names("normalise"))
 def test_every_normaliser_has_the_face_of_a_normaliser(name):
-    assert isinstance(lookup.build(name, "normalise"), Normaliser)
+    assert isinstance(registry.build(name, "normalise"), Normaliser)
 
 
 def test_a_normaliser_is_no_score_and_a_score_no_normaliser():

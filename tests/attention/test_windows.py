@@ -6,7 +6,7 @@ from torch.export import Dim, export
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax, windows
 from regard.attention.mechanisms.local_m import LocalM, Monotone
 from regard.attention.mechanisms.local_p import LocalP
@@ -16,7 +16,7 @@ from regard.attention.windows import Windows, around, fold, gather, lengths, spr
 
 BATCH, QUERIES, KEYS, SIZE = 3, 4, 7, 3
 KEEP = torch.arange(KEYS) < torch.tensor([[7], [3], [1]])
-SCORES = [name for name in lookup.names("score") if not positional(lookup.find(name, "score"))]
+SCORES = [name for name in registry.names("score") if not positional(registry.find(name, "score"))]
 both = pytest.mark.parametrize("kind", [LocalM, LocalP], ids=["local_m", "local_p"])
 
 
@@ -81,15 +81,15 @@ def test_every_score_finds_in_its_windows_what_the_dense_formula_finds(kind, sco
 
 
 @both
-@pytest.mark.parametrize("normalise", lookup.names("normalise"))
+@pytest.mark.parametrize("normalise", registry.names("normalise"))
 def test_every_normaliser_shares_the_window_as_the_dense_formula_does(kind, normalise):
     check(made(kind, normalise=normalise), *inputs(), KEEP)
 
 
 @both
-@pytest.mark.parametrize("scope", lookup.names("scope"))
+@pytest.mark.parametrize("scope", registry.names("scope"))
 def test_every_scope_holds_inside_the_window(kind, scope):
-    check(made(kind, scope=lookup.find(scope, "scope").sample(BATCH, KEYS)), *inputs(), KEEP)
+    check(made(kind, scope=registry.find(scope, "scope").sample(BATCH, KEYS)), *inputs(), KEEP)
 
 
 @both

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import regard
-from regard import cli, lookup
+from regard import cli, registry
 
-EVERY = [(kind, name) for kind in lookup.FOLDERS for name in lookup.names(kind)]
+EVERY = [(kind, name) for kind in registry.FOLDERS for name in registry.names(kind)]
 
 
 def run(*arguments):
@@ -26,7 +26,7 @@ def python(*arguments, **environment):
 def checkout(tmp_path, monkeypatch):
     """A folder with two benchmarks, and nothing else to find any in."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lookup, "PACKAGE", tmp_path / "src" / "regard")
+    monkeypatch.setattr(registry, "PACKAGE", tmp_path / "src" / "regard")
     (tmp_path / "benchmarks").mkdir()
     report = "import pathlib, sys\npathlib.Path('given.txt').write_text(repr(sys.argv[1:]))\nsys.exit(7)\n"
     (tmp_path / "benchmarks" / "counting.py").write_text(
@@ -50,14 +50,14 @@ def test_the_version_is_the_package_s():
 
 def test_list_has_everything_under_its_kind():
     blocks = dict(block.split("\n", 1) for block in run("list").stdout.rstrip().split("\n\n"))
-    assert list(blocks) == list(lookup.FOLDERS)
+    assert list(blocks) == list(registry.FOLDERS)
     for kind, block in blocks.items():
-        assert [line.split()[0] for line in block.splitlines()] == lookup.names(kind)
+        assert [line.split()[0] for line in block.splitlines()] == registry.names(kind)
 
 
 def test_list_aligns_what_each_is_for():
     lines = run("list", "normalise").stdout.splitlines()
-    assert lines[0] == f"entmax      {lookup.summary('entmax', 'normalise')}"
+    assert lines[0] == f"entmax      {registry.summary('entmax', 'normalise')}"
     assert len({re.match(r"\S+ +", line).end() for line in lines}) == 1
 
 
@@ -131,7 +131,7 @@ def test_everything_that_is_listed_can_be_shown(kind, name):
     result = run("show", name, "--kind", kind)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith(f"{name} ({kind})\n")
-    assert lookup.summary(name, kind) in result.stdout
+    assert registry.summary(name, kind) in result.stdout
 
 
 def test_a_kernel_is_found_by_its_name_and_a_stage_of_the_same_name_first():
@@ -170,7 +170,7 @@ def test_bench_names_the_nearest_script(checkout):
 def test_bench_says_where_benchmarks_are_when_there_are_none(checkout, monkeypatch):
     (checkout / "src").mkdir()
     monkeypatch.chdir(checkout / "src")
-    monkeypatch.setattr(lookup, "PACKAGE", checkout / "src" / "a" / "b")
+    monkeypatch.setattr(registry, "PACKAGE", checkout / "src" / "a" / "b")
     result = run("bench", "counting")
     assert result.exit_code == 2
     assert result.stderr.startswith("regard: there are no benchmarks here: run this in a checkout of regard")

@@ -12,8 +12,8 @@ from regard.cli import app
 from regard.compare import sweep as sweeping
 from regard.compare.crew import Job, work
 from regard.compare.progress import Lines
+from regard.errors import Interrupted
 from regard.tasks.reverse import Config
-from regard.training.errors import Interrupted
 
 from .conftest import regard
 

@@ -3,7 +3,7 @@ import json
 from rich.cells import cell_len
 
 from regard.cli.evaluate import told
-from regard.training.metrics import Measured
+from regard.metrics.text import Measured
 
 from .conftest import regard
 

@@ -20,7 +20,7 @@ from regard.cli.answering import Asking, to_file
 from regard.cli.journal import Chain, Journal, Written
 from regard.cli.pace import Pace
 from regard.data.lines import DataError
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 
 from .killed import Model
 

@@ -7,7 +7,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from regard.data.text import TextCodec
-from regard.training.manifest import NAME, digest, seal, unseal
+from regard.manifest import NAME, digest, seal, unseal
 
 from .conftest import regard
 

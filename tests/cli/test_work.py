@@ -9,7 +9,7 @@ from torch import nn
 
 from regard.cli.work import source, work
 from regard.config import Search
-from regard.training.manifest import NAME, seal
+from regard.manifest import NAME, seal
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 
 from regard.compare.crew import Job, threads, why, work
 from regard.compare.progress import Lines
-from regard.training.errors import Interrupted
+from regard.errors import Interrupted
 
 CHILD = "import json, os, signal, sys, time\nfrom pathlib import Path\ngiven = json.loads(sys.stdin.readline())\n"
 

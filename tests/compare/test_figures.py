@@ -6,9 +6,9 @@ import os
 import pytest
 
 from regard import config as configuration
+from regard import manifest
 from regard.compare.figures import NAME, asked, store, stored
 from regard.tasks.reverse import Config
-from regard.training import manifest
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 import pytest
 
-from regard import lookup, tasks
+from regard import registry, tasks
 from regard.compare.outcome import LESS, Column
 
 from .conftest import compared, done, lost
@@ -39,7 +39,7 @@ def test_all_of_it_is_a_table_with_the_intervals_in_it():
     assert (run["state"], run["folder"]) == ("done", "none,recurrent-0")
 
 
-@pytest.mark.parametrize("task", [name for name in lookup.names("tasks") if tasks.find(name).Config.WRITES])
+@pytest.mark.parametrize("task", [name for name in registry.names("tasks") if tasks.find(name).Config.WRITES])
 def test_whether_less_is_better_is_known_of_whatever_a_task_measures(task):
     found = tasks.find(task)
     right, wrong = ["a b c d e f", "g h i j k l"], ["x", "y z"]

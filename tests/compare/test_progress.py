@@ -6,7 +6,7 @@ import pytest
 
 from regard.compare.crew import Job, work
 from regard.compare.progress import Display, Lines, Rows, display
-from regard.training.errors import Interrupted
+from regard.errors import Interrupted
 
 
 class Terminal(io.StringIO):

@@ -3,13 +3,13 @@ import shutil
 
 import pytest
 
+from regard import manifest
 from regard.compare import sweep as sweeping
 from regard.compare.figures import store
 from regard.compare.plan import Planned
 from regard.compare.sweep import Sweep
+from regard.errors import RefusedError, UnwritableError
 from regard.tasks.reverse import Config
-from regard.training import manifest
-from regard.training.errors import RefusedError, UnwritableError
 
 FIGURES = {"valid": {"exact": {"value": 50.0, "low": 40.0, "high": 60.0}}, "seconds": 61.0, "parameters": 7}
 

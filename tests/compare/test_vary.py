@@ -1,6 +1,6 @@
 import pytest
 
-from regard import lookup
+from regard import registry
 from regard.compare.vary import Along, Varied, along, choices, expanded, members, varied
 from regard.config import ConfigError
 from regard.tasks.reverse import Config
@@ -23,7 +23,7 @@ def test_every_is_all_that_a_setting_can_be():
 def test_every_attention_is_what_the_folders_hold_and_none():
     found = expanded("model.attention", "every", Config)
     assert found[0] == "none"
-    assert {*lookup.names("mechanisms"), *lookup.names("score")} < set(found)
+    assert {*registry.names("mechanisms"), *registry.names("score")} < set(found)
     assert {"sparsemax", "local"} < set(found)
     assert not {"padding", "document"} & set(found), "they need to be told more than their name"
     assert not {"softmax", "everywhere"} & set(found), "these are what every score has anyway"
@@ -31,8 +31,8 @@ def test_every_attention_is_what_the_folders_hold_and_none():
 
 
 def test_a_kind_is_all_of_its_names():
-    assert expanded("model.attention", "mechanisms", Config) == members("mechanisms") == lookup.names("mechanisms")
-    assert expanded("model.self_attention", "score", Config) == lookup.names("score")
+    assert expanded("model.attention", "mechanisms", Config) == members("mechanisms") == registry.names("mechanisms")
+    assert expanded("model.self_attention", "score", Config) == registry.names("score")
     assert "none" not in expanded("model.self_attention", "every", Config)
     assert expanded("data.train", "score", Config) == ["score"], "a kind is a word only where attentions are named"
 

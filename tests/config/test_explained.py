@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from regard import lookup, tasks
+from regard import registry, tasks
 from regard.config import everything
 from regard.config.explained import Setting, choices, explained, sentences
 
@@ -53,7 +53,7 @@ def test_a_class_inherits_what_it_does_not_say_anew():
     assert sentences(Whole) == {"way": "Where to.", "pace": "Twice as fast."}
 
 
-@pytest.mark.parametrize("task", lookup.names("tasks"))
+@pytest.mark.parametrize("task", registry.names("tasks"))
 def test_the_settings_of_a_task_are_all_there_and_every_one_of_a_search_is_explained(task):
     config = tasks.find(task).Config
     found = list(explained(config))

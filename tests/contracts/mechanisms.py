@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, Encoded, Local, Location, Memory
 from regard.attention.per_head import spread
 from regard.attention.score import combine, compare
@@ -71,7 +71,7 @@ SCOPED = (
     "memory_network+hard+causal",
     "transformer+t5+structured+causal",
 )
-NAMES = (*lookup.names("mechanisms"), *JOINED)
+NAMES = (*registry.names("mechanisms"), *JOINED)
 """What a decoder is asked to read by."""
 
 
@@ -107,7 +107,7 @@ def awake(made: nn.Module) -> Any:
 
 def _from_folder(name: str, **options: Any) -> Callable[..., Attention]:
     heads = {"heads": HEADS} if takes(name, "heads") else {}
-    return partial(lookup.find(name, "mechanisms"), **heads | SMALL.get(name, {}) | options)
+    return partial(registry.find(name, "mechanisms"), **heads | SMALL.get(name, {}) | options)
 
 
 def named(name: str) -> Callable[..., Attention | None]:
@@ -116,7 +116,7 @@ def named(name: str) -> Callable[..., Attention | None]:
 
 
 MADE: dict[str, Callable[..., Attention | None]] = {
-    **{name: _from_folder(name) for name in lookup.names("mechanisms")},
+    **{name: _from_folder(name) for name in registry.names("mechanisms")},
     **{text: _from_folder(name, **options) for text, (name, options) in VARIANTS.items()},
     **{name: named(name) for name in (*JOINED, *SCOPED)},
 }
@@ -124,7 +124,7 @@ TWOFOLD = ("monotonic", "mocha", "mocha, dilated", "monotonic, local")
 """Those that compute something else while training."""
 
 CASES = [Case(name, make) for name, make in MADE.items()] + [Case(name, MADE[name], training=True) for name in TWOFOLD]
-OFTEN = (*lookup.names("mechanisms"), "transformer+shaw", "local_p+additive+sparsemax", "channelwise+sparsemax+causal")
+OFTEN = (*registry.names("mechanisms"), "transformer+shaw", "local_p+additive+sparsemax", "channelwise+sparsemax+causal")
 every_case = pytest.mark.parametrize("case", [case if case.name in OFTEN else soaked(case) for case in CASES], ids=str)
 """Every file in every run, and what its defaults leave out in the soak, but for a few."""
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention import Causal, Concat, Entmax, Local, Prefix, Relative, Shaw, attend
 from regard.attention.scope import Scope
 
@@ -23,7 +23,7 @@ QUERY, KEY, VALUE = 2, 3, 2  # the sizes of the vectors
 
 
 def _folder(kind: str) -> dict[str, type[Any]]:
-    return dict(zip(lookup.names(kind), lookup.every(kind), strict=True))
+    return dict(zip(registry.names(kind), registry.every(kind), strict=True))
 
 
 SCORES: dict[str, Callable[..., Any]] = _folder("score") | {

@@ -12,7 +12,7 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from regard import lookup
+from regard import registry
 from regard.attention import Padding, attend
 from regard.attention.attend import read
 from regard.attention.scope import Scope
@@ -327,4 +327,4 @@ def _is_refused(score, normalise):
 
 @pytest.mark.parametrize("kind", ["score", "normalise", "scope"])
 def test_every_file_in_a_stage_folder_is_under_contract(kind):
-    assert set(lookup.names(kind)) <= set({"score": SCORES, "normalise": NORMALISERS, "scope": SCOPES}[kind])
+    assert set(registry.names(kind)) <= set({"score": SCORES, "normalise": NORMALISERS, "scope": SCOPES}[kind])

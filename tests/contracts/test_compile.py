@@ -9,7 +9,7 @@ from torch import nn
 from torch.export import Dim, export
 from torch.testing import assert_close
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, Encoded, MultiHead
 
 from .stages import Attend, Case, every_case, soaked
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 KINDS = ("score", "normalise", "scope")
-ALONE = list(dict.fromkeys(replace(Case(), **{kind: name}) for kind in KINDS for name in lookup.names(kind)))
+ALONE = list(dict.fromkeys(replace(Case(), **{kind: name}) for kind in KINDS for name in registry.names(kind)))
 """Each file with plain stages beside it."""
 
 OFTEN = [Case(), Case(score="additive"), Case(score="shaw"), Case(normalise="sparsemax"), Case(scope="local")]

@@ -6,43 +6,43 @@ from pathlib import Path
 
 import pytest
 
-from regard import lookup
+from regard import registry
 
 TESTS = Path(__file__).parents[1]
 KINDS = ("score", "normalise", "scope", "mechanisms", "positions", "visual")
-EVERYTHING = [(kind, name) for kind in KINDS for name in lookup.names(kind)]
+EVERYTHING = [(kind, name) for kind in KINDS for name in registry.names(kind)]
 everything = pytest.mark.parametrize(("kind", "name"), EVERYTHING)
 
 
 @everything
 def test_a_docstring_opens_with_a_sentence_and_shows_a_formula_and_a_cost(kind, name):
-    text = inspect.getdoc(lookup.find(name, kind))
+    text = inspect.getdoc(registry.find(name, kind))
     first, *rest = text.splitlines()
     assert re.fullmatch(r"[A-Z].*\.", first), f"no sentence: {first!r}"
-    assert first == lookup.summary(name, kind)
+    assert first == registry.summary(name, kind)
     assert any(line.startswith("    ") for line in rest), "an indented formula is missing"
     assert any(line.startswith("Cost: ") for line in rest), "a line that begins with 'Cost: ' is missing"
 
 
 @pytest.mark.parametrize(("kind", "name"), [each for each in EVERYTHING if each != ("scope", "padding")])
 def test_a_docstring_links_the_paper(kind, name):
-    assert re.search(r"https://(arxiv\.org/abs/\d{4}\.\d{4,5}|doi\.org/10\.)", inspect.getdoc(lookup.find(name, kind)))
+    assert re.search(r"https://(arxiv\.org/abs/\d{4}\.\d{4,5}|doi\.org/10\.)", inspect.getdoc(registry.find(name, kind)))
 
 
 @pytest.mark.parametrize(("kind", "name"), [each for each in EVERYTHING if each[0] != "scope"])
 def test_everything_is_built_from_its_sizes_alone(kind, name):
-    assert isinstance(lookup.build(name, kind, query=8, key=8, heads=2, size=8, channels=16), lookup.find(name, kind))
+    assert isinstance(registry.build(name, kind, query=8, key=8, heads=2, size=8, channels=16), registry.find(name, kind))
 
 
-@pytest.mark.parametrize("name", lookup.names("scope"))
+@pytest.mark.parametrize("name", registry.names("scope"))
 def test_a_scope_gives_a_sample_of_itself_that_fits(name):
-    scope = lookup.find(name, "scope")
+    scope = registry.find(name, "scope")
     sample = scope.sample(3, 5)
     assert isinstance(sample, scope)
     sample.check(3, 2, 4, 5)
 
 
-SOURCES = [path.relative_to(lookup.PACKAGE) for path in sorted(lookup.PACKAGE.rglob("*.py")) if "__" not in path.name]
+SOURCES = [path.relative_to(registry.PACKAGE) for path in sorted(registry.PACKAGE.rglob("*.py")) if "__" not in path.name]
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)

@@ -10,7 +10,7 @@ from torch.autograd import grad, gradcheck
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from regard import lookup
+from regard import registry
 from regard.attention import Encoded, Padding
 from regard.attention.statistics import measure
 from regard.attention.stepping import join
@@ -49,7 +49,7 @@ unhooked = pytest.mark.unhooked  # what takes longest, since all the others chec
 
 
 def test_every_file_in_the_folder_is_under_contract():
-    assert set(lookup.names("mechanisms")) <= {case.name for case in CASES} & set(NAMES)
+    assert set(registry.names("mechanisms")) <= {case.name for case in CASES} & set(NAMES)
 
 
 @every_case
@@ -298,7 +298,7 @@ def test_beams_that_share_a_memory_find_what_they_would_alone(case):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_takes_the_options_of_a_config(name):
     made = awake(named(name)(QUERY, KEY, size=6, dropout=0.25, scope="causal")).eval()
-    assert (made.dropout, made.scope) == (0.25, lookup.build("causal", "scope"))
+    assert (made.dropout, made.scope) == (0.25, registry.build("causal", "scope"))
     found = made(question(), made.remember(Encoded(source().data)), offset=1, weights=True)
     assert found.context.shape == (BATCH, QUERIES, made.size)
     assert not found.weights.triu(2).any()

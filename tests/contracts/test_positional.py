@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard import lookup
+from regard import registry
 from regard.attention import Encoded, MultiHead
 from regard.attention.score import positional
 from regard.models.attentions import attention
@@ -14,7 +14,7 @@ from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
 from regard.models.types import repeat
 
-POSITIONAL = [name for name in lookup.names("score") if positional(lookup.find(name, "score"))]
+POSITIONAL = [name for name in registry.names("score") if positional(registry.find(name, "score"))]
 DECODERS = {
     "luong": partial(Recurrent, 9, 6, 4),
     "luong without feeding": partial(Recurrent, 9, 6, 4, input_feeding=False),

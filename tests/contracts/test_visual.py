@@ -8,17 +8,17 @@ from torch import nn
 from torch.export import Dim, export
 from torch.testing import assert_close
 
-from regard import lookup
+from regard import registry
 from regard.attention.visual import Visual
 
-NAMES = lookup.names("visual")
+NAMES = registry.names("visual")
 CHANNELS = 16
 each = pytest.mark.parametrize("name", NAMES)
 
 
 def made(name, **options):
     """One that has learned something: none of its parameters is where it began."""
-    module = lookup.find(name, "visual")(CHANNELS, **options)
+    module = registry.find(name, "visual")(CHANNELS, **options)
     for parameter in module.parameters():
         nn.init.normal_(parameter, std=0.3)
     return module
@@ -26,7 +26,7 @@ def made(name, **options):
 
 @each
 def test_it_is_built_from_its_channels_alone(name):
-    assert isinstance(lookup.build(name, "visual", channels=CHANNELS), Visual)
+    assert isinstance(registry.build(name, "visual", channels=CHANNELS), Visual)
 
 
 @each
@@ -122,7 +122,7 @@ def test_everything_in_it_learns(name):
 
 @each
 def test_gradients_are_those_of_the_numbers(name):
-    module = lookup.find(name, "visual")(4, **({"reduction": 2} if name not in ("spatial", "non_local") else {})).double()
+    module = registry.find(name, "visual")(4, **({"reduction": 2} if name not in ("spatial", "non_local") else {})).double()
     for parameter in module.parameters():
         nn.init.normal_(parameter)
     image = torch.randn(1, 4, 2, 3, dtype=torch.float64, requires_grad=True)
@@ -165,7 +165,7 @@ def test_what_is_no_feature_map_is_refused(name):
 @each
 def test_it_needs_channels(name):
     with pytest.raises(ValueError, match="needs 1 channel or more, got 0"):
-        lookup.find(name, "visual")(0)
+        registry.find(name, "visual")(0)
 
 
 @each

@@ -11,7 +11,7 @@ from regard.decoding.finder import Finder
 from regard.decoding.guard import Constraints, Guard
 from regard.decoding.spelling import Spelling
 from regard.decoding.tree import Tree
-from regard.training.reward import Reward
+from regard.metrics.reward import Reward
 
 from .decoders import Recurrent, random_table, sources, table
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 import regard
+from regard import io, manifest
 from regard.alignment.chosen import note
 from regard.alignment.head import Head
 from regard.ensembles.directory import Settings, read, write
-from regard.training import atomic, manifest
-from regard.training.errors import DamagedError, RefusedError, UnwritableError
-from regard.training.regular import open_regular
+from regard.errors import DamagedError, RefusedError, UnwritableError
+from regard.regular_files import open_regular
 
 TEXTS = ["Tom chases Jerry", "Mary likes Tom"]
 
@@ -45,7 +45,7 @@ def test_it_needs_the_runs_no_more(runs, tmp_path):
     write(tmp_path / "all", [tmp_path / "run", tmp_path / "run"], Settings("probabilities", (0.5, 0.5)))
     shutil.rmtree(tmp_path / "run")
     assert regard.load(tmp_path / "all").predict(TEXTS)
-    assert not list(tmp_path.glob(f"{atomic.TEMPORARY}*"))
+    assert not list(tmp_path.glob(f"{io.TEMPORARY}*"))
 
 
 def test_what_was_noted_of_a_member_or_of_all_is_kept(runs, tmp_path):
@@ -178,7 +178,7 @@ def test_a_member_is_read_by_the_manifest_that_was_checked(made, monkeypatch):
         paths.append(str(path.relative_to(made)))
         return read(path, root)
 
-    monkeypatch.setattr("regard.training.regular.open_regular", count)
+    monkeypatch.setattr("regard.regular_files.open_regular", count)
     monkeypatch.setattr("regard.training.tensors.open_regular", count)
     regard.load(made)
     assert len(paths) == len(set(paths)) == sum(1 for each in made.rglob("*") if each.is_file())

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from regard import manifest
+from regard.errors import FailedError, RefusedError
 from regard.export.cache import kept, remove_least_recent, whole
-from regard.training import manifest
-from regard.training.errors import FailedError, RefusedError
 from regard.user_cache import cache_folder
 
 

@@ -1,7 +1,7 @@
 import pytest
 
+from regard.errors import RefusedError
 from regard.export.needed import needed
-from regard.training.errors import RefusedError
 
 
 def test_what_is_there_is_not_spoken_of():

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from regard.config import AttentionPart, OutputPart
+from regard.errors import RefusedError
 from regard.export.plain import halves, misfit, refuse_unfinite, whole
-from regard.training.errors import RefusedError
 
 from .transformers_ import untrained
 

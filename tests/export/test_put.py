@@ -1,7 +1,7 @@
 import pytest
 
+from regard.errors import RefusedError, UnwritableError
 from regard.export.put import free, put, put_file
-from regard.training.errors import RefusedError, UnwritableError
 
 
 def test_files_are_put_where_nothing_is(tmp_path):

@@ -10,11 +10,11 @@ from regard import tasks
 from regard.config import AttentionPart, ConfigError, Train, VqaData, VqaModel
 from regard.data.image.writing import png
 from regard.data.lines import DataError
+from regard.errors import RefusedError
 from regard.families.asking import draw
 from regard.models.applies import buildable, heeded
 from regard.tasks.vqa import Config
 from regard.training.directory import verify
-from regard.training.errors import RefusedError
 from regard.training.experiment import Progress
 from regard.training.loop import train
 

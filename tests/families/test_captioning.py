@@ -9,11 +9,11 @@ from regard import tasks
 from regard.config import AttentionPart, ConfigError, PatchesPart, PictureData, PictureModel, Search, Train
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
+from regard.errors import RefusedError
 from regard.families import captioning
 from regard.models.applies import buildable, heeded, searchable
 from regard.tasks.caption import Config
 from regard.training.directory import verify
-from regard.training.errors import RefusedError
 from regard.training.experiment import Progress
 from regard.training.loop import train
 from regard.viewer.axes import Image

@@ -9,6 +9,7 @@ from regard import tasks
 from regard.config import AttentionPart, ClassifyData, ClassifyModel, ConfigError, Train, read
 from regard.data.image.writing import png
 from regard.data.table import DataError
+from regard.errors import RefusedError
 from regard.families import classifying
 from regard.models.applies import buildable, heeded
 from regard.models.pictures.frames import Frames
@@ -19,7 +20,6 @@ from regard.seeing.classifier import Classifier
 from regard.seeing.glimpser import Glimpser
 from regard.seeing.watcher import Watcher
 from regard.tasks.classify import Config
-from regard.training.errors import RefusedError
 from regard.training.experiment import Progress
 from regard.training.glimpses import glimpses
 from regard.training.loop import train

@@ -10,11 +10,11 @@ from regard.config import AttentionPart, ConfigError, RetrieveData, RetrieveDrop
 from regard.data.batch import pad
 from regard.data.image.writing import png
 from regard.data.table import DataError
+from regard.errors import RefusedError
 from regard.families.retrieving import Known, thinned
 from regard.models.applies import buildable, heeded
 from regard.tasks.retrieve import Config
 from regard.training.directory import verify
-from regard.training.errors import RefusedError
 from regard.training.experiment import Progress
 from regard.training.loop import train
 

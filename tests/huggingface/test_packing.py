@@ -1,15 +1,14 @@
 import pytest
 
 import regard
-from regard import tasks
+from regard import manifest, tasks
+from regard.errors import RefusedError
 from regard.export.put import put
 from regard.huggingface.numbers import codec_of
 from regard.huggingface.packing import packed, searched
 from regard.huggingface.settings import read
 from regard.huggingface.take import described, weights
 from regard.huggingface.tensors import Tensors
-from regard.training import manifest
-from regard.training.errors import RefusedError
 
 from .tiny import saved, tiny
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from regard.errors import RefusedError
 from regard.huggingface.settings import read
-from regard.training.errors import RefusedError
 
 GOOD = {
     "model_type": "bart",

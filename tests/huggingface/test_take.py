@@ -11,9 +11,9 @@ from torch.testing import assert_close
 import regard
 from regard.data.batch import Padded
 from regard.data.vocabulary import BOS
+from regard.errors import RefusedError
 from regard.export.put import put
 from regard.huggingface.take import files
-from regard.training.errors import RefusedError
 
 from .tiny import END, FIRST, NAMES, PAD, VOCABULARY, padded, saved, sentences, taught, tiny
 

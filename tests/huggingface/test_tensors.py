@@ -4,9 +4,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from regard.errors import RefusedError
 from regard.huggingface.settings import read
 from regard.huggingface.tensors import Tensors, shapes
-from regard.training.errors import RefusedError
 
 from .tiny import NAMES, VOCABULARY, saved, tiny
 

@@ -3,7 +3,7 @@ import re
 import pytest
 import torch
 
-from regard import kernels, lookup
+from regard import kernels, registry
 from regard.attention import attend
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -22,7 +22,7 @@ def request(score=ScaledDot(), normalise=Softmax(), weights=False) -> Request:
 
 
 def test_every_kernel_file_is_loaded_when_attention_is():
-    assert list(kernels.LOADED) == lookup.names("kernels")
+    assert list(kernels.LOADED) == registry.names("kernels")
 
 
 def test_the_first_kernel_that_covers_a_request_takes_it():

@@ -13,8 +13,8 @@ from regard.attention.normalise.top_k import TopK
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.local import Local
-from regard.lookup import names
 from regard.models.attentions import attention, both, mechanism, parts, self_attention
+from regard.registry import names
 
 
 @pytest.mark.parametrize(

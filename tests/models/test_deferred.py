@@ -7,9 +7,9 @@ from torch import nn
 from torch.testing import assert_close
 
 from regard.attention.types import Encoded, Memory
-from regard.lookup import names
 from regard.models.attentions import attention
 from regard.models.deferred import Deferred
+from regard.registry import names
 
 KEEP = torch.tensor([[True, True, True], [True, False, False]])
 TIME = 4

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.config import AttentionPart, PatchesPart, PictureDropout, PictureModel
 from regard.data.batch import shifted
 from regard.data.image.batch import collect
@@ -34,7 +34,7 @@ def test_every_encoder_goes_with_every_decoder(encoder, decoder):
     torch.testing.assert_close(together.output[1:], alone.output, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", [*lookup.names("mechanisms"), "hard", "additive+hard", "sparsemax", "none"])
+@pytest.mark.parametrize("name", [*registry.names("mechanisms"), "hard", "additive+hard", "sparsemax", "none"])
 def test_every_attention_reads_a_map_but_for_one_that_copies(name):
     if name == "pointer":
         with pytest.raises(ValueError, match="'pointer' copies words of its source, and a picture has none"):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.models.asking import ask
 from regard.models.types import select
 from regard.native.affine import affine
@@ -12,7 +12,7 @@ from .test_looking import read
 PARENTS = torch.tensor([0, 0, 1, 1, 2, 2])
 
 
-@pytest.mark.parametrize("name", [*lookup.names("mechanisms"), "additive+sparsemax"])
+@pytest.mark.parametrize("name", [*registry.names("mechanisms"), "additive+sparsemax"])
 def test_every_attention_finds_what_it_finds_through_reordering_and_leaving(name):
     made, memory = read(name)
     made.eval()

@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from regard.data.batch import pad
-from regard.decoding.leaves import leaves
 from regard.native import encoder as file
 from regard.native.encoder import covers, encode, ready
+from regard.tree import leaves
 
 from ..models.small import made
 from .test_transformer import OPTIONS

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.types import Encoded, Memory
 from regard.data.batch import pad
 from regard.models.attentions import attention
@@ -89,7 +89,7 @@ def test_what_it_does_not_cover_it_says(name, reason):
     assert covers(attention(name, 8, 8)).startswith(reason)
 
 
-@pytest.mark.parametrize("name", lookup.names("mechanisms"))
+@pytest.mark.parametrize("name", registry.names("mechanisms"))
 def test_every_mechanism_is_covered_rightly_or_refused(name):
     made, memory = read(name)
     if covers(made) is None:

@@ -27,17 +27,16 @@ import small
 from onnx import TensorProto, helper
 
 import regard
-from regard import tasks
+from regard import manifest, tasks
 from regard.config import ConfigError, read
 from regard.data.lines import DataError
 from regard.ensembles.directory import Settings, write
+from regard.errors import DamagedError, RefusedError
 from regard.huggingface import settings as huggingface
 from regard.huggingface.take import files as imported
 from regard.huggingface.tensors import shapes
 from regard.loading import opened
-from regard.training import manifest
 from regard.training.directory import MODEL, RunDirectory
-from regard.training.errors import DamagedError, RefusedError
 from regard.training.loop import train
 from regard.training.results import resume
 from regard.training.update import Update

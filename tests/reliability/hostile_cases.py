@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.training import manifest
+from regard import manifest
 
 MANIFEST, MODEL, CONFIG = "manifest.json", "model.safetensors", "config.toml"
 TEXT = ("rnn", "transformer")

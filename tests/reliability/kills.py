@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from regard import lookup
+from regard import registry
 from regard.cli import main
 from regard.compare.crew import Crew
 from regard.training import health
@@ -73,7 +73,7 @@ def aligned_model(directory: Path) -> None:
 
 def cases() -> dict[str, Case]:
     """A case for every task there is, and for the commands that work through something and leave it behind."""
-    tasks = {name: Case(trained(name)) for name in lookup.names("tasks")}
+    tasks = {name: Case(trained(name)) for name in registry.names("tasks")}
     return {**tasks, "compare": Case(compared), "align": Case(aligned, aligned_model)}
 
 
@@ -277,7 +277,7 @@ def warm(base: Path) -> None:
     from regard.cli.train import prepared, read
     from regard.training.loop import train
 
-    for task in lookup.names("tasks"):
+    for task in registry.names("tasks"):
         config = read(task, None, [*SMALL, "--train.max_steps=1"])
         import_module(config.__class__.__mro__[1].__module__)
     config = read("reverse", None, [*SMALL, "--train.max_steps=1"])

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from regard import lookup
+from regard import registry
 
 pytestmark = pytest.mark.unhooked  # whole commands, whose shapes the tests of their parts check
 SCRIPT = Path(__file__).with_name("kills.py")
-CASES = [*lookup.names("tasks"), "compare", "align"]
+CASES = [*registry.names("tasks"), "compare", "align"]
 
 
 def killed(directory, kills, seed, limit):
@@ -43,7 +43,7 @@ def test_a_command_killed_at_any_instant_ends_with_the_same_bits(counts, case):
 def test_pictures_and_texts_are_both_among_the_tasks():
     from regard import tasks
 
-    families = {tasks.find(name).Config.FAMILY for name in lookup.names("tasks")}
+    families = {tasks.find(name).Config.FAMILY for name in registry.names("tasks")}
     assert {"regard.families.text", "regard.families.classifying"} <= families
 
 

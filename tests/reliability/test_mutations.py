@@ -9,8 +9,9 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from regard.training import checkpoint, manifest
-from regard.training.errors import DamagedError, RefusedError
+from regard import manifest
+from regard.errors import DamagedError, RefusedError
+from regard.training import checkpoint
 from regard.training.tensors import parse_tensors
 
 pytestmark = pytest.mark.unhooked  # fifty thousand calls, of which the hook would check each

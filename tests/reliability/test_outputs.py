@@ -17,11 +17,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from regard import io
 from regard.cli import app
 from regard.data.image.writing import png
 from regard.huggingface.settings import read
 from regard.huggingface.tensors import shapes
-from regard.training import atomic
 from regard.viewer.file import container
 from regard.viewer.trace import Trace
 
@@ -205,10 +205,10 @@ def test_an_output_that_cannot_be_written_is_one_paragraph_and_leaves_nothing(op
     done = run(line.format(**inputs), 2, option.split()[1], str(target), before=sabotage)
     told = check_paragraph(done)
     assert name in told
-    assert atomic.TEMPORARY not in told
+    assert io.TEMPORARY not in told
     left = tree(home)
     if kind == "full" and option in MADE:  # a run directory that has begun stays
-        assert not [each for each in left if atomic.TEMPORARY in each]
+        assert not [each for each in left if io.TEMPORARY in each]
         shutil.rmtree(target)
     else:
         assert left == [each for each in before if not (kind == "deleted" and each == "gone")]
@@ -312,9 +312,9 @@ def write_trace(path, letter):
 
 
 def write_slowly(path, letter):
-    with atomic.replacing(path) as file:
+    with io.replacing(path) as file:
         for _ in range(10):
-            with atomic.room(path):
+            with io.room(path):
                 file.write(letter * 60_000)
 
 
@@ -324,9 +324,9 @@ def read_tree(path):
 
 
 WRITERS = {
-    "file": lambda path, letter: atomic.write(path, letter * 600_000),
+    "file": lambda path, letter: io.write(path, letter * 600_000),
     "pieces": write_slowly,
-    "directory": lambda path, letter: atomic.write_directory(path, contents(letter)),
+    "directory": lambda path, letter: io.write_directory(path, contents(letter)),
     "trace": write_trace,
 }
 
@@ -339,7 +339,7 @@ def check_writers(folder, times):
         for letter in (b"a", b"b"):
             WRITERS[kind](folder / "alone", letter)
             alone.append(read_tree(folder / "alone"))
-            atomic.remove(folder / "alone")
+            io.remove(folder / "alone")
         if place % 8 < 4:  # nothing may stand there, or something of before
             WRITERS[kind](folder / "out", b"c")
         children = [fork(WRITERS[kind], folder / "out", letter) for letter in (b"a", b"b")]
@@ -347,7 +347,7 @@ def check_writers(folder, times):
         assert codes == [0, 0], kind
         assert read_tree(folder / "out") in alone, kind
         assert os.listdir(folder) == ["out"], kind
-        atomic.remove(folder / "out")
+        io.remove(folder / "out")
 
 
 def test_two_writers_of_one_output_both_end_well(tmp_path):

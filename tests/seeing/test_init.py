@@ -11,12 +11,12 @@ from regard.data.image.writing import png
 from regard.data.lines import DataError
 from regard.data.record import Record
 from regard.decoding.likelihood import UndistributedError
+from regard.errors import RefusedError
 from regard.families import classifying
 from regard.loading import load
 from regard.seeing import Seeing
 from regard.seeing.classifier import Classifier
 from regard.trained import Trained
-from regard.training.errors import RefusedError
 
 BRIGHT = 0.4
 CODEC = LabelCodec(("dark", "light"), several=True, height=8, width=8)

@@ -11,10 +11,10 @@ from regard.data.image.writing import png
 from regard.data.record import Record
 from regard.data.table import DataError
 from regard.decoding.likelihood import UndistributedError
+from regard.errors import RefusedError
 from regard.models.pictures.index import Index
 from regard.seeing.retriever import SAMPLES
 from regard.tasks.retrieve import Config
-from regard.training.errors import RefusedError
 from regard.training.loop import train
 from regard.viewer.axes import Image, Text
 from regard.viewer.file import load, save

@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.attention import Entmax, Softmax, Structured
 from regard.attention.mechanisms.monotonic import Monotone
 from regard.show.by_hand import products, score_by_hand, share_by_hand
 from regard.show.example import Later, Stages, stages, work
 
-WORKED = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in lookup.names(kind)]
+WORKED = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in registry.names(kind)]
 
 
 def last(text):

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, Padding, attend
 from regard.show.example import KEY, QUERY, Apart, Later, Stages, build, inputs, stages, told, untrained, work
 
-STAGES = [(kind, name) for kind in ("score", "normalise", "scope") for name in lookup.names(kind)]
+STAGES = [(kind, name) for kind in ("score", "normalise", "scope") for name in registry.names(kind)]
 
 
 @pytest.mark.parametrize(("kind", "name"), STAGES, ids=str)
@@ -17,7 +17,7 @@ def test_the_stages_kept_are_those_of_attend(kind, name):
     torch.testing.assert_close(found.context, expected.context[-1])
 
 
-@pytest.mark.parametrize("name", lookup.names("mechanisms"))
+@pytest.mark.parametrize("name", registry.names("mechanisms"))
 def test_the_stages_kept_are_those_of_the_mechanism(name):
     example = work(name, "mechanisms")
     assert isinstance(example.module, Attention)

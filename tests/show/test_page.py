@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from regard import lookup, show
+from regard import registry, show
 from regard.show.page import constructor, covered, drawing
 
-SHOWN = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in lookup.names(kind)]
+SHOWN = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in registry.names(kind)]
 
 
 def test_a_constructor_comes_with_its_defaults_and_what_it_hands_on():
     assert "\n    Additive(query: int, key: int, hidden: int | None = None, heads: int = 1)\n" in show.page("additive")
-    options = constructor(lookup.find("bahdanau"))
+    options = constructor(registry.find("bahdanau"))
     assert "options, which are those of Attention: value=None, size=None, normalise='softmax'" in options
     assert "score=" not in options
 
@@ -29,7 +29,7 @@ def test_a_page_leaves_the_random_numbers_alone():
 @pytest.mark.parametrize(("kind", "name"), SHOWN, ids=str)
 def test_every_kernel_has_its_say_about_every_stage(kind, name):
     answers = covered(name, kind)
-    assert list(answers) == lookup.names("kernels")
+    assert list(answers) == registry.names("kernels")
     assert all(answers.values())
 
 

@@ -5,10 +5,10 @@ import re
 import pytest
 import torch
 
-from regard import lookup, show
+from regard import registry, show
 from regard.show.picture import PICTURE, build, steps
 
-NAMES = lookup.names("visual")
+NAMES = registry.names("visual")
 
 
 def rows(part):
@@ -58,7 +58,7 @@ def test_the_steps_are_found_by_name_and_leave_the_random_numbers_alone():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_has_formula_paper_cost_and_options_and_leads_to_the_steps(name):
     text = show.page(name)
-    made = lookup.find(name)
+    made = registry.find(name)
     assert text.startswith(f"{name} (visual)\n")
     assert f"    from regard.attention import {made.__name__}\n    {made.__name__}(channels: int" in text
     assert "\nCost: " in text

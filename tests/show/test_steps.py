@@ -5,11 +5,11 @@ import re
 import pytest
 import torch
 
-from regard import lookup, show
+from regard import registry, show
 from regard.attention import Everywhere, ScaledDot, Softmax, attend
 from regard.show.example import KEY, QUERY, TARGET, build, inputs
 
-STAGES = [(kind, name) for kind in ("score", "normalise", "scope") for name in lookup.names(kind)]
+STAGES = [(kind, name) for kind in ("score", "normalise", "scope") for name in registry.names(kind)]
 
 
 def numbers(text, part=None):
@@ -39,7 +39,7 @@ def test_the_printed_numbers_are_those_of_attend(kind, name):
     close(numbers(text, 3), expected.context[-1, 0])
 
 
-@pytest.mark.parametrize("name", lookup.names("mechanisms"))
+@pytest.mark.parametrize("name", registry.names("mechanisms"))
 def test_the_printed_numbers_are_those_of_the_mechanism(name):
     text, module = show.steps(name), build(name, "mechanisms")
     expected = module(QUERY[None], module.remember(KEY[None]), weights=True)
@@ -47,7 +47,7 @@ def test_the_printed_numbers_are_those_of_the_mechanism(name):
     close(numbers("\n".join(text.splitlines()[-6:])), expected.context[0])
 
 
-@pytest.mark.parametrize("name", lookup.names("positions"))
+@pytest.mark.parametrize("name", registry.names("positions"))
 def test_positions_print_their_vectors_and_both_ways_to_join(name):
     text = show.steps(name)
     added, beside = (build(name, "positions", join=join)(KEY[None])[0] for join in ("add", "concat"))

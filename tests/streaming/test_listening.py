@@ -9,9 +9,9 @@ from regard.attention.types import Memory
 from regard.config import ConfigError, Search
 from regard.data.tokenise import KINDS
 from regard.ensembles.model import Ensemble
+from regard.errors import RefusedError
 from regard.models.decoders import Remembered
 from regard.streaming.listening import covers, greedy, joined
-from regard.training.errors import RefusedError
 
 from .models import ONE_WAY, TEXTS, answer, stopping, trained
 

@@ -1,10 +1,10 @@
 import pytest
 
-from regard import lookup, tasks
+from regard import registry, tasks
 from regard.families import Family, Task, TaskConfig, captioning, family, text
 
 
-@pytest.mark.parametrize("name", lookup.names("tasks"))
+@pytest.mark.parametrize("name", registry.names("tasks"))
 def test_every_task_has_the_face_of_one_and_belongs_to_a_family(name):
     task = tasks.find(name)
     assert isinstance(task, Task)

@@ -2,9 +2,9 @@ import pytest
 import torch
 from torch import nn
 
+from regard.errors import DamagedWarning, FailedError
 from regard.training import checkpoint
 from regard.training.average import Average, mean, mean_of_checkpoints, saved_weights
-from regard.training.errors import DamagedWarning, FailedError
 
 from .small import Network
 

@@ -1,8 +1,9 @@
 import pytest
 import torch
 
-from regard.training import checkpoint, manifest
-from regard.training.errors import DamagedError, DamagedWarning
+from regard import manifest
+from regard.errors import DamagedError, DamagedWarning
+from regard.training import checkpoint
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.data.image.batch import collect
+from regard.metrics.boxes import generalised_iou
 from regard.models.pictures.detector import Detected, Detector, Proposals
 from regard.models.pictures.objects import Objects, together
-from regard.training.boxes import generalised_iou
 from regard.training.detection import SetLoss, focal
 
 from ..models.pictures.small import Tiny

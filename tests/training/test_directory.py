@@ -3,9 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from regard.training import atomic, directory, manifest
+from regard import io, manifest
+from regard.errors import DamagedError, DamagedWarning, FailedError, RefusedError
+from regard.training import directory
 from regard.training.directory import RunDirectory, flat, same_config, verify
-from regard.training.errors import DamagedError, DamagedWarning, FailedError, RefusedError
 
 from .small import Part, Words, experiment
 
@@ -147,7 +148,7 @@ def test_a_change_cut_short_is_settled_at_the_next_look(tmp_path):
     run.publish({"model.safetensors": b"old"})
     table = run.manifest()
     pending = {"model.safetensors": manifest.digest(b"new")}
-    atomic.write(tmp_path / "manifest.json", manifest.seal({**table, "pending": pending}))
+    io.write(tmp_path / "manifest.json", manifest.seal({**table, "pending": pending}))
     assert run.holds("model.safetensors")
     (tmp_path / "model.safetensors").write_bytes(b"new")
     assert run.holds("model.safetensors")

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
+from regard.errors import RefusedError
 from regard.training.directory import RunDirectory
 from regard.training.entries import check_entries
-from regard.training.errors import RefusedError
 
 
 @pytest.fixture

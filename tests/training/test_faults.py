@@ -20,8 +20,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from regard.training import atomic, checkpoint, manifest
-from regard.training.errors import DamagedWarning, FailedError, Interrupted, RefusedError
+from regard import io, manifest
+from regard.errors import DamagedWarning, FailedError, Interrupted, RefusedError
+from regard.training import checkpoint
 from regard.training.loop import train
 from regard.training.losses import teach
 
@@ -252,7 +253,7 @@ def six_steps(tmp_path_factory):
 @pytest.mark.parametrize("save", range(1, 21))
 def test_t3_every_write_may_be_the_one_that_does_not_fit(tmp_path, monkeypatch, six_steps, save):
     settings, whole = six_steps
-    count, put = 0, atomic._put
+    count, put = 0, io._put
 
     def full(path, data):
         nonlocal count
@@ -262,7 +263,7 @@ def test_t3_every_write_may_be_the_one_that_does_not_fit(tmp_path, monkeypatch, 
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         put(path, data)
 
-    monkeypatch.setattr(atomic, "_put", full)
+    monkeypatch.setattr(io, "_put", full)
     with pytest.raises(FailedError, match=rf"no room to write {tmp_path}/run/.*: it needs [\d,]+ bytes and [\d,]+ are free"):
         train(experiment(**settings), tmp_path / "run", quiet=True)
     monkeypatch.undo()

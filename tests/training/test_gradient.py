@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.training.errors import FailedError
+from regard.errors import FailedError
 from regard.training.experiment import Loss
 from regard.training.gradient import accumulate, advice, gradient, out_of_memory, split
 from regard.training.losses import teach

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 from regard.training.lock import Lock, wait_until_free
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.training.errors import RefusedError, UnwritableError
+from regard.errors import RefusedError, UnwritableError
 from regard.training.log import Log, finite, numbers
 
 

@@ -12,10 +12,10 @@ import torch
 from safetensors.torch import load_file
 
 from regard.config import ConfigError
+from regard.errors import DamagedWarning, FailedError, Interrupted, UnwritableError
 from regard.training import update
 from regard.training.checkpoint import load, steps
 from regard.training.directory import verify
-from regard.training.errors import DamagedWarning, FailedError, Interrupted, UnwritableError
 from regard.training.loop import train
 from regard.training.losses import teach
 from regard.training.weights import weights

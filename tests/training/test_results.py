@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from regard.training import manifest, results
+from regard import manifest
+from regard.errors import DamagedWarning
+from regard.training import results
 from regard.training.directory import RunDirectory, verify
-from regard.training.errors import DamagedWarning
 from regard.training.loop import train
 from regard.training.weights import weights
 

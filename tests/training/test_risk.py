@@ -8,13 +8,13 @@ import torch
 from regard.config import AttentionPart, Data, Dropout, Model, Search, Train
 from regard.data.batch import Batch, pad
 from regard.data.vocabulary import BOS, EOS, PAD, UNK
+from regard.metrics.reward import Reward
 from regard.models.seq2seq import build
 from regard.tasks import experiment, find
 from regard.training.candidates import best, drawn
 from regard.training.experiment import Loss, Progress
 from regard.training.loop import train
 from regard.training.losses import Teacher, teach
-from regard.training.reward import Reward
 from regard.training.risk import Risk
 
 from .small import fingerprint

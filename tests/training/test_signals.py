@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from regard.training.errors import Interrupted
+from regard.errors import Interrupted
 from regard.training.signals import Interruption
 
 

@@ -2,9 +2,9 @@ from importlib.resources.abc import Traversable
 
 import pytest
 
-from regard.training import manifest
+from regard import manifest
+from regard.errors import DamagedError, RefusedError
 from regard.training.directory import RunDirectory
-from regard.training.errors import DamagedError, RefusedError
 from regard.training.snapshot import MemoryFolder, files_in, read_snapshot, retry_on_publish, verify
 
 

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from regard.config import Train
+from regard.errors import DamagedError, RefusedError
 from regard.training.average import Average
 from regard.training.checkpoint import load, save
-from regard.training.errors import DamagedError, RefusedError
 from regard.training.optimise import optimiser
 from regard.training.schedule import Plateau
 from regard.training.state import State

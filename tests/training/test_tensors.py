@@ -7,8 +7,8 @@ import torch
 from safetensors.torch import load, save
 from torch import nn
 
-from regard.training import manifest
-from regard.training.errors import DamagedError, RefusedError
+from regard import manifest
+from regard.errors import DamagedError, RefusedError
 from regard.training.tensors import DTYPES, TensorFile, bounded_build, parse_header, parse_tensors, read_tensors
 
 TENSORS = {

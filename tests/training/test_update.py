@@ -9,9 +9,9 @@ from torch import nn
 from regard import tasks
 from regard.config import AttentionPart
 from regard.data.batch import Batch
+from regard.errors import FailedError
 from regard.models.types import Step
 from regard.training import update
-from regard.training.errors import FailedError
 from regard.training.loop import train
 from regard.training.losses import teach
 from regard.training.speed import Speed

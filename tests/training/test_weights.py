@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 from regard.training.weights import named, restore, weights
 
 from .small import Network

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from regard import manifest
 from regard.alignment.head import Head
-from regard.training import manifest
+from regard.errors import DamagedError
 from regard.training.directory import RunDirectory
-from regard.training.errors import DamagedError
 
 ENTRY = "alignment"
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regard.alignment.links import Gold, Link
 
 if TYPE_CHECKING:
-    from regard.training.metrics import Measured
+    from regard.metrics.text import Measured
 
 Rows = NDArray[np.float64]
 SIGNATURES = {
@@ -41,7 +41,7 @@ def measure(
     found: Sequence[Iterable[Link]], gold: Sequence[Gold], names: Sequence[str] = WORDS, seed: int = 0
 ) -> "dict[str, Measured]":
     """Each figure with its 95 % interval: error rate, precision, recall and F1 of links, and for letters their accuracy."""
-    from regard.training.metrics import Measured, bootstrap
+    from regard.metrics.text import Measured, bootstrap
 
     rows = counts(found, gold)
     values = figures(rows.sum(0))

@@ -5,7 +5,7 @@ The stages are here by class name too: `from regard.attention import attend, Add
 
 from typing import Any
 
-from regard import kernels, lookup
+from regard import kernels, registry
 from regard.attention.attend import attend
 from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
@@ -17,8 +17,8 @@ kernels.load()
 
 
 def __getattr__(name: str) -> Any:
-    for kind in lookup.FINDABLE:
-        for stem in lookup.names(kind):
-            if lookup.class_name(stem) == name:
-                return lookup.find(stem, kind)
+    for kind in registry.FINDABLE:
+        for stem in registry.names(kind):
+            if registry.class_name(stem) == name:
+                return registry.find(stem, kind)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.attend import read
 from regard.attention.check import stages
 from regard.attention.scope import Offset, Scope, relative
@@ -67,9 +67,9 @@ class Attention(nn.Module):
 
     def choose(self, score: Any, normalise: Any, scope: Any, **sizes: int) -> None:
         """Take the three stages, building those that are given by name or class."""
-        self.score = lookup.build(score, "score", **sizes)
-        self.normalise = lookup.build(normalise, "normalise", **sizes)
-        self.scope = lookup.build(scope, "scope", **sizes)
+        self.score = registry.build(score, "score", **sizes)
+        self.normalise = registry.build(normalise, "normalise", **sizes)
+        self.scope = registry.build(scope, "scope", **sizes)
         stages(self.score, self.normalise, self.scope)
 
     def remember(

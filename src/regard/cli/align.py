@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from regard import io
 from regard.cli import Command, app
 from regard.cli.evaluate import plain, told
 from regard.cli.train import ANY, settings
 from regard.config import ConfigError
-from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.alignment.choose import Candidate
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from regard.alignment.links import Gold, Links
     from regard.alignment.soft import Soft
     from regard.data.table import Record
+    from regard.metrics.text import Measured
     from regard.trained import Trained
-    from regard.training.metrics import Measured
 
 NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
 COUNTED = "The gold file counts words from 1 (files of sentence, source, target do so anyway)."
@@ -106,7 +106,7 @@ def _sensible(
     if named["by"] is not None and not choose:
         raise ConfigError("--by says which head is best, and needs --choose")
     if out is not None:
-        atomic.check_target(out)
+        io.check_target(out)
 
 
 def _idle(gold: Path | None, given: dict[str, bool]) -> None:
@@ -176,7 +176,7 @@ def _write(found: "list[Links]", out: Path | None, printed: bool) -> None:
     from regard.alignment.pharaoh import written
 
     if out is not None:
-        atomic.write(out, written(found).encode())
+        io.write(out, written(found).encode())
     elif printed:
         typer.echo(written(found), nl=False)
 

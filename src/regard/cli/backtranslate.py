@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from regard import io
 from regard.cli import Command, app
 from regard.config import ConfigError
 from regard.data.lines import DataError, lines
-from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.backtranslation import Pair, Way
@@ -47,7 +47,7 @@ def backtranslate(
         raise ConfigError("backtranslate needs a table to write: --out NAME.tsv")
     if out.suffix != ".tsv":
         raise ConfigError(f"backtranslate writes columns between tabs, got {out.name!r}; name it NAME.tsv")
-    atomic.check_target(out)
+    io.check_target(out)
     way = _way(draw, beam, temperature, noise, tag, seed)
     real = [] if append is None else _real(append)  # before the model writes, which may take hours
     from regard.backtranslation import backtranslate as translate
@@ -55,7 +55,7 @@ def backtranslate(
 
     model = load(directory, device)
     made, read = 0, 0
-    with atomic.replacing(out) as table:
+    with io.replacing(out) as table:
         for pairs in translate(model, lines(file or "-"), way):
             made, read = made + _write(table, out, pairs), read + len(pairs)
             if not quiet:
@@ -88,7 +88,7 @@ def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, ta
 def _write(table: BinaryIO, out: Path, pairs: "list[Pair]") -> int:
     """Write the pairs that have a source; how many there were."""
     whole = [pair for pair in pairs if pair.source]
-    with atomic.room(out):
+    with io.room(out):
         table.write("".join(f"{pair.source}\t{pair.target}\n" for pair in whole).encode())
     return len(whole)
 

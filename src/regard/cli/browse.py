@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from regard import lookup
+from regard import registry
 from regard.cli import Command, app
 
-KINDS = f"One of {', '.join(lookup.FOLDERS)}."
+KINDS = f"One of {', '.join(registry.FOLDERS)}."
 
 
 @app.command("list", cls=Command, short_help="What there is, one line each.")
@@ -79,8 +79,8 @@ def bench(
 
 def listing(kind: str | None = None) -> str:
     """The names of one kind, or of each under its heading, with what they are for. Reads the files, imports none."""
-    kinds = [kind] if kind else list(lookup.FOLDERS)
-    rows = {each: [(name, lookup.summary(name, each)) for name in lookup.names(each)] for each in kinds}
+    kinds = [kind] if kind else list(registry.FOLDERS)
+    rows = {each: [(name, registry.summary(name, each)) for name in registry.names(each)] for each in kinds}
     width = max(len(name) for group in rows.values() for name, _ in group)
     if kind:
         return _aligned(rows[kind], width)
@@ -89,7 +89,7 @@ def listing(kind: str | None = None) -> str:
 
 def benchmarks() -> dict[str, Path]:
     """The scripts that can be run, by name: those of the current folder, else those of the checkout that holds this file."""
-    folders = Path("benchmarks"), lookup.PACKAGE.parent.parent / "benchmarks"
+    folders = Path("benchmarks"), registry.PACKAGE.parent.parent / "benchmarks"
     for folder in folders:
         scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
         if scripts:
@@ -99,9 +99,9 @@ def benchmarks() -> dict[str, Path]:
 
 def _locate(name: str, kind: str | None) -> str:
     """The kind that a name belongs to; a kernel or a task is found without being told, where no stage is called the same."""
-    stages = [each for findable in lookup.FINDABLE for each in lookup.names(findable)]
-    others = [each for each in lookup.FOLDERS if each not in lookup.FINDABLE and name in lookup.names(each)]
-    return lookup.locate(name, others[0] if kind is None and name not in stages and others else kind)
+    stages = [each for findable in registry.FINDABLE for each in registry.names(findable)]
+    others = [each for each in registry.FOLDERS if each not in registry.FINDABLE and name in registry.names(each)]
+    return registry.locate(name, others[0] if kind is None and name not in stages and others else kind)
 
 
 def _aligned(rows: list[tuple[str, str]], width: int = 0, indent: str = "") -> str:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.decoding.likelihood import UndistributedError
+    from regard.metrics.text import Bucket
     from regard.seeing import Seeing
     from regard.tasks import Figures
     from regard.trained import Trained
-    from regard.training.metrics import Bucket
 
 
 NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
@@ -91,7 +91,7 @@ def measure(
     Which these are is looked for only where the figures of all are not finite, or where they end in an error.
     """
     from regard.decoding.likelihood import UndistributedError
-    from regard.training.metrics import Measured
+    from regard.metrics.text import Measured
 
     try:
         figures = model.measure(records, beam=beam)

@@ -35,10 +35,10 @@ def bring(
     """
     if out is None:
         raise ConfigError("import needs a directory for what it makes: --out DIR")
+    from regard.boundary import boundary
     from regard.export.put import free, put
     from regard.huggingface.families import PICTURES, usual_task
     from regard.huggingface.settings import opened, read
-    from regard.training.boundary import boundary
 
     free(out)
     with boundary(folder):

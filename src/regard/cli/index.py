@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard import io
 from regard.cli import Command, app
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.data.record import Record
@@ -79,7 +79,7 @@ def _writable(path: Path) -> None:
     """Refuse a name that no index can be written to, before anything is computed."""
     if path.suffix != ENDING:
         raise ConfigError(f"an index is a file called NAME{ENDING}, got {path.name!r}; name it so")
-    atomic.check_target(path)
+    io.check_target(path)
 
 
 def _once(file: str, column: str) -> "tuple[list[Record], int]":

@@ -25,9 +25,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
+from regard import io as atomic
 from regard.data.lines import DataError
-from regard.training import atomic
-from regard.training.errors import FailedError, RefusedError
+from regard.errors import FailedError, RefusedError
 
 FORMAT = 2
 PIECE = 1 << 20

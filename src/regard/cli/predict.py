@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard import io
 from regard.cli import Command, app
 from regard.cli.answering import Asking, to_file, to_stream
 from regard.cli.index import searches
@@ -20,7 +21,6 @@ from regard.cli.train import ANY
 from regard.cli.unread import Unread, unread
 from regard.cli.work import source, work
 from regard.data.lines import DataError
-from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.decoding.wishes import Wish
@@ -111,7 +111,7 @@ def predict(
         _writable(trace)
         traceable(engine)
     if out is not None:
-        atomic.check_target(out)
+        io.check_target(out)
     asked = wished(posed(_inputs(text, file), question), prefix, include or [], exclude or [], constraints)
     model = opened(directory, device, engine, precision, compile)
     sees(model, context.params, settings)
@@ -153,7 +153,7 @@ def _writable(path: Path) -> None:
     """Refuse a name that no trace can be written to, before anything is computed."""
     if not path.name.endswith(".safetensors"):
         raise DataError(f"--trace writes a file called NAME.attn.safetensors, got {path.name!r}; name it so")
-    atomic.check_target(path)
+    io.check_target(path)
 
 
 def _watched(model: "Trained | Seeing") -> None:

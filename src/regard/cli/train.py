@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard import config as configuration
-from regard import lookup
+from regard import registry
 from regard.cli import Command, app
 from regard.config import ConfigError
 from regard.data.lines import DataError
@@ -86,7 +86,7 @@ def _split(config: Path | None, arguments: list[str]) -> tuple[Path | None, list
 
 def read(task: str, path: Path | None, options: list[str]) -> Any:
     """The task's config from a file and dotted options."""
-    lookup.locate(task, "tasks")
+    registry.locate(task, "tasks")
     overrides = settings(options)
     from regard import tasks
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard import io
 from regard.cli import Command, app
 from regard.cli.seeing import asks, posed, sees
 from regard.config import ConfigError, quoted, shortened
 from regard.data.lines import DataError
-from regard.training import atomic
 
 if TYPE_CHECKING:
     from regard.viewer.trace import Trace
@@ -68,7 +68,7 @@ def view(
         raise ConfigError("--figure and --html are two things; ask for one at a time")
     written = out or html
     if written is not None:
-        atomic.check_target(written)
+        io.check_target(written)
     if question is not None:
         what = [*what[:-1], *posed(what[-1:], question)]  # behind its question a picture is an INPUT, and no trace
     traces = gather(what, beam, device, question)
@@ -118,7 +118,7 @@ def distinct(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
 
 def _input(path: Path, place: int) -> bool:
     """Whether this is what a model is asked: a text, a picture or, behind a model, a folder of frames."""
-    from regard.training.manifest import NAME
+    from regard.manifest import NAME
 
     if not os.path.exists(path):  # False, too, where a text is too long for a name
         return True

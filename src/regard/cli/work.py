@@ -56,9 +56,9 @@ def digest_model(directory: Path, model: "Trained | Seeing") -> str | None:
     A training may publish other weights into the directory at any time, so what its manifest says of them by now counts for
     nothing.
     """
+    from regard.manifest import NAME, unseal
     from regard.models.pictures.index import fingerprint
     from regard.training.directory import MODEL
-    from regard.training.manifest import NAME, unseal
 
     if directory.is_file():
         return source(str(directory)).digest

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from regard import config as configuration
+from regard import io, manifest
 from regard.data.table import files
-from regard.training import atomic, manifest
+from regard.errors import TrainingError
 from regard.training.directory import MODEL
-from regard.training.errors import TrainingError
 from regard.training.log import finite
 
 NAME = "figures.json"
@@ -21,7 +21,7 @@ def store(directory: Path, config: Any, beam: int | None, figures: Mapping[str, 
     """Write the figures, and beside them all that they depend on."""
     table = {"asked": asked(config, beam), "model": _digest(directory), "figures": finite(figures)}
     text = json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False)
-    atomic.write(directory / NAME, text.encode() + b"\n")
+    io.write(directory / NAME, text.encode() + b"\n")
 
 
 def stored(directory: Path, config: Any, beam: int | None) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard import config as configuration
+from regard import io
 from regard.compare.crew import Job, work
 from regard.compare.figures import stored
 from regard.compare.outcome import Comparison, Outcome
@@ -13,8 +14,7 @@ from regard.compare.plan import Planned
 from regard.compare.progress import display
 from regard.compare.spread import said
 from regard.compare.table import label, tabulate
-from regard.training import atomic
-from regard.training.errors import RefusedError, UnwritableError
+from regard.errors import RefusedError, UnwritableError
 from regard.training.progress import clock
 
 
@@ -41,8 +41,8 @@ class Sweep:
         """Train what is not trained yet, and return the table. A signal stops it; the next start goes on."""
         try:
             self.out.mkdir(parents=True, exist_ok=True)
-            for path in self.out.glob(f"{atomic.TEMPORARY}*compare.*"):  # what a kill left half-written
-                atomic.remove(path)
+            for path in self.out.glob(f"{io.TEMPORARY}*compare.*"):  # what a kill left half-written
+                io.remove(path)
         except OSError as error:
             text = f"cannot write to {self.out}: {error.strerror}; choose a directory that can be written"
             raise RefusedError(text) from error
@@ -107,7 +107,7 @@ class Sweep:
         plain = json.dumps(found.plain(), indent=1, ensure_ascii=False, allow_nan=False)
         for name, text in {"md": tabulate(found), "json": plain, "html": html(found)}.items():
             try:
-                atomic.write(self.out / f"compare.{name}", text.encode("utf-8", "backslashreplace") + b"\n")
+                io.write(self.out / f"compare.{name}", text.encode("utf-8", "backslashreplace") + b"\n")
             except OSError as error:
                 raise UnwritableError(
                     f"cannot write {self.out / f'compare.{name}'}: {error.strerror}. The trainings that ended are whole; "

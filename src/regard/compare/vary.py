@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from regard import lookup
+from regard import registry
 from regard.config import ConfigError
 
 EVERY = "every"
@@ -96,7 +96,7 @@ def expanded(setting: str, value: str, kind: type[Any]) -> list[str]:
     if kinds:
         none = [] if setting == "model.self_attention" else ["none"]
         return [*none, *(name for each in kinds for name in members(each))]
-    found = lookup.names("outputs") if setting in OUTPUTS else choices(kind, setting)
+    found = registry.names("outputs") if setting in OUTPUTS else choices(kind, setting)
     if not found:
         raise ConfigError(f"{setting} has no list of values, so --vary {setting}={EVERY} means nothing; name its values")
     return found
@@ -111,7 +111,7 @@ def members(kind: str) -> list[str]:
 
     usual = inspect.signature(Attention).parameters.get(kind) if kind in ("normalise", "scope") else None
     found = []
-    for name in lookup.names(kind):
+    for name in registry.names(kind):
         if usual is not None and name == usual.default:
             continue
         try:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from regard.data.image.batch import Pictures
-from regard.decoding.leaves import leaves
 from regard.models.types import Source, Tree
+from regard.tree import leaves
 
 
 def first_tensor(memory: Tree) -> Tensor:

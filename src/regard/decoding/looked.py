@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.attention.types import Attended, Memory
-from regard.decoding.leaves import leaves
 from regard.models.types import Tree
+from regard.tree import leaves
 
 
 def by_row(attended: Mapping[str, Attended]) -> dict[str, Float[Tensor, "rows heads keys"]]:

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.types import Encoded
-from regard.decoding.leaves import leaves
 from regard.models.types import map_tree
+from regard.tree import leaves
 
 Logs = Float[Tensor, "*rows vocabulary"]
 """Log-probabilities."""

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from regard import io, manifest
 from regard.alignment.chosen import head_in
 from regard.alignment.head import Head
 from regard.ensembles.average import AVERAGES
 from regard.ensembles.gather import ensemble
+from regard.errors import DamagedError, RefusedError, UnwritableError
 from regard.loading import assemble, read_directory
 from regard.trained import Trained
-from regard.training import atomic, manifest
 from regard.training.directory import ENSEMBLE
-from regard.training.errors import DamagedError, RefusedError, UnwritableError
 from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
 
 FORMAT = 1
@@ -40,32 +40,32 @@ class Settings(NamedTuple):
 def write(path: Path, runs: Sequence[Path], settings: Settings) -> None:
     """Put copies of run directories and how they are averaged into a new directory, all at once or not at all."""
     check_free(path)
-    temporary = atomic.temporary_name(path.parent)
+    temporary = io.temporary_name(path.parent)
     try:
-        with atomic.room(path, None, temporary):
+        with io.room(path, None, temporary):
             fill(temporary, runs, settings)
-            atomic.take_place(temporary, path)
-            atomic.flush(path.parent)
+            io.take_place(temporary, path)
+            io.flush(path.parent)
     except UnwritableError as error:  # about a file inside, under a name that nobody has given
         raise UnwritableError(str(error).replace(str(temporary), str(path))) from error
 
 
 def check_free(path: Path) -> None:
     """Refuse a directory that is taken or cannot be written, before anything is computed."""
-    with atomic.room(path):
+    with io.room(path):
         if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
             raise RefusedError(f"{path} is there already; choose another directory, or remove it first")
-    atomic.check_place(path)
+    io.check_place(path)
 
 
 def fill(folder: Path, runs: Sequence[Path], settings: Settings) -> None:
     """The settings, the members and the manifest over them all."""
     (folder / MEMBERS).mkdir(parents=True)
     files = {ENSEMBLE: json.dumps({"format": FORMAT, **settings._asdict()}, indent=1).encode() + b"\n"}
-    atomic.write(folder / ENSEMBLE, files[ENSEMBLE])
+    io.write(folder / ENSEMBLE, files[ENSEMBLE])
     files |= {place(number): member(run, folder / MEMBERS / str(number)) for number, run in enumerate(runs)}
     digests = {name: manifest.digest(data) for name, data in files.items()}
-    atomic.write(folder / manifest.NAME, manifest.seal({"files": digests, "pending": {}}))
+    io.write(folder / manifest.NAME, manifest.seal({"files": digests, "pending": {}}))
 
 
 def member(run: Path, place: Path) -> bytes:
@@ -74,7 +74,7 @@ def member(run: Path, place: Path) -> bytes:
     noted = {name: value for name, value in table.items() if name not in ("format", "versions")}
     digests = {name: manifest.digest(data) for name, data in contents.items()}
     sealed = manifest.seal({**noted, "files": digests, "pending": {}})
-    atomic.write_directory(place, {**contents, manifest.NAME: sealed})
+    io.write_directory(place, {**contents, manifest.NAME: sealed})
     return sealed
 
 

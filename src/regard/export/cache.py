@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import regard
-from regard.training import atomic, manifest
-from regard.training.errors import DamagedError, RefusedError
+from regard import io, manifest
+from regard.errors import DamagedError, RefusedError
 from regard.user_cache import cache_folder, is_private
 
 KIND = "engines"
@@ -66,10 +66,10 @@ def remove_least_recent(cache: Path, newest: Path, limit: int = LIMIT) -> None:
     others = sorted((each for each in cache.iterdir() if each != newest), key=_used, reverse=True)
     room = limit - _size(newest)
     for other in others:
-        unfinished = other.name.startswith(atomic.TEMPORARY)  # another program's, or left by one that was killed
+        unfinished = other.name.startswith(io.TEMPORARY)  # another program's, or left by one that was killed
         room -= 0 if unfinished else _size(other)
         if time.time() - _used(other) > DAY if unfinished else room < 0:
-            atomic.remove(other)
+            io.remove(other)
 
 
 def _used(home: Path) -> float:
@@ -87,14 +87,14 @@ def _size(home: Path) -> int:
 
 def _put(home: Path, files: Mapping[str, bytes]) -> None:
     """Write the files beside their place and rename; where the disk is full, what was written of them is removed."""
-    room = Path(tempfile.mkdtemp(dir=home.parent, prefix=atomic.TEMPORARY))
+    room = Path(tempfile.mkdtemp(dir=home.parent, prefix=io.TEMPORARY))
     try:
-        with atomic.room(home, sum(map(len, files.values())), room):
+        with io.room(home, sum(map(len, files.values())), room):
             for name, data in files.items():
                 (room / name).write_bytes(data)
         with _one_at_a_time(home.parent):
             if not whole(home):
-                atomic.remove(home)
+                io.remove(home)
                 os.rename(room, home)
     finally:
         shutil.rmtree(room, ignore_errors=True)

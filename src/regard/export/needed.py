@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 
 
 def needed(library: str, extra: str) -> None:

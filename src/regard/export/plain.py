@@ -9,11 +9,11 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score.scaled_dot import ScaledDot
+from regard.errors import RefusedError
 from regard.models.decoders.transformer import Transformer as Decoder
 from regard.models.encoders.transformer import Transformer as Encoder
 from regard.models.outputs.projection import Projection
 from regard.models.seq2seq import Seq2Seq
-from regard.training.errors import RefusedError
 
 
 def misfit(model: nn.Module) -> str | None:

@@ -4,27 +4,27 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from regard.training import atomic
-from regard.training.errors import RefusedError
+from regard import io
+from regard.errors import RefusedError
 
 
 def free(out: Path) -> None:
     """Raise where something lies in the way or nothing can be written; told before anything is computed."""
-    with atomic.room(out):
+    with io.room(out):
         if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
             raise RefusedError(f"{out} is there already and is not empty: choose another name, or remove it first")
-    atomic.check_place(out)
+    io.check_place(out)
 
 
 def put(out: Path, files: Mapping[str, bytes]) -> int:
     """Write the files into a directory; how many bytes they are."""
     free(out)
-    atomic.write_directory(out, files)
+    io.write_directory(out, files)
     return sum(map(len, files.values()))
 
 
 def put_file(out: Path, data: bytes) -> int:
     """Write a file; how many bytes it has."""
     free(out)
-    atomic.write(out, data)
+    io.write(out, data)
     return len(data)

@@ -17,8 +17,8 @@ from torch import nn
 from regard.alignment.head import Head
 from regard.config import Dropout, Search, Train
 from regard.data.text import Report
+from regard.metrics.text import Bucket, Measured
 from regard.training.experiment import Experiment
-from regard.training.metrics import Bucket, Measured
 
 if TYPE_CHECKING:
     from regard.seeing import Seeing

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from regard import lookup
+from regard import registry
 from regard.alignment.head import Head
 from regard.config import ConfigError, PictureDropout, VqaData, VqaModel
 from regard.data.drawn.asked import Drawn
@@ -145,7 +145,7 @@ def reader(config: AskConfig, vocabulary: int) -> Recurrent | Transformer:
         return Recurrent(vocabulary, model.size, variational=dropout.variational, **options)
     positions = None
     if model.positions != "none":
-        positions = lookup.build(model.positions, "positions", size=model.size, limit=config.data.longest_question)
+        positions = registry.build(model.positions, "positions", size=model.size, limit=config.data.longest_question)
     options |= {"heads": model.heads, "self_attention": model.self_attention, "drop_attention": dropout.attention}
     options |= {"inner": model.feedforward, "activation": model.activation, "norm": model.norm}
     made = Transformer(vocabulary, model.size, positions=positions, **options)

@@ -26,11 +26,11 @@ from regard.data.text import Report
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.families.tables import pictures, tables
+from regard.metrics.text import DOWNWARDS, Measured
 from regard.models import picture2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
 from regard.training.losses import Teacher
-from regard.training.metrics import DOWNWARDS, Measured
 from regard.training.pointing import LOOKS, pointing
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from torch import nn
 
 from regard.config import ConfigError
 from regard.families import TaskConfig, Writes
+from regard.metrics.reward import Reward
+from regard.metrics.text import Measured
 from regard.models.seq2seq import Seq2Seq
 from regard.training.losses import perplexity, teach
-from regard.training.metrics import Measured
-from regard.training.reward import Reward
 from regard.training.risk import Risk
 
 

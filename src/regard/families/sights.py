@@ -14,10 +14,10 @@ from regard.data.image.augmenting import named
 from regard.data.image.pictured import Pictured
 from regard.data.text import Report
 from regard.families import TaskConfig, family
+from regard.metrics.text import DOWNWARDS, Measured
 from regard.seeing import Kept, Seeing
 from regard.start import Start
 from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
-from regard.training.metrics import DOWNWARDS, Measured
 
 Cost = Callable[[nn.Module, AnyBatch, Progress], Loss]
 

@@ -21,13 +21,13 @@ from regard.data.vocabulary import EOS, UNK
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.families.tables import Tables, tables, texts
+from regard.metrics.text import DOWNWARDS, Measured
 from regard.models import seq2seq
 from regard.models.packable import apart, packable
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
 from regard.training.guided import linked
 from regard.training.losses import Teacher
-from regard.training.metrics import DOWNWARDS, Measured
 
 if TYPE_CHECKING:
     from regard.trained import Trained

@@ -7,9 +7,9 @@ from typing import Any
 from regard.data.text import TextCodec
 from regard.data.tokenise.pretrained import SPECIAL, Pretrained, read
 from regard.data.vocabulary import BOS, EOS, PAD, UNK
+from regard.errors import DamagedError, RefusedError
 from regard.huggingface.settings import Settings
-from regard.training.errors import DamagedError, RefusedError
-from regard.training.regular import read_regular
+from regard.regular_files import read_regular
 from regard.training.snapshot import MemoryFolder
 
 TOKENIZER = "tokenizer.json"

@@ -9,16 +9,15 @@ import torch
 from torch import Tensor
 
 from regard import config as configuration
-from regard import tasks
+from regard import manifest, tasks
 from regard.config import Search
 from regard.data.image.codec import PictureCodec
 from regard.data.text import TextCodec
 from regard.data.tokenise.pretrained import SPECIAL
 from regard.data.vocabulary import PAD
+from regard.errors import RefusedError
 from regard.huggingface.numbers import number_of
-from regard.training import manifest
 from regard.training.directory import CONFIG, MODEL
-from regard.training.errors import RefusedError
 from regard.training.weights import agree, named
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.errors import DamagedError, RefusedError
 from regard.huggingface.families import FAMILIES, LACKING, PICTURES, RELATIVE, Family
-from regard.training.errors import DamagedError, RefusedError
-from regard.training.regular import read_regular
+from regard.regular_files import read_regular
 
 SIZES = {
     "vocab_size": 2_000_000,

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from regard import tasks
+from regard.boundary import boundary
 from regard.config import AttentionPart, Data, Dropout, Model
 from regard.data.text import TextCodec
 from regard.data.tokenise.pretrained import Pretrained
+from regard.errors import RefusedError
 from regard.huggingface import names, t5, waves
 from regard.huggingface.families import PICTURES, usual_task
 from regard.huggingface.numbers import NEVER, codec_of, copies
@@ -20,8 +22,6 @@ from regard.huggingface.pictures.take import files as pictured
 from regard.huggingface.settings import Settings, opened, read
 from regard.huggingface.tensors import Tensors
 from regard.tasks import TextConfig
-from regard.training.boundary import boundary
-from regard.training.errors import RefusedError
 
 
 def files(folder: Path, task: str | None = None, first: str | None = None) -> dict[str, bytes]:

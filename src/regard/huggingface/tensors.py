@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.errors import RefusedError
 from regard.huggingface import names, t5
 from regard.huggingface.settings import Settings
-from regard.training.errors import RefusedError
 
 FILE = "model.safetensors"
 UNUSED = t5.UNUSED | {f"model.{half}.embed_positions.weight" for half in ("encoder", "decoder")}

@@ -6,7 +6,7 @@ otherwise the reason why not, and `run(request) -> Attended`.
 
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from regard import lookup
+from regard import registry
 from regard.kernels.gpu.refused import against, attempt
 
 if TYPE_CHECKING:
@@ -78,5 +78,5 @@ def untimed(kernel: Kernel, request: "Request") -> bool:
 
 def load() -> None:
     """Import every kernel file, once, before anything is traced. What a file needs beyond torch it imports when it runs."""
-    for name in lookup.names("kernels"):
-        LOADED[name] = cast(Kernel, lookup.load("kernels", name))
+    for name in registry.names("kernels"):
+        LOADED[name] = cast(Kernel, registry.load("kernels", name))

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from regard import lookup
+from regard import registry
 from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
 from regard.attention.normalise.marginal import Marginal
@@ -45,7 +45,7 @@ def attention(
     options |= {kind: named[kind] for kind in ("score", "normalise") if kind in named}
     options["scope"] = both(scope, named.get("scope", "everywhere"))
     if "score" in named and query != key and size is None:
-        options["size"] = query if getattr(lookup.find(named["score"], "score"), "one_size", False) else None
+        options["size"] = query if getattr(registry.find(named["score"], "score"), "one_size", False) else None
     if "mechanisms" in named:
         return mechanism(named["mechanisms"], query, key, heads, options)
     return Attention(query, key, **options)
@@ -83,7 +83,7 @@ def parts(name: str) -> dict[str, str]:
     """The name in each kind: "additive+sparsemax" is {"score": "additive", "normalise": "sparsemax"}."""
     found: dict[str, str] = {}
     for part in name.split("+"):
-        kind = lookup.locate(part)
+        kind = registry.locate(part)
         if kind not in PARTS:
             raise ValueError(f"{part!r} is one of the {kind}; an attention is joined from {', '.join(PARTS)}")
         if kind in found:
@@ -94,7 +94,7 @@ def parts(name: str) -> dict[str, str]:
             f"{name!r} combines the mechanism {found['mechanisms']} with the score {found['score']}; "
             "this mechanism brings its own score, so name one of the two"
         )
-    if "scope" in found and (needed := lookup.needs(found["scope"], "scope")):
+    if "scope" in found and (needed := registry.needs(found["scope"], "scope")):
         raise ValueError(
             f"{name!r} names the scope {found['scope']}, which needs {', '.join(needed)} and so cannot be a word alone; "
             "build it in Python (padding is heeded without being named)"
@@ -104,19 +104,19 @@ def parts(name: str) -> dict[str, str]:
 
 def takes(name: str, option: str) -> bool:
     """Whether a mechanism's own constructor has a place for an option."""
-    return option in inspect.signature(lookup.find(name, "mechanisms")).parameters
+    return option in inspect.signature(registry.find(name, "mechanisms")).parameters
 
 
 def both(left: str, right: str) -> Scope:
     """Two scopes at once; one alone stays as it is, so that kernels know it."""
-    scopes: list[Scope] = [lookup.build(each, "scope") for each in (left, right)]
+    scopes: list[Scope] = [registry.build(each, "scope") for each in (left, right)]
     hiding = [each for each in scopes if not isinstance(each, Everywhere)]
     return hiding[0] & hiding[1] if len(hiding) == 2 else (hiding or scopes)[0]
 
 
 def mechanism(name: str, query: int, key: int, heads: int, options: dict[str, Any]) -> Attention:
     """A mechanism, with as many heads as asked for where it has heads."""
-    made: Callable[..., Attention] = lookup.find(name, "mechanisms")
+    made: Callable[..., Attention] = registry.find(name, "mechanisms")
     wanted = inspect.signature(made).parameters.values()
     if "bias" in options and all(each.name != "bias" and each.kind != each.VAR_KEYWORD for each in wanted):
         raise ValueError(f"attention {name!r} has biases, and none were asked for; choose another, or leave bias as it is")

@@ -7,7 +7,7 @@ from typing import Any
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.module import Attention
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
@@ -175,7 +175,7 @@ def placed(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
     sizes = {"size": model.embedding or model.size, "join": model.join, "limit": longest}
     positions: Positions | None = None
     if model.positions != "none":
-        positions = lookup.build(model.positions, "positions", **sizes)
+        positions = registry.build(model.positions, "positions", **sizes)
     return {
         "embedding": model.embedding,
         "layers": model.layers,

@@ -8,7 +8,6 @@ from torch import nn
 
 from regard.attention.types import Memory
 from regard.config import ConfigError
-from regard.decoding.leaves import leaves
 from regard.decoding.limits import first_tensor
 from regard.models.types import Decoder, Tree
 from regard.native import convolution, recurrent, transformer
@@ -16,6 +15,7 @@ from regard.native.any import Any as AsItIs
 from regard.native.compiled.ready import ready as in_machine_code
 from regard.native.looking import blind
 from regard.native.types import Engine
+from regard.tree import leaves
 
 Signature = tuple[Any, ...]
 KEPT: WeakKeyDictionary[nn.Module, tuple[Signature, Engine]] = WeakKeyDictionary()

@@ -12,12 +12,12 @@ from regard.data.drawn.asked import Drawn
 from regard.data.image.inquiry import Inquiry, typed
 from regard.data.image.pictured import PictureBatch, Pictured
 from regard.families import Figures
+from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.encoders.maps import shrink
 from regard.prediction import Prediction
 from regard.seeing import Glance, Seeing, Shown
 from regard.seeing.classifier import labelled
 from regard.training.labels import credit
-from regard.training.metrics import Measured, Rows, bootstrap
 from regard.viewer.axes import Axis, Text
 from regard.viewer.record.shown import shown
 from regard.viewer.trace import Choice

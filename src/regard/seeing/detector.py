@@ -12,14 +12,14 @@ from regard.data.image.pictured import PictureBatch, Pictured
 from regard.data.lines import DataError
 from regard.data.record import Record
 from regard.families import Figures
+from regard.metrics.boxes import corners
+from regard.metrics.detection_interval import STRICT, Ranked, measured, ranked
+from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.pictures.detector import Detected, detections
 from regard.models.pictures.objects import Detections, Objects, Together
 from regard.prediction import Prediction
 from regard.seeing import Glance, Seeing, Shown
-from regard.training.boxes import corners
 from regard.training.detection import SetLoss
-from regard.training.metrics import Measured, Rows, bootstrap
-from regard.training.ranked import STRICT, Ranked, measured, ranked
 from regard.viewer.axes import Axis, Text
 from regard.viewer.record.framed import framed
 from regard.viewer.record.shown import shown

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.families import Figures
-from regard.training.metrics import Measured, Rows
-from regard.training.ranks import AT, chance, counted, first
+from regard.metrics.retrieval import AT, chance, counted, first
+from regard.metrics.text import Measured, Rows
 
 WAYS = {"text": "pictures", "picture": "texts"}
 """What is looked for, and what is asked with."""

@@ -17,6 +17,7 @@ from regard.data.image.reading import missing, place, size
 from regard.data.record import Record
 from regard.data.table import DataError
 from regard.decoding.likelihood import UndistributedError
+from regard.errors import RefusedError
 from regard.families import Figures
 from regard.models.pictures.index import KINDS, Index, Kind, fingerprint
 from regard.models.pictures.matching import Matching
@@ -25,7 +26,6 @@ from regard.seeing import Glance, Seeing, Shown, unscored
 from regard.seeing.closer import Pair, arranged, fits, nearest, read, seen
 from regard.seeing.found import FIGURES as FIGURES
 from regard.seeing.found import figures
-from regard.training.errors import RefusedError
 from regard.viewer.axes import Axis, Text
 from regard.viewer.record.shown import shown
 from regard.viewer.record.spelling import Words

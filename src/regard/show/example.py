@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, attend
 from regard.attention.mechanisms.memory_network import MemoryNetwork
 from regard.attention.mechanisms.mocha import Chunks, Mocha
@@ -81,7 +81,7 @@ class Later(Stages):
 
 def build(name: str, kind: str, **options: Any) -> Any:
     """A thing as the examples use it: for vectors of 4, parameters from seed 0, small enough for three words to show it."""
-    made = lookup.find(name, kind)
+    made = registry.find(name, kind)
     sizes = {"query": 4, "key": 4, "size": 4, "heads": 2 if kind == "mechanisms" else 1, "width": 1, "r": -0.1}
     sizes |= {"value": VALUE.shape[1]} if kind == "score" else {}
     with torch.random.fork_rng(devices=[]):

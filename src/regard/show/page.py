@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard import config as configuration
-from regard import kernels, lookup
+from regard import kernels, registry
 from regard.attention import attend
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
@@ -23,14 +23,14 @@ WIDTH = 100
 
 def page(name: str, kind: str | None = None) -> str:
     """All about one thing: its docstring, how to build it, a drawing where there is one, and the kernels that cover it."""
-    kind = lookup.locate(name, kind)
+    kind = registry.locate(name, kind)
     if kind == "kernels":
-        return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(lookup.load(kind, name)) or "")
+        return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(registry.load(kind, name)) or "")
     if kind == "tasks":
         return settings(name)
     if kind == "outputs":
-        return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(lookup.find(name, kind)) or "", used(name))
-    made = lookup.find(name, kind)
+        return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(registry.find(name, kind)) or "", used(name))
+    made = registry.find(name, kind)
     parts = [title(f"{name} ({kind})"), inspect.getdoc(made) or "", f"Build it\n{indent(constructor(made))}"]
     if kind == "scope":
         parts.append(f"What it allows\n{indent(drawing(name))}")
@@ -46,7 +46,7 @@ def page(name: str, kind: str | None = None) -> str:
 
 def settings(name: str) -> str:
     """A task and everything that it can be told: defaults, the values there are, and what each means."""
-    module = lookup.load("tasks", name)
+    module = registry.load("tasks", name)
     heading = "Settings, and what they are when nobody says otherwise; a dash is None"
     usual = "\n".join(_setting(module.Config(), each) for each in explained(module.Config))
     return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
@@ -63,7 +63,7 @@ def _setting(config: Any, setting: Setting) -> str:
 def used(name: str) -> str:
     """How a training is told of an output layer, with the options that it has a place for."""
     part = configuration.OutputPart()
-    has = inspect.signature(lookup.find(name, "outputs")).parameters
+    has = inspect.signature(registry.find(name, "outputs")).parameters
     options = [f"--model.output.{each}={getattr(part, each)}" for each in ("score", "scale", "heads") if each in has]
     return f"Use it\n{indent(' '.join(['regard train TASK', f'--model.output={name}', *options]))}"
 
@@ -97,7 +97,7 @@ def covered(name: str, kind: str) -> dict[str, str]:
         return {**reads, kernel: kernels.LOADED[kernel].covers(example.request) or "covers it"}
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
-        scores = {each: build(each, "score") for each in lookup.names("score")}
+        scores = {each: build(each, "score") for each in registry.names("score")}
         requests = {each: example.request._replace(score=s, keys=prepare(s, example.key)) for each, s in scores.items()}
     answers = {}
     for kernel, module in kernels.LOADED.items():
@@ -111,7 +111,7 @@ def covered(name: str, kind: str) -> dict[str, str]:
 def drawing(name: str) -> str:
     """What a scope allows among eight positions, as attend() sees it: ■ is allowed, · is hidden."""
     rows, keys, few = 4, 8, 3
-    scope = lookup.find(name, "scope").sample(rows, keys)
+    scope = registry.find(name, "scope").sample(rows, keys)
     whole, last = (_allowed(scope, rows, queries, keys) for queries in (keys, few))
     heading = f"{told(scope)}, offset 0: queries down, keys across"
     if not whole.eq(whole[:, :1]).all():
@@ -144,8 +144,8 @@ def _in_the_way(name: str, reasons: dict[str, str]) -> str:
     """Of the reasons by score, the one that says most of a thing: the device, where a kernel asks for no more than another;
     then what names the thing itself, then what a better score would not change."""
     device = [reason for reason in reasons.values() if reason.startswith("needs a GPU, got ")]
-    about = [reason for reason in reasons.values() if lookup.class_name(name) in reason]
-    beside = [reason for score, reason in reasons.items() if not reason.endswith(f"got {lookup.class_name(score)}")]
+    about = [reason for reason in reasons.values() if registry.class_name(name) in reason]
+    beside = [reason for score, reason in reasons.items() if not reason.endswith(f"got {registry.class_name(score)}")]
     return next(iter((*device, *about, *beside, *reasons.values())))
 
 

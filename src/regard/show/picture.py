@@ -5,7 +5,7 @@ import inspect
 import torch
 from torch import Tensor
 
-from regard import lookup
+from regard import registry
 from regard.attention.score import compare, prepare
 from regard.attention.visual import Gating, Visual
 from regard.attention.visual.channel_spatial import ChannelSpatial
@@ -23,7 +23,7 @@ SIZES = {"channels": 2, "reduction": 2, "least": 2, "kernel": 3}
 
 def build(name: str) -> Visual:
     """A visual attention for the picture, with parameters from seed 0."""
-    made = lookup.find(name, "visual")
+    made = registry.find(name, "visual")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         built: Visual = made(**{size: SIZES[size] for size in inspect.signature(made).parameters if size in SIZES})

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard import lookup
+from regard import registry
 from regard.attention.score import adds
 from regard.show import picture
 from regard.show.by_hand import products, score_by_hand, share_by_hand
@@ -33,7 +33,7 @@ from regard.show.table import columns, decimals, indent, paragraphs, title
 
 def steps(name: str, kind: str | None = None) -> str:
     """The three stages with numbers, on "Tom chases Jerry" or on a picture."""
-    kind = lookup.locate(name, kind)
+    kind = registry.locate(name, kind)
     if kind == "tasks":
         raise LookupError(f"{name!r} is a task, which has no stages; show the steps of a score, such as scaled_dot")
     if kind == "outputs":

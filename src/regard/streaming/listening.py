@@ -14,6 +14,7 @@ from regard.data.table import Record
 from regard.data.vocabulary import EOS
 from regard.decoding.looked import crosses
 from regard.decoding.waiting import Heard, wait
+from regard.errors import RefusedError
 from regard.models.decoders import Remembered
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
@@ -24,7 +25,6 @@ from regard.streaming.answer import streamable
 from regard.streaming.arrived import arrived
 from regard.streaming.arrived import covers as settles
 from regard.streaming.written import Written
-from regard.training.errors import RefusedError
 
 if TYPE_CHECKING:
     from regard.trained import Trained

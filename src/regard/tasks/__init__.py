@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from torch import nn
 
-from regard import lookup
+from regard import registry
 from regard.data.text import Report
 from regard.families import Figures, Task, TaskConfig, Writes, family
 from regard.families.text import TextConfig
@@ -21,7 +21,7 @@ __all__ = ["Figures", "Task", "TaskConfig", "TextConfig", "Writes", "build", "ex
 
 def find(name: str) -> Task:
     """The task called `name`."""
-    return cast(Task, lookup.load(lookup.locate(name, "tasks"), name))
+    return cast(Task, registry.load(registry.locate(name, "tasks"), name))
 
 
 def experiment(name: str, config: TaskConfig, out: Path | None = None) -> tuple[Experiment, Report]:

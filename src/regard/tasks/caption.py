@@ -10,8 +10,8 @@ from regard.data.drawn.captions import Captioned
 from regard.data.table import Record
 from regard.families import Figures
 from regard.families.captioning import PictureConfig
-from regard.training.metrics import Bleu, Chrf, ExactMatch
-from regard.training.metrics import measure as measured
+from regard.metrics.text import Bleu, Chrf, ExactMatch
+from regard.metrics.text import measure as measured
 
 SIDE = 48
 """The pixels on a side of a drawn picture."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from regard.config import Data, Dropout, Model, Train
 from regard.data import invented, synthetic
 from regard.data.table import Record
+from regard.metrics.text import ErrorRate, ExactMatch
+from regard.metrics.text import measure as measured
 from regard.tasks import Figures, TextConfig
-from regard.training.metrics import ErrorRate, ExactMatch
-from regard.training.metrics import measure as measured
 
 
 @dataclass(frozen=True)

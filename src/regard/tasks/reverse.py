@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from regard.config import Data, Model, Train
 from regard.data import synthetic
 from regard.data.table import Record
+from regard.metrics.text import ExactMatch
+from regard.metrics.text import measure as measured
 from regard.tasks import Figures, TextConfig
-from regard.training.metrics import ExactMatch
-from regard.training.metrics import measure as measured
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from regard.config import Data, Model, Train
 from regard.data import synthetic
 from regard.data.table import Record
+from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, by_length
+from regard.metrics.text import measure as measured
 from regard.tasks import Figures, TextConfig
-from regard.training.metrics import Bleu, Chrf, ErrorRate, ExactMatch, by_length
-from regard.training.metrics import measure as measured
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from regard.errors import DamagedError, DamagedWarning, FailedError
 from regard.training import checkpoint
-from regard.training.errors import DamagedError, DamagedWarning, FailedError
 from regard.training.weights import named
 
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from regard.training import atomic, manifest
-from regard.training.errors import DamagedError, DamagedWarning
+from regard import io, manifest
+from regard.errors import DamagedError, DamagedWarning
 from regard.training.tensors import read_tensors
 
 STATE = "state.safetensors"
@@ -36,7 +36,7 @@ def save(folder: Path, step: int, tensors: Mapping[str, Tensor], counters: Mappi
 
     data = serialise(dict(tensors))
     table = {"step": step, "counters": dict(counters), "files": {STATE: manifest.digest(data)}}
-    atomic.write_directory(folder / str(step), {STATE: data, manifest.NAME: manifest.seal(table)})
+    io.write_directory(folder / str(step), {STATE: data, manifest.NAME: manifest.seal(table)})
     return folder / str(step)
 
 
@@ -82,7 +82,7 @@ def prune(folder: Path, keep: int, every: int) -> None:
     """Keep the newest two of all and the newest `keep` of the regular ones."""
     kept = {*steps(folder)[-2:], *regular(folder, every)[-keep:]}
     for step in set(steps(folder)) - kept:
-        atomic.remove(folder / str(step))
+        io.remove(folder / str(step))
 
 
 def move_aside(path: Path) -> Path:
@@ -93,5 +93,5 @@ def move_aside(path: Path) -> Path:
         count += 1
         aside = path.with_name(f".bad-{path.name}-{count}")
     os.rename(path, aside)
-    atomic.flush(path.parent)
+    io.flush(path.parent)
     return aside

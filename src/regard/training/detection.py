@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.metrics.boxes import generalised_iou
 from regard.models.pictures.detector import Detected, Proposals
 from regard.models.pictures.objects import Together
-from regard.training.boxes import generalised_iou
 from regard.training.experiment import Loss
 from regard.training.matching import assign_all
 

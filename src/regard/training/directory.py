@@ -18,12 +18,13 @@ from types import TracebackType
 from typing import Any
 
 from regard import config as configuration
-from regard.training import atomic, lock, manifest
+from regard import io, manifest
+from regard.errors import DamagedError, DamagedWarning, RefusedError, UnwritableError
+from regard.regular_files import MEMORY, read_regular
+from regard.training import lock
 from regard.training.entries import check_entries
-from regard.training.errors import DamagedError, DamagedWarning, RefusedError, UnwritableError
 from regard.training.experiment import Experiment
 from regard.training.lock import Lock
-from regard.training.regular import MEMORY, read_regular
 from regard.training.snapshot import files_in
 from regard.training.snapshot import verify as verify
 
@@ -104,8 +105,8 @@ class RunDirectory:
         except OSError as error:
             raise self._unwritable(error) from error
         if there or self.entered:
-            atomic.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
-            atomic.sweep(self.checkpoints)
+            io.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
+            io.sweep(self.checkpoints)
         there = there and (any(self.checkpoints.iterdir()) or (self.path / MODEL).exists())  # work that could be lost
         if there:
             same_config(self.path, experiment.config, experiment.task)
@@ -133,7 +134,7 @@ class RunDirectory:
         self._seal({**table, "pending": digests} | ({} if record is None else {PUBLISHING: dict(record)}))
         for name, data in files.items():
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
-            atomic.write(self.path / name, data)
+            io.write(self.path / name, data)
         published = {} if record is None else {PUBLISHED: dict(record)}
         self._seal({**table, "files": {**table["files"], **digests}, "pending": {}, **published})
 
@@ -152,7 +153,7 @@ class RunDirectory:
         for name, data in files.items():
             if not (self.path / name).exists():
                 (self.path / name).parent.mkdir(parents=True, exist_ok=True)
-                atomic.write(self.path / name, data)
+                io.write(self.path / name, data)
 
     def manifest(self) -> dict[str, Any]:
         """What the directory says it holds, settled after a kill between two files of one change."""
@@ -197,7 +198,7 @@ class RunDirectory:
     def contains(self, error: OSError) -> bool:
         """Whether an error is about writing here: to a path inside, or to a full disk."""
         if error.filename is None or isinstance(error.filename, int):
-            return error.errno in atomic.FULL
+            return error.errno in io.FULL
         return Path(os.path.abspath(os.fsdecode(error.filename))).is_relative_to(os.path.abspath(self.path))
 
     def _gone(self) -> UnwritableError:
@@ -210,7 +211,7 @@ class RunDirectory:
         return RefusedError(f"cannot write to {self.path}: {error.strerror}; choose a directory that can be written")
 
     def _seal(self, table: dict[str, Any]) -> None:
-        atomic.write(self.path / manifest.NAME, manifest.seal(table))
+        io.write(self.path / manifest.NAME, manifest.seal(table))
         if self.identity is not None and not table["pending"]:
             self.table = table
 
@@ -225,7 +226,7 @@ def written(experiment: Experiment) -> bytes:
 
 def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
     """What the codec would save, by name."""
-    with atomic.room(path), tempfile.TemporaryDirectory(dir=path, prefix=atomic.TEMPORARY) as folder:
+    with io.room(path), tempfile.TemporaryDirectory(dir=path, prefix=io.TEMPORARY) as folder:
         experiment.codec.save(Path(folder))
         files = sorted(each for each in Path(folder).rglob("*") if each.is_file())
         return {str(each.relative_to(folder)): each.read_bytes() for each in files}

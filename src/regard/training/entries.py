@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 
 FILES = ("config.toml", "manifest.json", "model.safetensors", "log.jsonl", "metrics.json", "state.safetensors", ".lock")
 """Names of files; no directory may have one."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from regard.training.errors import FailedError
+from regard.errors import FailedError
 from regard.training.experiment import AnyBatch, Loss
 
 SIGNS = re.compile(

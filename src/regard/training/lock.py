@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 
 NAME = ".lock"
 PAUSE = 0.05

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from regard.training import atomic
-from regard.training.errors import RefusedError
+from regard import io as atomic
+from regard.errors import RefusedError
 
 NAME = "log.jsonl"
 

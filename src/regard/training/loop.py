@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from regard.errors import FailedError, Interrupted, TrainingError
 from regard.training.ahead import Ahead
 from regard.training.directory import RunDirectory
-from regard.training.errors import FailedError, Interrupted, TrainingError
 from regard.training.experiment import Experiment
 from regard.training.gradient import advice, out_of_memory
 from regard.training.health import Health

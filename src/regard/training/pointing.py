@@ -14,8 +14,8 @@ from regard.data.drawn.drawing import Drawing
 from regard.data.image.pictured import Pictured
 from regard.data.tokenise.spans import Span, spans
 from regard.decoding.looked import crosses
+from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.encoders.maps import shrink
-from regard.training.metrics import Measured, Rows, bootstrap
 
 if TYPE_CHECKING:
     from regard.trained import Trained

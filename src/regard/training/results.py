@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from regard.training import atomic, checkpoint, manifest
+from regard import io, manifest
+from regard.errors import DamagedWarning
+from regard.training import checkpoint
 from regard.training.directory import MODEL, PUBLISHED, RunDirectory
-from regard.training.errors import DamagedWarning
 from regard.training.log import finite
 from regard.training.state import State
 from regard.training.weights import weights
@@ -97,7 +98,7 @@ def report(run: RunDirectory, state: State, record: Published, reason: str) -> d
         "ended": reason,
     }
     run.check()
-    atomic.write(run.path / METRICS, json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    io.write(run.path / METRICS, json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
     return table
 
 

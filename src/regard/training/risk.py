@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 from regard.config import Train
 from regard.decoding.limits import lengths
+from regard.metrics.reward import Reward
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
 from regard.training.candidates import Outputs, best, drawn, rated
 from regard.training.experiment import AnyBatch, Loss
 from regard.training.minimum_risk import minimum_risk
-from regard.training.reward import Reward
 from regard.training.self_critical import self_critical
 
 

@@ -13,9 +13,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from regard.training import manifest
-from regard.training.errors import DamagedError, RefusedError
-from regard.training.regular import MEMORY, SMALL, read_regular
+from regard import manifest
+from regard.errors import DamagedError, RefusedError
+from regard.regular_files import MEMORY, SMALL, read_regular
 
 MOST = 1000
 """The most files that a manifest may name."""

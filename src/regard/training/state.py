@@ -7,11 +7,11 @@ from typing import Any
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from regard.boundary import boundary
+from regard.errors import DamagedError, RefusedError
 from regard.training import optimise, weights
 from regard.training.average import Average, part
-from regard.training.boundary import boundary
 from regard.training.checkpoint import Checkpoint
-from regard.training.errors import DamagedError, RefusedError
 from regard.training.schedule import Plateau
 
 

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from regard.training import manifest
-from regard.training.errors import DamagedError, RefusedError
-from regard.training.regular import MEMORY, SMALL, open_regular, read_exactly
+from regard import manifest
+from regard.errors import DamagedError, RefusedError
+from regard.regular_files import MEMORY, SMALL, open_regular, read_exactly
 from regard.training.weights import agree, named
 
 DTYPES = {

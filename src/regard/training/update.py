@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import torch
 
+from regard.errors import FailedError
 from regard.training.average import Average
 from regard.training.compiled import Compiled
 from regard.training.device import choose
-from regard.training.errors import FailedError
 from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
 from regard.training.gradient import gradient
 from regard.training.graphed import Graphed, covers, pinned, rounded

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:

@@ -15,13 +15,13 @@ from regard.attention.mechanisms.mocha import Mocha
 from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
 from regard.attention.scope import Scope
 from regard.attention.walk import BLOCK
-from regard.lookup import find
 from regard.models.asking import ask
 from regard.models.attentions import attention
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
 from regard.models.types import repeat
+from regard.registry import find
 
 from .walks import Largest, counted, given
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, attend
 from regard.attention.normalise.hard import Hard, highest, noise
 from regard.attention.scope.padding import Padding
@@ -127,7 +127,7 @@ def test_a_module_draws_while_it_trains_and_not_afterwards():
     assert attention.eval()(torch.randn(2, 3, 4), memory).sampled is None
 
 
-@pytest.mark.parametrize("kind", lookup.every("normalise"), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", registry.every("normalise"), ids=lambda kind: kind.__name__)
 def test_a_normaliser_says_that_it_is_random_where_two_calls_differ(kind):
     made, scores = kind(), torch.rand(1, 1, 40, 6)
     calls = [made(scores, None) for _ in range(2)]

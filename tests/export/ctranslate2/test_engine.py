@@ -7,9 +7,9 @@ from torch.testing import assert_close
 
 from regard.alignment.head import Head
 from regard.data.vocabulary import BOS, PAD
+from regard.errors import RefusedError
 from regard.export.ctranslate2.engine import Ctranslate2, opened
 from regard.export.ctranslate2.specification import files
-from regard.training.errors import RefusedError
 from regard.user_cache import cache_folder
 
 from ..transformers_ import KINDS, run, sources, untrained

@@ -4,8 +4,8 @@ import torch
 from regard.data.tokenise.bytes import Bytes
 from regard.data.tokenise.words import Words
 from regard.data.vocabulary import Vocabulary
+from regard.errors import RefusedError
 from regard.export.ctranslate2.specification import files, spellings
-from regard.training.errors import RefusedError
 
 from ..transformers_ import untrained
 

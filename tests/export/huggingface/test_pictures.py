@@ -14,6 +14,7 @@ from regard.config import AttentionPart, PatchesPart, PictureData, PictureModel
 from regard.data.image.pictured import Pictured
 from regard.data.image.writing import png
 from regard.data.record import Record
+from regard.errors import RefusedError
 from regard.export.huggingface.pictures import misfit
 from regard.export.huggingface.write import files, write
 from regard.export.onnx.write import graphs
@@ -22,7 +23,6 @@ from regard.families.captioning import fitted
 from regard.huggingface.take import files as take
 from regard.tasks.caption import Config
 from regard.trained import Trained
-from regard.training.errors import RefusedError
 
 from ...huggingface.pictures.tiny import KINDS, scenes, seen, taught, tiny
 from ...huggingface.tiny import END, VOCABULARY, saved

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
+from regard.errors import RefusedError
 from regard.export.huggingface.weights import fitting, room, weights
-from regard.training.errors import RefusedError
 
 from ..transformers_ import T5, untrained
 

@@ -12,11 +12,11 @@ from torch.testing import assert_close
 
 from regard.data.batch import Padded
 from regard.data.vocabulary import BOS, EOS
+from regard.errors import DamagedError, RefusedError
 from regard.export.huggingface.write import files, write
 from regard.export.put import put
 from regard.huggingface.take import files as take
 from regard.loading import load
-from regard.training.errors import DamagedError, RefusedError
 
 from ..transformers_ import opened, run, untrained
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from regard import tasks
+from regard import manifest, tasks
 from regard.alignment.chosen import note
 from regard.alignment.head import Head
 from regard.config import AttentionPart, Data, Model, PictureData, PictureModel, Search, Train
@@ -14,7 +14,6 @@ from regard.export.onnx.quantise import quantised
 from regard.export.onnx.sessions import ENCODER
 from regard.tasks import caption
 from regard.tasks.translate import Config
-from regard.training import manifest
 from regard.training.directory import STEP
 from regard.training.loop import train
 

@@ -3,10 +3,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 import regard
+from regard import manifest
+from regard.errors import DamagedError
 from regard.export.onnx.archive import contents, packed, read_archive
-from regard.training import manifest
 from regard.training.directory import STEP
-from regard.training.errors import DamagedError
 
 FILES = {STEP: b"a graph", "source/words.txt": b"words"}
 

@@ -6,17 +6,17 @@ import torch
 from typer.testing import CliRunner
 
 import regard
+from regard import manifest
 from regard.alignment.head import Head
 from regard.cli import app
 from regard.data.table import Record
+from regard.errors import DamagedError, RefusedError
 from regard.export.engine import opened as engine
 from regard.export.onnx import write as writing
 from regard.export.onnx.engine import Onnx, opened
 from regard.export.onnx.engine import exported as in_memory
 from regard.export.onnx.sessions import ENCODER
-from regard.training import manifest
 from regard.training.directory import STEP
-from regard.training.errors import DamagedError, RefusedError
 from regard.viewer.trace import Trace
 
 pytestmark = [pytest.mark.unhooked, pytest.mark.timeout(600)]

@@ -6,8 +6,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from regard.errors import DamagedError
 from regard.export.onnx.external import DATA_LOCATION, EXTERNAL_DATA, MESSAGES, check_graph
-from regard.training.errors import DamagedError
 
 pytestmark = pytest.mark.unhooked
 

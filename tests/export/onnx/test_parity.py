@@ -2,10 +2,10 @@ import pytest
 import torch
 
 import regard
+from regard.errors import RefusedError
 from regard.export.onnx.parity import distance, equal
 from regard.export.onnx.sessions import ENCODER, Graph, Sessions
 from regard.training.directory import STEP
-from regard.training.errors import RefusedError
 
 
 def test_a_distance_is_a_share_of_the_largest_number_or_of_one():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard import lookup
+from regard import registry
 from regard.export.onnx import tracing
 from regard.export.onnx.graphs import KEPT
 from regard.export.onnx.parity import difference
@@ -54,7 +54,7 @@ def test_an_encoder_of_pictures_equals_itself_as_a_graph(what):
 
 
 @soaked
-@pytest.mark.parametrize("name", lookup.names("visual"))
+@pytest.mark.parametrize("name", registry.names("visual"))
 def test_an_attention_inside_a_cnn_equals_itself_as_a_graph(name):
     assert furthest(*sighted("residual", "transformer", "transformer", visual=name, layers=1)) <= CLOSE
 
@@ -67,7 +67,7 @@ def test_a_decoder_of_pictures_equals_itself_as_a_graph(decoder, attention):
 
 
 @soaked
-@pytest.mark.parametrize("name", sorted({*lookup.names("mechanisms")} - {"pointer"}))  # which copies words of its source
+@pytest.mark.parametrize("name", sorted({*registry.names("mechanisms")} - {"pointer"}))  # which copies words of its source
 def test_a_mechanism_that_looks_at_a_picture_equals_itself_as_a_graph(name):
     assert furthest(*sighted("patches", "recurrent", name)) <= CLOSE
 

@@ -3,9 +3,9 @@ import torch
 
 import regard
 from regard.data.batch import Padded
+from regard.errors import RefusedError
 from regard.export import needed
 from regard.export.onnx.sessions import Graph
-from regard.training.errors import RefusedError
 
 pytestmark = [pytest.mark.unhooked, pytest.mark.timeout(600)]
 

@@ -4,16 +4,16 @@ import pytest
 import torch
 
 import regard
-from regard import lookup
+from regard import registry
 from regard.attention.mechanisms.monotonic import Energy
 from regard.config import AttentionPart, Dropout, Model, OutputPart
+from regard.errors import RefusedError
 from regard.export.onnx import tracing
 from regard.export.onnx.parity import difference, equal
 from regard.export.onnx.sessions import ENCODER, Graph
 from regard.export.onnx.sources import Sizes
 from regard.models.seq2seq import Seq2Seq, build
 from regard.training.directory import STEP
-from regard.training.errors import RefusedError
 
 from .models import LONGEST, small
 
@@ -73,14 +73,14 @@ def test_a_graph_equals_its_model_at_81_sizes(kind):
 
 @soaked
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", lookup.names("mechanisms"))
+@pytest.mark.parametrize("name", registry.names("mechanisms"))
 def test_a_mechanism_equals_itself_as_a_graph(name):
     assert furthest(small("recurrent", "recurrent", name), FEW) <= CLOSE
 
 
 @soaked
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", lookup.names("normalise"))
+@pytest.mark.parametrize("name", registry.names("normalise"))
 def test_a_normaliser_equals_itself_as_a_graph(name):
     assert (
         furthest(
@@ -92,7 +92,7 @@ def test_a_normaliser_equals_itself_as_a_graph(name):
 
 @soaked
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", lookup.names("score"))
+@pytest.mark.parametrize("name", registry.names("score"))
 def test_a_score_equals_itself_as_a_graph(name):
     assert furthest(small("recurrent", "recurrent", name), FEW) <= CLOSE
 

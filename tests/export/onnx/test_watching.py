@@ -4,8 +4,8 @@ import torch
 
 import regard
 from regard.attention.types import Attended
+from regard.errors import RefusedError
 from regard.export.onnx.watching import NOTE, looks
-from regard.training.errors import RefusedError
 
 TEXTS = ["Tom chases Jerry", "the big dog likes a small cat"]
 

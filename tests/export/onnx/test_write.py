@@ -8,19 +8,18 @@ import torch
 from typer.testing import CliRunner
 
 import regard
-from regard import tasks
+from regard import manifest, tasks
 from regard.cli import app
 from regard.config import ClassifyData, ClassifyModel, Train
 from regard.ensembles.gather import ensemble
+from regard.errors import RefusedError
 from regard.export import needed
 from regard.export.engine import opened as engine
 from regard.export.onnx import write as writing
 from regard.export.onnx.sessions import ENCODER
 from regard.export.onnx.write import files, graphs
 from regard.tasks import classify
-from regard.training import manifest
 from regard.training.directory import MODEL, STEP
-from regard.training.errors import RefusedError
 from regard.training.loop import train
 
 pytestmark = [pytest.mark.unhooked, pytest.mark.timeout(600)]

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from regard.errors import RefusedError
 from regard.huggingface.pictures.processor import FILE, NEWER, read
-from regard.training.errors import RefusedError
 
 
 def said(folder, **fields):

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from regard.errors import RefusedError
 from regard.huggingface.pictures.settings import read
-from regard.training.errors import RefusedError
 
 VIT = {"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
 VIT |= {"image_size": 8, "patch_size": 4}

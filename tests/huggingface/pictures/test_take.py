@@ -10,9 +10,9 @@ from regard.data.image.batch import collect
 from regard.data.image.pictured import Pictured
 from regard.data.image.writing import png
 from regard.data.vocabulary import BOS
+from regard.errors import RefusedError
 from regard.export.put import put
 from regard.huggingface.take import files
-from regard.training.errors import RefusedError
 
 from ..tiny import END, PAD, VOCABULARY, saved
 from .tiny import KINDS, scenes, seen, taught, tiny

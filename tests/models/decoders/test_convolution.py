@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from regard import lookup
+from regard import registry
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
 from regard.attention.stepping import Stepping
@@ -188,7 +188,7 @@ def test_an_attention_that_carries_a_state_looks_step_by_step():
     assert_close(found, step.output.repeat_interleave(2, dim=0))
 
 
-@pytest.mark.parametrize("name", lookup.names("mechanisms"))
+@pytest.mark.parametrize("name", registry.names("mechanisms"))
 def test_every_mechanism_reads_the_source_by_its_name_step_by_step_and_at_once(name):
     made, source = decoder(name), encoded()
     memory = made.remember(source)

@@ -1,15 +1,15 @@
 import pytest
 import torch
 
-from regard import lookup
+from regard import registry
 from regard.models.encoders.inside import inside
 
 
-@pytest.mark.parametrize("name", lookup.names("visual"))
+@pytest.mark.parametrize("name", registry.names("visual"))
 @pytest.mark.parametrize("channels", [8, 24, 300])
 def test_every_word_is_an_attention_for_any_number_of_channels(name, channels):
     made = inside(name, channels)
-    assert type(made) is lookup.find(name, "visual")
+    assert type(made) is registry.find(name, "visual")
     assert made(torch.randn(1, channels, 2, 3)).shape == (1, channels, 2, 3)
 
 

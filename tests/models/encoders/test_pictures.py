@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from regard import lookup
+from regard import registry
 from regard.data.image.batch import Pictures, collect
 from regard.models.attentions import attention as named
 from regard.models.decoders.recurrent import Recurrent
@@ -23,7 +23,7 @@ SIZE = 16
 ENCODERS = {
     "residual": {"stages": (1, 1), "stem": 1},
     "residual, batch": {"layers": 1, "norm": "batch"},
-    **{f"residual, {name}": {"stages": (1, 1), "attention": name} for name in lookup.names("visual")},
+    **{f"residual, {name}": {"stages": (1, 1), "attention": name} for name in registry.names("visual")},
     "dense": {"growth": 8, "layers": 1},
     "dense, fine": {"growth": 8, "layers": 2, "fine": True, "attention": "channel"},
     "dense, batch": {"growth": 8, "layers": 1, "norm": "batch"},

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard import lookup
+from regard import registry
 from regard.config import AttentionPart, Model, OutputPart
 from regard.data.batch import Batch, pad
 from regard.models.applies import buildable, heeded
@@ -57,7 +57,7 @@ def test_a_tied_layer_has_no_matrix_of_its_own():
 
 
 def test_every_layer_is_under_these_contracts():
-    assert {each.name for each in OPTIONS.values()} == set(lookup.names("outputs"))
+    assert {each.name for each in OPTIONS.values()} == set(registry.names("outputs"))
 
 
 @everywhere

@@ -6,10 +6,10 @@ import torch
 from torch.testing import assert_close
 
 from regard.data.image.batch import collect
+from regard.metrics.detection import average_precision
 from regard.models.attentions import attention
 from regard.models.pictures.detector import Detector, Head, detections, within
 from regard.models.pictures.objects import Objects, noised, together
-from regard.training.average_precision import average_precision
 from regard.training.detection import SetLoss
 
 from .small import Tiny, blank, scene, wider

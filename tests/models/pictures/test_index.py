@@ -6,8 +6,8 @@ import torch
 from safetensors.torch import save_file
 from torch.testing import assert_close
 
+from regard.errors import DamagedError
 from regard.models.pictures.index import Index, fingerprint
-from regard.training.errors import DamagedError
 
 VECTORS = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
 NAMES = ["猫.png", "b.png", "c.png"]

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from regard.metrics.boxes import corners
 from regard.models.pictures.objects import Objects, noised, together
-from regard.training.boxes import corners
 
 
 def several():

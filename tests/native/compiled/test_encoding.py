@@ -2,13 +2,13 @@ import pytest
 import torch
 
 from regard.data.batch import pad
-from regard.decoding.leaves import leaves
 from regard.models.seq2seq import Seq2Seq
 from regard.native.beam import beam
 from regard.native.compiled import encoding as file
 from regard.native.compiled.encoding import ready
 from regard.native.encoder import encode
 from regard.native.ready import ready as engine
+from regard.tree import leaves
 
 from ...models.small import KINDS, made
 from ..test_encoder import FULL, built

@@ -8,10 +8,10 @@ import torch
 from regard.config import AttentionPart, ConfigError, Dropout, Model
 from regard.data.batch import pad
 from regard.data.image.batch import collect
-from regard.decoding.leaves import leaves
 from regard.models.seq2seq import build
 from regard.native.gpu import encoded as file
 from regard.native.gpu.encoded import Encoding, alone, encode, encoding, repeated
+from regard.tree import leaves
 
 from .small import PRE, SOURCE, model
 

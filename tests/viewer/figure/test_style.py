@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from PIL import Image as Picture
 
-from regard.training.errors import UnwritableError
+from regard.errors import UnwritableError
 from regard.viewer.figure import figure
 
 from .traces import causal, peak, softmax, trace, translated, translation, words

@@ -9,9 +9,9 @@ import torch
 
 from regard import tasks
 from regard.config import AttentionPart, ConfigError, Data, Model, Train
+from regard.errors import DamagedWarning, RefusedError
 from regard.models.applies import heeded
 from regard.tasks.translate import Config
-from regard.training.errors import DamagedWarning, RefusedError
 from regard.training.loop import train
 from regard.viewer.file import load
 from regard.viewer.record.film import FILM, encoded

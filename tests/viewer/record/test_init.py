@@ -19,7 +19,7 @@ MODELS = {
     "transformer": ("transformer", KINDS["transformer, transformer, pre"] | {"layers": 2}),
     "transformer without cross attention": ("none", KINDS["transformer, transformer, post"]),
 }
-MECHANISMS = regard.lookup.names("mechanisms")
+MECHANISMS = regard.registry.names("mechanisms")
 
 
 def state(model):

@@ -12,7 +12,7 @@ from regard.viewer.file.check import check
 from regard.viewer.record.looking import stage
 
 
-@pytest.mark.parametrize("name", regard.lookup.names("visual"))
+@pytest.mark.parametrize("name", regard.registry.names("visual"))
 def test_every_attention_inside_a_cnn_is_recorded_and_gives_what_it_gives(name):
     module = regard.find(name, "visual")(16).eval()
     image = torch.randn(2, 16, 4, 5)
@@ -28,7 +28,7 @@ def test_every_attention_inside_a_cnn_is_recorded_and_gives_what_it_gives(name):
     np.testing.assert_allclose(look.weights, weights[1], atol=1e-3)
 
 
-@pytest.mark.parametrize("name", regard.lookup.names("visual"))
+@pytest.mark.parametrize("name", regard.registry.names("visual"))
 def test_padding_is_heeded_while_somebody_listens(name):
     module, image, keep = regard.find(name, "visual")(16).eval(), torch.randn(1, 16, 4, 5), torch.ones(1, 4, 5).bool()
     keep[:, 2:] = False

@@ -61,7 +61,7 @@ def test_a_trace_of_every_kind_of_model_says_what_predict_says(kind):
     assert ids == set(model.model.attentions())
 
 
-@pytest.mark.parametrize("mechanism", ["none", *regard.lookup.names("mechanisms"), "additive+hard", "additive+marginal"])
+@pytest.mark.parametrize("mechanism", ["none", *regard.registry.names("mechanisms"), "additive+hard", "additive+marginal"])
 def test_every_mechanism_has_a_trace_and_so_has_none_at_all(mechanism):
     model = trained(mechanism)
     trace = model.trace(TEXTS[:1], beam=2)

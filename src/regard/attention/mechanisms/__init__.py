@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from regard import lookup
+from regard import registry
 
 
 def __getattr__(name: str) -> Any:
-    return lookup.attribute(__name__, name)
+    return registry.attribute(__name__, name)

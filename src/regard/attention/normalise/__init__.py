@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard import lookup
+from regard import registry
 
 Scores = Float[Tensor, "batch heads queries keys"]
 Allowed = Bool[Tensor, "#batch #heads #queries keys"]
@@ -41,4 +41,4 @@ def widen(scores: Scores) -> Scores:
 
 
 def __getattr__(name: str) -> Any:
-    return lookup.attribute(__name__, name)
+    return registry.attribute(__name__, name)

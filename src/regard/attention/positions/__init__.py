@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.scope import Offset
 
 
@@ -56,4 +56,4 @@ class Positions(nn.Module, ABC):
 
 
 def __getattr__(name: str) -> Any:
-    return lookup.attribute(__name__, name)
+    return registry.attribute(__name__, name)

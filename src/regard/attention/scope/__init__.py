@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from regard import lookup
+from regard import registry
 
 Offset = int | Int[Tensor, " batch"]
 """The position of the first query: one number, or one per batch row."""
@@ -128,4 +128,4 @@ def _scope(other: Any) -> Scope:
 
 
 def __getattr__(name: str) -> Any:
-    return lookup.attribute(__name__, name)
+    return registry.attribute(__name__, name)

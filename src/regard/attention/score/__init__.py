@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard import lookup
+from regard import registry
 from regard.attention.scope import Offset
 
 
@@ -86,4 +86,4 @@ def fits(name: str, side: str, needed: int, given: int) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    return lookup.attribute(__name__, name)
+    return registry.attribute(__name__, name)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.kept import Image as Image
 from regard.attention.kept import Keep, hide
 from regard.attention.types import Attended
@@ -69,7 +69,7 @@ class Gating(Visual):
 
     def __init__(self, channels: int, normalise: Any):
         super().__init__(channels)
-        self.normalise = lookup.build(normalise, "normalise")
+        self.normalise = registry.build(normalise, "normalise")
 
     def split(self, image: Image, keep: Keep = None) -> Values:
         """What is weighed: the map as it is."""
@@ -108,4 +108,4 @@ def reduced(name: str, channels: int, reduction: int) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    return lookup.attribute(__name__, name)
+    return registry.attribute(__name__, name)

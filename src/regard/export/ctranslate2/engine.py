@@ -16,6 +16,7 @@ from regard.data.vocabulary import BOS, EOS, PAD
 from regard.decoding.found import Found
 from regard.decoding.likelihood import UndistributedError
 from regard.decoding.wishes import Wish
+from regard.errors import RefusedError
 from regard.export.cache import kept
 from regard.export.ctranslate2.specification import files, place, room, spellings
 from regard.export.engine import UNTRACED
@@ -23,7 +24,6 @@ from regard.export.needed import needed
 from regard.export.plain import halves
 from regard.loading import load
 from regard.trained import Trained
-from regard.training.errors import RefusedError
 
 FORBIDDEN = (PAD, BOS)
 """What no target holds."""

@@ -12,6 +12,7 @@ from regard.alignment.head import Head
 from regard.attention.heads import MultiHead
 from regard.data.tokenise import Tokeniser
 from regard.data.vocabulary import BOS, EOS, NAMES, UNK
+from regard.errors import RefusedError
 from regard.export.needed import needed
 from regard.export.plain import halves, misfit, refuse_unfinite
 from regard.models.decoders.transformer import Transformer as Decoder
@@ -19,7 +20,6 @@ from regard.models.embedding import Embedding
 from regard.models.encoders.transformer import Transformer as Encoder
 from regard.models.residual import Residual
 from regard.trained import Trained
-from regard.training.errors import RefusedError
 
 PRECISIONS = ("float32", "int8")
 ROOM = 1024

@@ -6,7 +6,7 @@ from torch import Tensor
 from regard.data.tokenise import Tokeniser
 from regard.data.tokenise.pretrained import Pretrained
 from regard.data.vocabulary import BOS, EOS, PAD
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 
 
 def owners(tokens: Tokeniser, embeddings: Tensor) -> list[int]:

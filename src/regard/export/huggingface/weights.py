@@ -8,6 +8,7 @@ from torch import Tensor
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.tokenise.pretrained import Pretrained
 from regard.data.vocabulary import PAD
+from regard.errors import RefusedError
 from regard.export.huggingface import t5
 from regard.export.huggingface.special import owners
 from regard.export.plain import halves, misfit, whole
@@ -17,7 +18,6 @@ from regard.huggingface.numbers import copies
 from regard.models.decoders.transformer import Transformer as Decoder
 from regard.models.encoders.transformer import Transformer as Encoder
 from regard.trained import Trained
-from regard.training.errors import RefusedError
 
 ROOM = 1024
 """The positions that sinusoids, which have no last one, are written out for, unless the model's limits are above."""

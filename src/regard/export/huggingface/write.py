@@ -7,6 +7,7 @@ from typing import Any
 
 from regard.data.image.codec import PictureCodec
 from regard.data.tokenise.pretrained import Pretrained
+from regard.errors import RefusedError
 from regard.export.huggingface import pictures, t5
 from regard.export.huggingface.special import special
 from regard.export.huggingface.tokenizer import tokenizer
@@ -17,7 +18,6 @@ from regard.huggingface import t5 as theirs
 from regard.huggingface.families import FAMILIES
 from regard.loading import load
 from regard.trained import Trained
-from regard.training.errors import RefusedError
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:

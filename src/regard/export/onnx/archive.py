@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from regard.training import manifest
-from regard.training.boundary import one_line
+from regard import manifest
+from regard.boundary import one_line
+from regard.errors import DamagedError
+from regard.regular_files import MEMORY, open_regular
 from regard.training.directory import STEP
-from regard.training.errors import DamagedError
-from regard.training.regular import MEMORY, open_regular
 from regard.training.snapshot import MOST, Snapshot, files_in
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from regard.alignment.head import Head
 from regard.data.image.codec import PictureCodec
 from regard.data.text import TextCodec
+from regard.errors import DamagedError, RefusedError
 from regard.export.cache import kept
 from regard.export.onnx.graphs import OUTPUT
 from regard.export.onnx.sessions import ENCODER, Sessions
@@ -16,7 +17,6 @@ from regard.export.onnx.sources import longest
 from regard.tasks import TaskConfig
 from regard.trained import Trained
 from regard.training.directory import STEP
-from regard.training.errors import DamagedError, RefusedError
 
 if TYPE_CHECKING:
     from regard.viewer.trace import Trace

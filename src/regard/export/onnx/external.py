@@ -10,7 +10,7 @@ https://github.com/onnx/onnx/blob/main/onnx/onnx.proto has the numbers of the fi
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from regard.training.errors import DamagedError
+from regard.errors import DamagedError
 
 MESSAGES = {
     "ModelProto": {7: "GraphProto", 20: "TrainingInfoProto", 25: "FunctionProto"},

@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
+from regard.errors import RefusedError
 from regard.export.onnx.graphs import Encoding, Stepping, example
 from regard.export.onnx.sessions import Graph
 from regard.export.onnx.sources import Longest, Sizes, within
 from regard.models.seq2seq import Seq2Seq
-from regard.training.errors import RefusedError
 
 SHAPES = (Sizes(1, 1, 1, 0, 1), Sizes(3, 1, 6, 0, 2), Sizes(1, 4, 2, 1, 5), Sizes(4, 2, 1, 3, 3), Sizes(2, 5, 11, 6, 7))
 """One of each that is special to a compiler, and some that are not."""

@@ -11,12 +11,12 @@ from regard.attention.module import Attention
 from regard.attention.stepping import join
 from regard.attention.types import Attended, Memory
 from regard.data.lines import DataError
+from regard.errors import DamagedError
 from regard.export.needed import needed
 from regard.export.onnx.graphs import KEPT, OUTPUT, memorised
 from regard.export.onnx.sources import Longest
 from regard.models.types import Source, Step
 from regard.training.directory import STEP
-from regard.training.errors import DamagedError
 
 ENCODER = "encoder.onnx"
 

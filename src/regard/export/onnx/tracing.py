@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.image.batch import Pictures
+from regard.errors import RefusedError
 from regard.export.onnx.graphs import KEPT, Encoding, Stepping, example, outputs
 from regard.export.onnx.sources import LEAST, Longest, below, usual
 from regard.models.seq2seq import Seq2Seq
-from regard.training.errors import RefusedError
 
 OPSET = 20
 PART = "sources", "beams", "keys", "written", "rows", "columns"

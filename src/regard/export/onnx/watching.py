@@ -13,7 +13,7 @@ from regard.data.image.pictured import Pictured
 from regard.data.text import Example as Encoded
 from regard.decoding.looked import crosses
 from regard.decoding.wishes import Wish
-from regard.training.errors import RefusedError
+from regard.errors import RefusedError
 from regard.viewer import source
 from regard.viewer.record.predicted import answered, beams, choices
 from regard.viewer.record.spelling import Words, written

@@ -10,8 +10,10 @@ import tempfile
 from pathlib import Path
 
 from regard import config as configuration
+from regard import manifest
 from regard.alignment.chosen import ENTRY
 from regard.alignment.head import Head
+from regard.errors import RefusedError
 from regard.export.needed import needed
 from regard.export.onnx import parity, tracing
 from regard.export.onnx.archive import packed
@@ -23,9 +25,7 @@ from regard.export.put import free, put, put_file
 from regard.loading import opened
 from regard.models.seq2seq import Seq2Seq
 from regard.trained import Trained
-from regard.training import manifest
 from regard.training.directory import ARCHIVE, CONFIG, STEP
-from regard.training.errors import RefusedError
 
 PRECISIONS = ("float32", "int8")
 MOST = 2**31 - 2**20

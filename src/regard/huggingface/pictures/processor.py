@@ -4,8 +4,8 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from regard.errors import RefusedError
 from regard.huggingface.settings import table_of
-from regard.training.errors import RefusedError
 
 FILE = "preprocessor_config.json"
 NEWER = "processor_config.json"

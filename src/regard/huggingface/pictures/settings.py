@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.errors import RefusedError
 from regard.huggingface.pictures import gpt2, processor, trocr, vit
 from regard.huggingface.pictures.processor import Standard
 from regard.huggingface.settings import ACTIVATIONS, IGNORED, SIZES, USED, opened, said, table_of
-from regard.training.errors import RefusedError
 
 DECODERS: Mapping[str, Any] = {"gpt2": gpt2, "trocr": trocr}
 """By the name of their type."""

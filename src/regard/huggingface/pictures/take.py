@@ -12,6 +12,7 @@ from regard import tasks
 from regard.config import AttentionPart, PictureData, PictureDropout, PictureModel
 from regard.data.image.codec import PictureCodec
 from regard.data.tokenise.pretrained import Pretrained
+from regard.errors import RefusedError
 from regard.families.captioning import PictureConfig
 from regard.huggingface.numbers import NEVER, copies, tokens_of
 from regard.huggingface.packing import packed, searched
@@ -19,7 +20,6 @@ from regard.huggingface.pictures import vit
 from regard.huggingface.pictures.settings import PictureSettings, read
 from regard.huggingface.settings import ACTIVATIONS
 from regard.huggingface.tensors import Tensors
-from regard.training.errors import RefusedError
 
 
 def files(folder: Path, task: str = "caption", first: str | None = None) -> dict[str, bytes]:

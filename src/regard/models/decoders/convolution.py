@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
 from regard.attention.positions import Positions
@@ -126,7 +126,7 @@ class Convolution(Writing):
     ):
         super().__init__()
         embedding = embedding or size
-        placed = lookup.build(positions, "positions", size=embedding)
+        placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
         self.widen = started(nn.Linear(self.embedding.size, size), dropout=drop_embedding)
         self.names = [str(number) for number in range(layers)]

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, cast
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.heads import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
@@ -135,7 +135,7 @@ class Transformer(Writing):
     ):
         super().__init__()
         embedding = embedding or size
-        placed = lookup.build(positions, "positions", size=embedding)
+        placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(
             vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=norm_embedding
         )

@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard import lookup
+from regard import registry
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
@@ -45,7 +45,7 @@ class Convolution(nn.Module):
                 f"choose {kernel + 1}"
             )
         embedding = embedding or size
-        placed = lookup.build(positions, "positions", size=embedding)
+        placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
         self.size = self.embedding.size
         self.widen = started(nn.Linear(self.size, size), dropout=drop_embedding)

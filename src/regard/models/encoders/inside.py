@@ -3,7 +3,7 @@
 import inspect
 from math import gcd
 
-from regard import lookup
+from regard import registry
 from regard.attention.visual import Visual
 
 REDUCTION, LEAST = 16, 8
@@ -17,7 +17,7 @@ def inside(name: str, channels: int) -> Visual | None:
     """
     if name == "none":
         return None
-    made = lookup.find(name, "visual")
+    made = registry.find(name, "visual")
     narrows = "reduction" in inspect.signature(made).parameters
     built: Visual = made(channels, **({"reduction": gcd(channels, _reduction(channels))} if narrows else {}))
     return built

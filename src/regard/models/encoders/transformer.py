@@ -5,7 +5,7 @@ from typing import cast
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.module import cleaned
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
@@ -77,7 +77,7 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         embedding = embedding or size
-        placed = lookup.build(positions, "positions", size=embedding)
+        placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(
             vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=norm_embedding
         )

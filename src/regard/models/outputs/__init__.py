@@ -11,7 +11,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from regard import lookup
+from regard import registry
 
 Make = Callable[[int, int, int, bool], nn.Module]
 """Makes a layer for (size, vocabulary, embedding, tie): output("mixture", heads=4)."""
@@ -24,7 +24,7 @@ def output(name: str, *, score: str = "dot", scale: float = 1.0, heads: int = 4,
 
 def _build(name: str, options: dict[str, str | float], size: int, vocabulary: int, embedding: int, tie: bool) -> nn.Module:
     sizes = {"size": size, "vocabulary": vocabulary, "embedding": embedding, "tie": tie}
-    made: nn.Module = lookup.build(name, "outputs", **sizes, **options)
+    made: nn.Module = registry.build(name, "outputs", **sizes, **options)
     return made
 
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard import lookup
+from regard import registry
 from regard.attention.score import compare, positional, prepare
 from regard.models.outputs import matrix
 
@@ -33,7 +33,7 @@ class Attention(nn.Module):
         key = embedding if tie else size
         query = key if getattr(chosen(score), "one_size", False) else size
         self.fit = nn.Identity() if size == query else nn.Linear(size, query, bias=False)
-        self.score = lookup.build(score, "score", query=query, key=key)
+        self.score = registry.build(score, "score", query=query, key=key)
         self.weight = matrix(vocabulary, size, tie)
         self.sharpness = nn.Parameter(torch.tensor(math.log(scale)))
 
@@ -48,7 +48,7 @@ class Attention(nn.Module):
 
 def chosen(score: str) -> type:
     """The score of that name, if it compares a query with a key and with nothing else."""
-    found = lookup.find(score, "score")
+    found = registry.find(score, "score")
     if positional(found) or "limit" in inspect.signature(found).parameters:
         raise ValueError(
             f"model.output.score={score} looks at positions, and the words of a vocabulary have none; "

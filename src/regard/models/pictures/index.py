@@ -83,7 +83,7 @@ class Index:
         """Write a file of safetensors, whole or not at all."""
         from safetensors.torch import save
 
-        from regard.training import atomic
+        from regard import io
 
         if Path(path).is_dir():
             raise ValueError(f"{path} is a directory, and an index is one file; name a file in it")
@@ -91,7 +91,7 @@ class Index:
         told = {"kind": KIND, "version": VERSION, "of": self.of, "model": self.model}
         text = json.dumps(names, ensure_ascii=False)
         told |= {"names": text.encode("utf-8", "backslashreplace").decode()}  # \udcff is JSON for a byte that is no UTF-8
-        atomic.write(Path(path), save({"vectors": self.vectors.cpu().contiguous()}, told))
+        io.write(Path(path), save({"vectors": self.vectors.cpu().contiguous()}, told))
 
     def _seen_from(self, folder: Path, name: str) -> str:
         return name if os.path.isabs(name) else os.path.relpath(self.folder / name, folder)
@@ -99,7 +99,7 @@ class Index:
     @classmethod
     def load(cls, path: Path) -> "Index":
         """Read what `save` wrote."""
-        from regard.training.boundary import boundary
+        from regard.boundary import boundary
 
         with boundary(path):
             return opened(Path(path))
@@ -128,8 +128,8 @@ def opened(path: Path) -> Index:
     from safetensors import SafetensorError, safe_open
 
     from regard.data.lines import unreadable
-    from regard.training.errors import DamagedError
-    from regard.training.regular import open_regular
+    from regard.errors import DamagedError
+    from regard.regular_files import open_regular
 
     if os.path.isdir(path):
         raise DamagedError(f"{path} is a directory, and an index is one file; name the file")

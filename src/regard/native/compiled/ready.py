@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.types import Memory
-from regard.decoding.leaves import leaves
 from regard.decoding.limits import first_tensor
 from regard.models.types import Tree
 from regard.native.compiled import convolution, recurrent, transformer
@@ -18,6 +17,7 @@ from regard.native.compiled.library import UnavailableError, library
 from regard.native.gpu.watched import Watched
 from regard.native.looking import blind
 from regard.native.types import Searching
+from regard.tree import leaves
 
 KINDS = (transformer, recurrent, convolution)
 

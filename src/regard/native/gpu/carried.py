@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.positions.learned import Learned
-from regard.decoding.leaves import leaves
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.outputs.projection import Projection
@@ -18,6 +17,7 @@ from regard.native import looking
 from regard.native.candidates import Numbers
 from regard.native.gpu.buckets import padded
 from regard.native.gpu.types import Counter
+from regard.tree import leaves
 
 
 def covers(decoder: Any) -> str | None:

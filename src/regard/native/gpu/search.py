@@ -12,7 +12,6 @@ from torch import Tensor
 
 from regard.decoding.found import Found
 from regard.decoding.history import nothing
-from regard.decoding.leaves import leaves
 from regard.decoding.limits import limits
 from regard.kernels.gpu import together
 from regard.models.types import Tree
@@ -23,6 +22,7 @@ from regard.native.gpu.greedy import Greedy
 from regard.native.gpu.replayed import Pool, Replayed, pool
 from regard.native.gpu.told import Told
 from regard.native.gpu.types import Engine, Steps
+from regard.tree import leaves
 
 TURNS = 8
 """Steps between two looks of the host."""

@@ -16,7 +16,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from regard.training import atomic
+from regard import io as atomic
 from regard.viewer.figure.labels import POINTS, Thinned
 
 WIDTHS = {"column": 3.25, "page": 6.75}

@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 def write(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
     """Write a file in the place of one that may stand there; whoever reads meanwhile finds the old one or the new."""
-    from regard.training.atomic import replacing, room
+    from regard.io import replacing, room
 
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     at, in_order = 0, sorted(arrays.items(), key=lambda pair: -pair[1].itemsize)  # so that every number is aligned

@@ -39,7 +39,7 @@ class View:
 
     def save(self, path: Path | str, budget: str | int = render.BUDGET) -> Path:
         """Write the page, whole or not at all."""
-        from regard.training.atomic import write
+        from regard.io import write
 
         path = Path(path)
         write(path, self.html(budget).encode("utf-8", "backslashreplace"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.config import ConfigError
 from regard.data.table import Record
-from regard.training.errors import DamagedWarning, RefusedError
+from regard.errors import DamagedWarning, RefusedError
 
 if TYPE_CHECKING:
     from regard.data.text import Example as Encoded

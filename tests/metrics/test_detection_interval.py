@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from regard.metrics.detection import average_precision
+from regard.metrics.detection_interval import STRICT, areas, hits, mean, measured, ranked
 from regard.models.pictures.objects import Detections, Objects
-from regard.training.average_precision import average_precision
-from regard.training.ranked import STRICT, areas, hits, mean, measured, ranked
 
 LEFT, RIGHT = [0.25, 0.5, 0.3, 0.3], [0.75, 0.5, 0.3, 0.3]
 

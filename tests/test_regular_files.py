@@ -3,8 +3,8 @@ import socket
 
 import pytest
 
-from regard.training.errors import DamagedError
-from regard.training.regular import open_regular, read_exactly, read_regular
+from regard.errors import DamagedError
+from regard.regular_files import open_regular, read_exactly, read_regular
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_what_is_no_regular_file_is_neither_waited_for_nor_read(root):
 def test_what_takes_the_place_of_a_file_after_it_was_looked_at_is_not_waited_for_either(root, monkeypatch):
     os.mkfifo(root / "pipe")
     status = os.stat(root / "file")
-    monkeypatch.setattr("regard.training.regular.os.stat", lambda path: status)
+    monkeypatch.setattr("regard.regular_files.os.stat", lambda path: status)
     with pytest.raises(DamagedError, match="pipe is no regular file but a pipe"):
         open_regular(root / "pipe")
 

@@ -1,4 +1,4 @@
-from regard.training.errors import FailedError, Interrupted, RefusedError, TrainingError, UnwritableError
+from regard.errors import FailedError, Interrupted, RefusedError, TrainingError, UnwritableError
 
 
 def test_one_class_catches_all_that_ends_a_training_and_an_interruption_is_an_exit():

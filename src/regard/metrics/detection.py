@@ -9,8 +9,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.metrics.boxes import iou
 from regard.models.pictures.objects import Detections, Objects
-from regard.training.boxes import iou
 
 
 class Precision(NamedTuple):

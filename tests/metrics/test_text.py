@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from regard.training.metrics import Bleu, Chrf, ErrorRate, ExactMatch, bootstrap, by_length, measure, perplexity
+from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, bootstrap, by_length, measure, perplexity
 
 OUTPUTS = ["the cat sat on the mat", "a dog barks loudly at me today", "hello there"]
 RIGHT = ["the cat sat on a mat", "the dog barks loudly at him today", "hello there"]
@@ -81,7 +81,7 @@ def test_the_bootstrap_is_seeded_and_covers_what_it_should():
 def test_the_bootstrap_holds_few_draws_at_a_time(monkeypatch):
     rows = np.stack([np.arange(50) % 2, np.ones(50)], axis=1).astype(float)
     whole = bootstrap(rows, lambda total: total[0] / total[1])
-    monkeypatch.setattr("regard.training.metrics.BLOCK", 1000)
+    monkeypatch.setattr("regard.metrics.text.BLOCK", 1000)
     assert bootstrap(rows, lambda total: total[0] / total[1]) == whole
 
 

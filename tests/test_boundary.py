@@ -1,9 +1,9 @@
 import pytest
 
+from regard.boundary import boundary
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.training.boundary import boundary
-from regard.training.errors import DamagedError, FailedError, RefusedError
+from regard.errors import DamagedError, FailedError, RefusedError
 
 
 @pytest.mark.parametrize(

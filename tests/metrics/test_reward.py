@@ -3,7 +3,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from regard.data.vocabulary import EOS
-from regard.training.reward import Reward, similarity, until_end
+from regard.metrics.reward import Reward, similarity, until_end
 
 WORDS = {4: "the", 5: "cat", 6: "sat", 7: "down", 8: "猫", 9: "追", 10: "鼠"}
 

@@ -5,13 +5,13 @@ import stat
 
 import pytest
 
-from regard.training import atomic
-from regard.training.errors import FailedError, UnwritableError
+from regard import io
+from regard.errors import FailedError, UnwritableError
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
-    atomic.write(tmp_path / "a", b"old")
-    atomic.write(tmp_path / "a", b"new")
+    io.write(tmp_path / "a", b"old")
+    io.write(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["a"]
 
@@ -21,7 +21,7 @@ def test_every_file_is_synced_before_the_rename_and_its_directory_after(tmp_path
     sync, rename = os.fsync, os.rename
     monkeypatch.setattr(os, "fsync", lambda handle: (seen.append(os.readlink(f"/proc/self/fd/{handle}")), sync(handle)))
     monkeypatch.setattr(os, "rename", lambda a, b: (seen.append(f"{a.name} -> {b.name}"), rename(a, b)))
-    atomic.write_directory(tmp_path / "5", {"x": b"1", "y": b"2"})
+    io.write_directory(tmp_path / "5", {"x": b"1", "y": b"2"})
     temporary = seen[2].rpartition("/")[2]
     there = tmp_path / temporary
     assert re.fullmatch(r"\.tmp-[0-9a-f]{16}", temporary)
@@ -29,14 +29,14 @@ def test_every_file_is_synced_before_the_rename_and_its_directory_after(tmp_path
 
 
 def test_a_directory_takes_the_place_of_one_that_stands_there(tmp_path):
-    atomic.write_directory(tmp_path / "5", {"x": b"1", "y": b"2"})
-    atomic.write_directory(tmp_path / "5", {"x": b"3"})
+    io.write_directory(tmp_path / "5", {"x": b"1", "y": b"2"})
+    io.write_directory(tmp_path / "5", {"x": b"3"})
     assert [path.name for path in (tmp_path / "5").iterdir()] == ["x"]
     assert os.listdir(tmp_path) == ["5"]
 
 
 def test_a_directory_may_have_others_in_it(tmp_path):
-    atomic.write_directory(tmp_path / "5", {"below/x": b"1"})
+    io.write_directory(tmp_path / "5", {"below/x": b"1"})
     assert (tmp_path / "5" / "below" / "x").read_bytes() == b"1"
 
 
@@ -45,31 +45,31 @@ def test_what_was_left_half_written_is_swept_away_and_nothing_else(tmp_path):
     (tmp_path / ".tmp-b").mkdir()
     (tmp_path / ".tmp-b" / "c").write_bytes(b"x")
     (tmp_path / "kept").write_bytes(b"x")
-    atomic.sweep(tmp_path)
+    io.sweep(tmp_path)
     assert os.listdir(tmp_path) == ["kept"]
 
 
 def test_removal_of_what_is_not_there_is_no_error(tmp_path):
-    atomic.remove(tmp_path / "nothing")
+    io.remove(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_a_full_disk_is_reported_with_path_and_bytes_and_leaves_the_old_file(tmp_path, monkeypatch, code):
-    atomic.write(tmp_path / "a", b"old")
+    io.write(tmp_path / "a", b"old")
 
     def full(handle):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(FailedError, match=r"no room to write .*/a: it needs 3 bytes and [\d,]+ are free .*make room"):
-        atomic.write(tmp_path / "a", b"new")
+        io.write(tmp_path / "a", b"new")
     assert os.listdir(tmp_path) == ["a"]
     assert (tmp_path / "a").read_bytes() == b"old"
 
 
 WRITERS = {
-    "write": lambda path: atomic.write(path, b"new"),
-    "write_directory": lambda path: atomic.write_directory(path, {"x": b"new"}),
+    "write": lambda path: io.write(path, b"new"),
+    "write_directory": lambda path: io.write_directory(path, {"x": b"new"}),
 }
 REASONS = {
     errno.EACCES: "Permission denied; choose a place that can be written",
@@ -104,17 +104,17 @@ def test_an_error_of_writing_names_the_path_and_the_reason_and_leaves_nothing(tm
 
 
 def test_a_disk_that_is_full_is_reported_where_its_room_is_not_known(tmp_path):
-    told = str(atomic.unwritable(tmp_path / "none" / "a", OSError(errno.ENOSPC, "No space left on device")))
+    told = str(io.unwritable(tmp_path / "none" / "a", OSError(errno.ENOSPC, "No space left on device")))
     assert "it needs more than is there and an unknown number are free (No space left on device)" in told
 
 
 def test_a_reader_that_is_gone_is_no_error_of_the_file_being_written(tmp_path):
-    with pytest.raises(BrokenPipeError), atomic.room(tmp_path / "a"):
+    with pytest.raises(BrokenPipeError), io.room(tmp_path / "a"):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
 def write_half(path, error):
-    with atomic.replacing(path) as file:
+    with io.replacing(path) as file:
         file.write(b"half")
         raise error
 
@@ -141,7 +141,7 @@ def test_a_link_that_lies_under_a_temporary_name_is_neither_followed_nor_removed
 def test_even_a_name_that_was_guessed_is_not_followed(tmp_path, monkeypatch, writer):
     (tmp_path / "victim").write_bytes(b"mine")
     (tmp_path / ".tmp-guessed").symlink_to("victim")
-    monkeypatch.setattr(atomic, "temporary_name", lambda directory: directory / ".tmp-guessed")
+    monkeypatch.setattr(io, "temporary_name", lambda directory: directory / ".tmp-guessed")
     with pytest.raises(UnwritableError, match=r"cannot write .*: File exists; choose a place that can be written"):
         WRITERS[writer](tmp_path / "a")
     assert (tmp_path / "victim").read_bytes() == b"mine"
@@ -152,7 +152,7 @@ def test_an_output_that_is_a_link_becomes_a_file_and_what_it_pointed_at_stays(tm
     for target in ("victim", "nothing"):
         (tmp_path / "a").unlink(missing_ok=True)
         (tmp_path / "a").symlink_to(target)
-        atomic.write(tmp_path / "a", b"new")
+        io.write(tmp_path / "a", b"new")
         assert not (tmp_path / "a").is_symlink()
         assert (tmp_path / "a").read_bytes() == b"new"
     assert (tmp_path / "victim").read_bytes() == b"mine"
@@ -163,9 +163,9 @@ def test_a_directory_takes_the_place_of_a_link_and_what_it_pointed_at_stays(tmp_
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / "x").write_bytes(b"mine")
     for target in ("victim", "nothing"):
-        atomic.remove(tmp_path / "a")
+        io.remove(tmp_path / "a")
         (tmp_path / "a").symlink_to(target)
-        atomic.write_directory(tmp_path / "a", {"x": b"new"})
+        io.write_directory(tmp_path / "a", {"x": b"new"})
         assert not (tmp_path / "a").is_symlink()
     assert (tmp_path / "victim" / "x").read_bytes() == b"mine"
     assert sorted(os.listdir(tmp_path)) == ["a", "victim"]
@@ -179,7 +179,7 @@ def test_a_file_takes_the_place_of_no_directory_and_no_pipe(tmp_path, linked):
         target = tmp_path / (f"to-{name}" if linked else name)
         if linked:
             target.symlink_to(name)
-        for act in (lambda path: atomic.write(path, b"new"), atomic.check_target):
+        for act in (lambda path: io.write(path, b"new"), io.check_target):
             with pytest.raises(UnwritableError, match=f"cannot write .*{name}: {why}"):
                 act(target)
     assert stat.S_ISFIFO((tmp_path / "p").stat().st_mode)
@@ -191,8 +191,8 @@ def test_modes_are_those_that_the_umask_leaves_also_where_another_file_stood(tmp
     (tmp_path / "a").chmod(0o600)
     before = os.umask(mask)
     try:
-        atomic.write(tmp_path / "a", b"new")
-        atomic.write_directory(tmp_path / "d", {"x": b"new"})
+        io.write(tmp_path / "a", b"new")
+        io.write_directory(tmp_path / "d", {"x": b"new"})
     finally:
         os.umask(before)
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "d", "d/x")]
@@ -206,14 +206,14 @@ def test_a_name_as_long_as_the_file_system_takes_can_be_written(tmp_path):
 
 
 def test_a_sweep_leaves_what_a_live_process_is_writing(tmp_path):
-    with atomic.replacing(tmp_path / "a") as file:
+    with io.replacing(tmp_path / "a") as file:
         file.write(b"new")
-        atomic.sweep(tmp_path)
+        io.sweep(tmp_path)
     assert (tmp_path / "a").read_bytes() == b"new"
-    with atomic._locked(tmp_path):
-        assert atomic._in_use(tmp_path)
-    assert not atomic._in_use(tmp_path)
-    assert not atomic._in_use(tmp_path / "nothing")
+    with io._locked(tmp_path):
+        assert io._in_use(tmp_path)
+    assert not io._in_use(tmp_path)
+    assert not io._in_use(tmp_path / "nothing")
 
 
 def test_a_sweep_clears_links_away_and_not_what_they_point_at(tmp_path):
@@ -221,18 +221,18 @@ def test_a_sweep_clears_links_away_and_not_what_they_point_at(tmp_path):
     (tmp_path / ".tmp-a").symlink_to("victim")
     (tmp_path / ".tmp-b").symlink_to("nothing")
     os.mkfifo(tmp_path / ".tmp-c")
-    atomic.sweep(tmp_path)
+    io.sweep(tmp_path)
     assert os.listdir(tmp_path) == ["victim"]
 
 
 def test_a_target_is_checked_before_anything_is_computed_and_stays_as_it_is(tmp_path):
     (tmp_path / "a").write_bytes(b"old")
     before = (tmp_path / "a").stat().st_mtime_ns
-    atomic.check_target(tmp_path / "a")
-    atomic.check_target(tmp_path / "b")
+    io.check_target(tmp_path / "a")
+    io.check_target(tmp_path / "b")
     assert os.listdir(tmp_path) == ["a"]
     assert (tmp_path / "a").stat().st_mtime_ns == before
     with pytest.raises(UnwritableError, match=r"cannot write .*/no/a: there is no directory .*/no; make it first"):
-        atomic.check_target(tmp_path / "no" / "a")
+        io.check_target(tmp_path / "no" / "a")
     with pytest.raises(UnwritableError, match="File name too long; choose a shorter name"):
-        atomic.check_target(tmp_path / ("x" * 300))
+        io.check_target(tmp_path / ("x" * 300))

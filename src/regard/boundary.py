@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.config.reading import ConfigError
 from regard.data.lines import DataError
-from regard.training.errors import DamagedError, RefusedError, TrainingError
+from regard.errors import DamagedError, RefusedError, TrainingError
 
 OURS = (TrainingError, ConfigError, DataError)
 """Errors that already say what to do."""

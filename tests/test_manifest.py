@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from regard.training import manifest
-from regard.training.errors import DamagedError, RefusedError
+from regard import manifest
+from regard.errors import DamagedError, RefusedError
 
 
 def test_a_sealed_table_comes_back(tmp_path):

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from regard.metrics.boxes import iou
+from regard.metrics.text import Measured
 from regard.models.pictures.objects import Detections, Objects
-from regard.training.boxes import iou
-from regard.training.metrics import Measured
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]

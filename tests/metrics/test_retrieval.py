@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.training.ranks import both_ways, chance, counted, first, ranks
+from regard.metrics.retrieval import both_ways, chance, counted, first, ranks
 
 
 def test_ranks_by_hand():

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.training.errors import UnwritableError
+from regard.errors import UnwritableError
 
 TEMPORARY = ".tmp-"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
+from regard.metrics.detection import average_precision
 from regard.models.pictures.objects import Detections, Objects
-from regard.training.average_precision import average_precision
 
 NOTHING = Detections(torch.zeros(0, dtype=torch.long), torch.zeros(0, 4), torch.zeros(0))
 

@@ -6,8 +6,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from regard.training.errors import DamagedError, RefusedError
-from regard.training.regular import MEMORY, read_regular
+from regard.errors import DamagedError, RefusedError
+from regard.regular_files import MEMORY, read_regular
 
 NAME = "manifest.json"
 FORMAT = 1

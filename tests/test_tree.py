@@ -2,7 +2,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.types import Memory
-from regard.decoding.leaves import leaves
+from regard.tree import leaves
 
 ONE, TWO, THREE = torch.zeros(1, 1, 1, 1), torch.ones(1, 1, 1, 1), torch.ones(1, 1, dtype=torch.bool)
 TREE = {"a": (ONE, None, ()), "b": [Memory(ONE, TWO, THREE)], "c": {"d": TWO}, "e": 5}

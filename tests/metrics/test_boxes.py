@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from regard.training.boxes import check, corners, from_corners, from_pixels, generalised_iou, iou
+from regard.metrics.boxes import check, corners, from_corners, from_pixels, generalised_iou, iou
 
 LEFT = torch.tensor([0.25, 0.5, 0.5, 1.0])
 RIGHT = torch.tensor([0.75, 0.5, 0.5, 1.0])

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.training.errors import DamagedError
+from regard.errors import DamagedError
 
 SMALL = 256 * 2**20
 """The most bytes of the files that are read beside weights and graphs: settings, vocabularies, tokenizers."""
