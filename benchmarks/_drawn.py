@@ -180,7 +180,7 @@ def look(piece: tuple[int, int, int, int]) -> Looked:
 
 def compiled() -> int:
     """How many programs this process has compiled, or found compiled; the interpreter compiles none."""
-    modules = [each for name, each in list(sys.modules.items()) if name.startswith("regard.kernels")]
+    modules = [each for name, each in list(sys.modules.items()) if name.startswith("regard.attention.dispatch")]
     programs = {id(each): each for module in modules for each in vars(module).values() if hasattr(each, "device_caches")}
     return sum(len(caches[0]) for each in programs.values() for caches in each.device_caches.values())
 

@@ -11,7 +11,7 @@ from torch import Tensor
 import _bare  # noqa: F401
 from _queued import Ways, measured, once, rows_of, timed, too_far
 from _timing import Budget
-from regard import kernels
+from regard.attention import dispatch
 from regard.attention.attend import compose
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import Scope
@@ -71,7 +71,7 @@ def by(kernel: Any, asked: Request, *given: Tensor) -> Tensor:
     """The context by one kernel, or by that which `auto` picks."""
     query, keys, values = given
     made = asked._replace(query=query, keys=keys, values=values)
-    found = kernels.choose(made, "auto") if kernel is None else kernel
+    found = dispatch.choose(made, "auto") if kernel is None else kernel
     reason = compiled.refusal(flex.key(made)) if found is flex else None
     if reason is not None:  # another kernel would run and be taken for it
         raise RuntimeError(reason)
@@ -132,8 +132,8 @@ def scopes(rounds: int, budget: Budget, write: Callable[..., None]) -> None:
             found = measured(name, ways(name, asked), list(asked[:3]), flow, rounds)
             fastest = min(each.ms for path, each in found.items() if path != "auto")
             told = ", ".join(f"{path} {each.ms:.4f}" for path, each in found.items())
-            chosen = kernels.choose(asked, "auto")
-            picked = next((each for each, kernel in kernels.LOADED.items() if kernel is chosen), "reference")
+            chosen = dispatch.choose(asked, "auto")
+            picked = next((each for each, kernel in dispatch.LOADED.items() if kernel is chosen), "reference")
             print(f"scopes {name:26} {which:7} {told}; auto is {picked}, {found['auto'].ms / fastest:.3f}", flush=True)
             write(*rows_of("scopes", name, which, found, fastest))
         made = timed(lambda asked=asked: blocks.make(asked), 3)

@@ -41,8 +41,7 @@ import _scoped
 from _apart import apart
 from _queued import HEADER, Timed, Way, Ways, measured, once, rows_of, timed, too_far
 from _timing import Budget, put, staged
-from regard import kernels
-from regard.attention import attend
+from regard.attention import attend, dispatch
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import Scope
 from regard.attention.scope.causal import Causal
@@ -186,7 +185,7 @@ def host(rounds: int) -> None:
         "PyTorch's function": lambda: F.scaled_dot_product_attention(*given, is_causal=True),
         "attend": lambda: attend(*given, scope=Causal()),
         "sdpa.run": lambda: sdpa.run(asked),
-        "choosing a kernel": lambda: kernels.choose(asked, "auto"),
+        "choosing a kernel": lambda: dispatch.choose(asked, "auto"),
         "kind and order": lambda: choice.choose(choice.kind(asked)),
         "the order, there and back": lambda: around(lambda: prioritised(order)),
         "sdpa_kernel, there and back": lambda: around(lambda: sdpa_kernel(list(order), set_priority=True)),

@@ -3,8 +3,7 @@ import math
 import pytest
 import torch
 
-from regard import kernels
-from regard.attention import attend
+from regard.attention import attend, dispatch
 from regard.attention.attend import compose
 from regard.attention.mechanisms.location_sensitive import LocationSensitive
 from regard.attention.normalise.softmax import Softmax
@@ -238,7 +237,7 @@ def test_autocast_leaves_the_weights_in_single_precision_as_it_does_on_a_gpu():
 
 
 def test_location_sensitive_attention_takes_it(monkeypatch):
-    monkeypatch.setattr(kernels, "LOADED", {"additive_gpu": additive_gpu})
+    monkeypatch.setattr(dispatch, "LOADED", {"additive_gpu": additive_gpu})
     attention = LocationSensitive(3, 4, filters=2, kernel=3)
     source, query = torch.randn(2, 9, 4), torch.randn(2, 2, 3)
 
@@ -304,7 +303,7 @@ def test_what_cannot_be_traced_is_refused(monkeypatch):
 
 def test_on_a_cpu_it_is_left_out():
     query, key = torch.randn(1, 1, 2, 3), torch.randn(1, 1, 5, 4)
-    assert kernels.choose(request(additive(), dtype=torch.float32), "auto") is kernels.LOADED["additive"]
+    assert dispatch.choose(request(additive(), dtype=torch.float32), "auto") is dispatch.LOADED["additive"]
     assert attend(query, key, key, score=additive()).context.shape == (1, 1, 2, 4)
 
 
@@ -321,7 +320,7 @@ def test_a_gpu_that_lacks_something_is_named(monkeypatch):
 @pytest.mark.parametrize("queries", [1, 4])
 def test_it_compiles_whole_and_equals_itself(monkeypatch, queries):
     torch._dynamo.reset()
-    monkeypatch.setattr(kernels, "LOADED", {"additive_gpu": additive_gpu})
+    monkeypatch.setattr(dispatch, "LOADED", {"additive_gpu": additive_gpu})
     score = additive()
     query, key, value = torch.randn(2, 1, queries, 3), torch.randn(2, 1, 9, 4), torch.randn(2, 1, 9, 6)
 

@@ -9,8 +9,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/decode.py checks on a GPU", allow_module_level=True)
 
-from regard import kernels
-from regard.attention import attend
+from regard.attention import attend, dispatch
 from regard.attention.attend import compose
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -141,8 +140,8 @@ def test_auto_takes_it_for_a_long_cache_that_is_partly_filled(monkeypatch):
     monkeypatch.setattr(decode, "LONG", 20)
     made = request(scope=Causal(), shape=(1, 2, 1, 1, 20), offset=9)
     half = made._replace(query=made.query.half(), keys=made.keys.half(), values=made.values.half())
-    assert kernels.choose(half, "auto") is decode
-    assert kernels.choose(half._replace(scope=Causal() & Local(3)), "auto") is decode
+    assert dispatch.choose(half, "auto") is decode
+    assert dispatch.choose(half._replace(scope=Causal() & Local(3)), "auto") is decode
     assert not decode.worthwhile(half._replace(scope=Everywhere()))
     assert not decode.worthwhile(made)  # in single precision nobody timed it
     assert not decode.worthwhile(half._replace(query=torch.randn(1, 2, 2, 5)))
@@ -151,9 +150,9 @@ def test_auto_takes_it_for_a_long_cache_that_is_partly_filled(monkeypatch):
 
 def test_auto_leaves_the_rest_and_fused_takes_it():
     asked = request(shape=(1, 2, 1, 1, 20))
-    assert kernels.choose(asked, "auto") is sdpa
-    assert kernels.choose(asked, "fused") is decode
-    assert kernels.choose(asked._replace(query=torch.randn(1, 2, 2, 5)), "fused") is sdpa
+    assert dispatch.choose(asked, "auto") is sdpa
+    assert dispatch.choose(asked, "fused") is decode
+    assert dispatch.choose(asked._replace(query=torch.randn(1, 2, 2, 5)), "fused") is sdpa
     found = attend(asked.query, asked.keys, asked.values, impl="fused")
     torch.testing.assert_close(found.context, compose(asked).context, rtol=1e-5, atol=1e-5)
 

@@ -9,8 +9,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
-from regard import kernels
-from regard.attention import attend
+from regard.attention import attend, dispatch
 from regard.attention.attend import compose
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -237,10 +236,10 @@ def test_more_best_keys_than_there_are_keys_are_all_keys():
 
 def test_auto_takes_it_where_pytorchs_own_kernel_would_need_more_than_one_pass():
     plain = request(shape=(1, 1, 1, 2, 3))
-    assert kernels.choose(plain, "auto") is sdpa
-    assert kernels.choose(plain._replace(statistics=("entropy",)), "auto") is flash
-    assert kernels.choose(plain._replace(scope=Causal() & Local(1)), "auto") is flash
-    assert kernels.choose(plain._replace(score=Alibi()), "fused") is flash
+    assert dispatch.choose(plain, "auto") is sdpa
+    assert dispatch.choose(plain._replace(statistics=("entropy",)), "auto") is flash
+    assert dispatch.choose(plain._replace(scope=Causal() & Local(1)), "auto") is flash
+    assert dispatch.choose(plain._replace(score=Alibi()), "fused") is flash
     found = attend(plain.query, plain.keys, plain.values, score=Alibi(), impl="fused")
     torch.testing.assert_close(found.context, compose(plain._replace(score=Alibi())).context, rtol=1e-5, atol=1e-5)
 

@@ -3,8 +3,7 @@ import re
 import pytest
 import torch
 
-from regard import kernels
-from regard.attention import attend
+from regard.attention import attend, dispatch
 from regard.attention.attend import compose
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -103,7 +102,7 @@ class Next:
 @pytest.mark.parametrize("how", ["the limit is reached", "the compiler is switched off"])
 def test_where_the_compiler_gives_up_the_next_kernel_takes_it_and_a_warning_says_so(how, monkeypatch):
     torch._dynamo.reset()
-    monkeypatch.setattr(kernels, "LOADED", {"flex": flex, "next": Next()})
+    monkeypatch.setattr(dispatch, "LOADED", {"flex": flex, "next": Next()})
     asked = request(Blocks(40))
     if how == "the limit is reached":
         flex.run(asked)
@@ -131,11 +130,11 @@ def test_it_pays_where_a_scope_hides_much_that_flash_would_read():
 def test_a_window_within_blocks_is_its_own_and_goes_to_flash_where_it_cannot_be():
     asked = request(Blocks(128) & Local(9), (1, 1, 1024, 1024), (1, 1))
     assert flex.worthwhile(asked)
-    assert kernels.choose(asked, "auto") is flex
-    assert kernels.choose(asked._replace(dropout=0.1), "auto") is flash
-    assert kernels.choose(asked._replace(statistics=("max",)), "auto") is flash
+    assert dispatch.choose(asked, "auto") is flex
+    assert dispatch.choose(asked._replace(dropout=0.1), "auto") is flash
+    assert dispatch.choose(asked._replace(statistics=("max",)), "auto") is flash
     compiled.REFUSED[flex.key(asked)] = "could not be compiled"
-    assert kernels.choose(asked, "auto") is flash
+    assert dispatch.choose(asked, "auto") is flash
     assert not flex.worthwhile(request(Blocks(128) & Local(9), (1, 1, 1023, 1024), (1, 1)))
 
 
@@ -143,7 +142,7 @@ def test_a_window_within_blocks_is_its_own_and_goes_to_flash_where_it_cannot_be(
 def test_a_window_alone_is_left_to_flash_however_long(scope):
     asked = request(scope, (1, 1, 9000, 9000), (1, 1))
     assert not flex.worthwhile(asked)
-    assert kernels.choose(asked, "auto") is flash
+    assert dispatch.choose(asked, "auto") is flash
 
 
 def test_nothing_is_waited_for_while_a_graph_is_captured(monkeypatch):
@@ -162,9 +161,9 @@ def test_nothing_is_waited_for_while_a_graph_is_captured(monkeypatch):
 def test_auto_takes_it_there_and_leaves_the_rest():
     sides = [torch.randn(1, 1, 1024, 16) for _ in range(3)]
     asked = Request(*sides, ScaledDot(), Softmax(), Blocks(128), 0.0, 0, False, ())
-    assert kernels.choose(asked, "auto") is flex
-    assert kernels.choose(asked._replace(scope=Causal()), "auto") is kernels.LOADED["sdpa"]
-    assert kernels.choose(asked._replace(statistics=("entropy",)), "auto") is flash
+    assert dispatch.choose(asked, "auto") is flex
+    assert dispatch.choose(asked._replace(scope=Causal()), "auto") is dispatch.LOADED["sdpa"]
+    assert dispatch.choose(asked._replace(statistics=("entropy",)), "auto") is flash
 
 
 def test_it_says_why_it_does_not_cover_a_request(monkeypatch):

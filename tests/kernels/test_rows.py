@@ -10,7 +10,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
-from regard import kernels
+from regard.attention import dispatch
 from regard.attention.attend import compose
 from regard.attention.normalise.gumbel import Gumbel
 from regard.attention.normalise.softmax import Softmax
@@ -97,7 +97,7 @@ def test_a_query_that_sees_nothing_has_no_weights_and_the_tanh_of_large_numbers_
 
 def test_all_weights_come_with_the_context_of_one_pass():
     asked = request(scope=Causal(), key_heads=1, statistics=("entropy",))
-    assert kernels.choose(asked, "auto") is rows
+    assert dispatch.choose(asked, "auto") is rows
     found, expected = rows.run(asked), compose(asked)
     torch.testing.assert_close(found.weights, expected.weights, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(found.context, expected.context, rtol=1e-5, atol=1e-5)

@@ -10,8 +10,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/simplex.py checks on a GPU", allow_module_level=True)
 
-from regard import kernels
-from regard.attention import attend
+from regard.attention import attend, dispatch
 from regard.attention.attend import compose
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
@@ -173,13 +172,13 @@ def test_auto_takes_it_where_it_was_timed_and_fused_everywhere(monkeypatch):
     monkeypatch.setattr(simplex, "LENGTH", 8)
     long = request(shape=(1, 1, 1, 8, 9))
     half = long._replace(query=long.query.half(), keys=long.keys.half(), values=long.values.half())
-    assert kernels.choose(half, "auto") is simplex
-    assert kernels.choose(long, "auto") is None  # in single precision nobody timed it
-    assert kernels.choose(half._replace(query=half.query[:, :, 1:]), "auto") is None
-    assert kernels.choose(half._replace(values=torch.zeros(1, 1, 9, 65, dtype=torch.float16)), "auto") is None
+    assert dispatch.choose(half, "auto") is simplex
+    assert dispatch.choose(long, "auto") is None  # in single precision nobody timed it
+    assert dispatch.choose(half._replace(query=half.query[:, :, 1:]), "auto") is None
+    assert dispatch.choose(half._replace(values=torch.zeros(1, 1, 9, 65, dtype=torch.float16)), "auto") is None
     asked = request(shape=(1, 1, 1, 2, 3))
-    assert kernels.choose(asked, "auto") is None
-    assert kernels.choose(asked, "fused") is simplex
+    assert dispatch.choose(asked, "auto") is None
+    assert dispatch.choose(asked, "fused") is simplex
     found = attend(asked.query, asked.keys, asked.values, normalise=Sparsemax(), impl="fused")
     torch.testing.assert_close(found.context, compose(asked).context, rtol=1e-5, atol=1e-5)
 

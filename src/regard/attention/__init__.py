@@ -5,7 +5,8 @@ The stages are here by class name too: `from regard.attention import attend, Add
 
 from typing import Any
 
-from regard import kernels, registry
+from regard import registry
+from regard.attention import dispatch
 from regard.attention.attend import attend
 from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
@@ -13,7 +14,7 @@ from regard.attention.types import Attended, Encoded, Memory, Normaliser, Sample
 
 __all__ = ["Attended", "Attention", "Encoded", "Memory", "MultiHead", "Normaliser", "Sampled", "Score", "attend"]
 
-kernels.load()
+dispatch.load()
 
 
 def __getattr__(name: str) -> Any:

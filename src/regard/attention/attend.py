@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard import kernels
+from regard.attention import dispatch
 from regard.attention.check import aligned, check
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
@@ -73,7 +73,7 @@ def read(
     scope: Scope,
     dropout: float = 0.0,
     offset: Offset | None = None,
-    impl: str | kernels.Kernel = "auto",
+    impl: str | dispatch.Kernel = "auto",
     weights: bool = False,
     statistics: tuple[str, ...] = (),
 ) -> Attended:
@@ -82,7 +82,7 @@ def read(
     if offset is None:
         offset = last(query.shape[2], memory.keys.shape[2])
     request = Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
-    found = kernels.answer(request, impl)
+    found = dispatch.answer(request, impl)
     return compose(request) if found is None else found
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard import kernels
+from regard.attention import dispatch
 from regard.attention.attend import last
 from regard.attention.check import aligned
 from regard.attention.module import Attention
@@ -184,7 +184,7 @@ class Windows(Attention):
             False,
             statistics,
         )
-        kernel = kernels.LOADED[self.kernel]
+        kernel = dispatch.LOADED[self.kernel]
         if statistics and against(kernel, request) is not None:
             request = request._replace(statistics=())  # which the gathered windows have then
         found = attempt(kernel, request) if against(kernel, request) is None else None

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 
 import torch
 
-from regard import kernels
+from regard.attention import dispatch
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope import parts
@@ -108,9 +108,9 @@ def run(request: Request) -> Attended:
     except (TorchDynamoException, FailOnRecompileLimitHit, compiled.UnfusedError) as error:
         first = str(error.__cause__ or error).strip().partition("\n")[0]
         compiled.REFUSED[asked] = f"could not be compiled for this scope: {first}"
-    kernel = kernels.choose(request, "fused")  # flash covers all that is covered here
+    kernel = dispatch.choose(request, "fused")  # flash covers all that is covered here
     assert kernel is not None
-    name = next((name for name, each in kernels.LOADED.items() if each is kernel), "another kernel")
+    name = next((name for name, each in dispatch.LOADED.items() if each is kernel), "another kernel")
     warnings.warn(f"flex {compiled.REFUSED[asked]}; {name} takes it from now on", RuntimeWarning, stacklevel=2)
     return kernel.run(request)
 

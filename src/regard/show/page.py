@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from regard import config as configuration
-from regard import kernels, registry
-from regard.attention import attend
+from regard import registry
+from regard.attention import attend, dispatch
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
 from regard.attention.windows import Windows
@@ -92,15 +92,15 @@ def covered(name: str, kind: str) -> dict[str, str]:
     """What each kernel says about one thing. A normaliser or a scope is tried with every score."""
     example = work(name, kind)
     if isinstance(example.module, Windows) and example.module.centre is not None:
-        reads = dict.fromkeys(kernels.LOADED, f"reads all keys, and {name} gathers those of its windows")
+        reads = dict.fromkeys(dispatch.LOADED, f"reads all keys, and {name} gathers those of its windows")
         kernel = example.module.kernel
-        return {**reads, kernel: kernels.LOADED[kernel].covers(example.request) or "covers it"}
+        return {**reads, kernel: dispatch.LOADED[kernel].covers(example.request) or "covers it"}
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
         scores = {each: build(each, "score") for each in registry.names("score")}
         requests = {each: example.request._replace(score=s, keys=prepare(s, example.key)) for each, s in scores.items()}
     answers = {}
-    for kernel, module in kernels.LOADED.items():
+    for kernel, module in dispatch.LOADED.items():
         asked = {each: module.covers(request) for each, request in requests.items()}
         fine = [each for each, reason in asked.items() if reason is None]
         reasons = {each: reason for each, reason in asked.items() if reason is not None}

@@ -3,8 +3,7 @@ import re
 import pytest
 import torch
 
-from regard import kernels
-from regard.attention import attend
+from regard.attention import attend, dispatch
 from regard.attention.attend import compose
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.normalise.softmax import Softmax
@@ -68,17 +67,17 @@ def test_other_errors_come_out():
 
 def test_auto_goes_on_to_the_next_kernel_and_then_to_the_reference(monkeypatch):
     full, given = Full(), request()
-    monkeypatch.setattr(kernels, "LOADED", {"full": full, "steady": Steady()})
+    monkeypatch.setattr(dispatch, "LOADED", {"full": full, "steady": Steady()})
     for _ in range(2):
         assert attend(*given[:3]).context.unique().item() == 7
     assert full.ran == 1
-    monkeypatch.setattr(kernels, "LOADED", {"full": full})
+    monkeypatch.setattr(dispatch, "LOADED", {"full": full})
     torch.testing.assert_close(attend(*given[:3]).context, compose(given).context)
     assert full.ran == 1
 
 
 def test_fused_is_refused_with_the_reason(monkeypatch):
-    monkeypatch.setattr(kernels, "LOADED", {"full": Full()})
+    monkeypatch.setattr(dispatch, "LOADED", {"full": Full()})
     text = f"no kernel covers this request: full {REASON}. impl='auto' takes the reference instead"
     for _ in range(2):
         with pytest.raises(ValueError, match=re.escape(text)):
@@ -87,13 +86,13 @@ def test_fused_is_refused_with_the_reason(monkeypatch):
 
 def test_a_kernel_that_is_given_is_not_replaced():
     with pytest.raises(OutOfResources):
-        kernels.answer(request(), Full())
+        dispatch.answer(request(), Full())
 
 
 @pytest.mark.parametrize("impl", ["auto", "fused"])
 def test_windows_are_gathered_instead_unless_the_kernel_is_insisted_on(monkeypatch, impl):
     module, source = LocalM(4, 4, width=2, impl=impl), Encoded(torch.randn(1, 9, 4))
-    monkeypatch.setitem(kernels.LOADED, "flash", Full())
+    monkeypatch.setitem(dispatch.LOADED, "flash", Full())
     query = torch.randn(1, 3, 4)
     if impl == "fused":
         with pytest.raises(ValueError, match=re.escape(f"flash {REASON}. impl='auto' gathers the windows instead")):
@@ -106,7 +105,7 @@ def test_windows_are_gathered_instead_unless_the_kernel_is_insisted_on(monkeypat
 
 @pytest.mark.unhooked
 def test_what_was_traced_has_no_second_way(monkeypatch):
-    monkeypatch.setattr(kernels, "LOADED", {"steady": Steady()})
+    monkeypatch.setattr(dispatch, "LOADED", {"steady": Steady()})
     given = request()
     traced = torch.compile(lambda *sides: attend(*sides).context, backend="eager", fullgraph=True)
     assert traced(*given[:3]).unique().item() == 7

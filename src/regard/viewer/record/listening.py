@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard import kernels
+from regard.attention import dispatch
 from regard.attention.attend import compose
 from regard.attention.module import Attention
 from regard.attention.per_head import spread
@@ -68,7 +68,7 @@ class Listening:
     def run(self, request: Request) -> Attended:
         """Answer as without a listener, with weights or statistics beside it."""
         plain = request if self.steps else request._replace(weights=self.weights, statistics=self.statistics)
-        kernel = kernels.choose(plain, self.impl)
+        kernel = dispatch.choose(plain, self.impl)
         self.ran.append("reference" if kernel is None else name_of(kernel))
         with self.timed(), torch.no_grad():
             self.values.append(spread(request.values, request.query.shape[1]).norm(dim=-1))
@@ -76,7 +76,7 @@ class Listening:
                 self.scores.append(masked(request))
         return self.with_weights(request, plain, kernel) if self.wanted.weights else self.measured(request, kernel)
 
-    def with_weights(self, request: Request, plain: Request, kernel: kernels.Kernel | None) -> Attended:
+    def with_weights(self, request: Request, plain: Request, kernel: dispatch.Kernel | None) -> Attended:
         """The answer and all weights, by the kernel itself where it forms them."""
         if kernel is None:
             self.sources.append(REFERENCE)
@@ -89,7 +89,7 @@ class Listening:
         with self.timed():
             return attended._replace(weights=formed(request))
 
-    def measured(self, request: Request, kernel: kernels.Kernel | None) -> Attended:
+    def measured(self, request: Request, kernel: dispatch.Kernel | None) -> Attended:
         """The answer with statistics, which every kernel can give, and the weights of the chosen rows."""
         self.sources.append(MEASURED if kernel is None else code(MEASURED, name_of(kernel)))
         with self.timed():

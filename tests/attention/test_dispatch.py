@@ -3,8 +3,8 @@ import re
 import pytest
 import torch
 
-from regard import kernels, registry
-from regard.attention import attend
+from regard import registry
+from regard.attention import attend, dispatch
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.everywhere import Everywhere
@@ -22,18 +22,18 @@ def request(score=ScaledDot(), normalise=Softmax(), weights=False) -> Request:
 
 
 def test_every_kernel_file_is_loaded_when_attention_is():
-    assert list(kernels.LOADED) == registry.names("kernels")
+    assert list(dispatch.LOADED) == registry.names("kernels")
 
 
 def test_the_first_kernel_that_covers_a_request_takes_it():
-    assert kernels.choose(request(), "auto") is kernels.LOADED["sdpa"]
-    assert kernels.choose(request(), "fused") is kernels.LOADED["sdpa"]
-    assert kernels.choose(request(Additive(3, 3)), "auto") is kernels.LOADED["additive"]
+    assert dispatch.choose(request(), "auto") is dispatch.LOADED["sdpa"]
+    assert dispatch.choose(request(), "fused") is dispatch.LOADED["sdpa"]
+    assert dispatch.choose(request(Additive(3, 3)), "auto") is dispatch.LOADED["additive"]
 
 
 def test_the_reference_is_taken_where_it_is_asked_for_and_where_nothing_else_fits():
-    assert kernels.choose(request(), "reference") is None
-    assert kernels.choose(request(normalise=Sparsemax()), "auto") is None
+    assert dispatch.choose(request(), "reference") is None
+    assert dispatch.choose(request(normalise=Sparsemax()), "auto") is None
 
 
 def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason():
@@ -52,7 +52,7 @@ def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason()
         "impl='auto' takes the reference instead"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
-        kernels.choose(request(Distance()), "fused")
+        dispatch.choose(request(Distance()), "fused")
     with pytest.raises(ValueError, match=re.escape("simplex needs a GPU, got cpu. impl='auto' takes the")):
         attend(DATA, DATA, DATA, normalise=Sparsemax(), impl="fused")
 
@@ -65,29 +65,29 @@ def test_an_unknown_implementation_is_refused():
 def test_a_kernel_that_does_not_pay_is_left_unless_it_is_asked_for():
     query, memory = torch.randn(2, 1, 1, 4, requires_grad=True), torch.randn(2, 1, 3, 4)
     made = Request(query, memory, memory, ScaledDot(), Softmax(), Everywhere(), 0.0, 0, False, ())
-    assert kernels.choose(made, "auto") is None
-    assert kernels.choose(made, "fused") is sdpa
+    assert dispatch.choose(made, "auto") is None
+    assert dispatch.choose(made, "fused") is sdpa
     with torch.no_grad():
-        assert kernels.choose(made, "auto") is sdpa
-    assert kernels.choose(made._replace(keys=memory.clone().requires_grad_()), "auto") is sdpa
+        assert dispatch.choose(made, "auto") is sdpa
+    assert dispatch.choose(made._replace(keys=memory.clone().requires_grad_()), "auto") is sdpa
 
 
 def test_a_kernel_that_does_not_pay_leaves_the_request_to_the_next(monkeypatch):
-    monkeypatch.setattr(kernels.LOADED["flash"], "DEVICES", ("cpu",))
-    monkeypatch.setattr(kernels.LOADED["flash"], "INSTALLED", True)
-    assert kernels.LOADED["flash"].covers(request()) is None
-    assert kernels.choose(request(), "auto") is sdpa
-    assert kernels.choose(request(), "fused") is sdpa
+    monkeypatch.setattr(dispatch.LOADED["flash"], "DEVICES", ("cpu",))
+    monkeypatch.setattr(dispatch.LOADED["flash"], "INSTALLED", True)
+    assert dispatch.LOADED["flash"].covers(request()) is None
+    assert dispatch.choose(request(), "auto") is sdpa
+    assert dispatch.choose(request(), "fused") is sdpa
 
 
 def test_a_kernel_that_nobody_has_timed_is_taken_first_where_a_kernel_is_asked_for(monkeypatch):
-    flash = kernels.LOADED["flash"]
+    flash = dispatch.LOADED["flash"]
     monkeypatch.setattr(flash, "DEVICES", ("cpu",))
     monkeypatch.setattr(flash, "INSTALLED", True)
     monkeypatch.setattr(flash, "untimed", lambda request: not request.dropout, raising=False)
-    assert kernels.choose(request(), "auto") is sdpa
-    assert kernels.choose(request(), "fused") is flash
-    assert kernels.choose(request()._replace(dropout=0.5), "fused") is sdpa
+    assert dispatch.choose(request(), "auto") is sdpa
+    assert dispatch.choose(request(), "fused") is flash
+    assert dispatch.choose(request()._replace(dropout=0.5), "fused") is sdpa
 
 
 def test_a_kernel_that_is_given_takes_every_request():
@@ -99,4 +99,4 @@ def test_a_kernel_that_is_given_takes_every_request():
             return Attended(torch.zeros(1))
 
     own = Own()
-    assert kernels.choose(None, own) is own
+    assert dispatch.choose(None, own) is own

@@ -1,0 +1,82 @@
+"""Fused versions of attend(): each file is one, and says what it covers.
+
+A kernel is a module with `covers(request) -> str | None`, None when it computes the same thing as the three stages and
+otherwise the reason why not, and `run(request) -> Attended`.
+"""
+
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+
+from regard import registry
+from regard.kernels.gpu.refused import against, attempt
+
+if TYPE_CHECKING:
+    from regard.attention.types import Attended, Request
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """The face of a kernel's module."""
+
+    def covers(self, request: "Request") -> str | None: ...
+
+    def run(self, request: "Request") -> "Attended": ...
+
+
+LOADED: dict[str, Kernel] = {}
+"""Every kernel by name, in the order in which they are asked."""
+
+
+def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
+    """The kernel that takes this request, or None for the reference. "fused" never falls back in silence.
+
+    `impl` may be a kernel itself, which then takes every request: a recorder listens that way.
+    """
+    if not isinstance(impl, str):
+        return impl
+    if impl == "reference":
+        return None
+    if impl not in ("auto", "fused"):
+        raise ValueError(f"impl needs to be 'auto', 'reference' or 'fused', got {impl!r}")
+    reasons, able = [], []
+    for name, kernel in LOADED.items():
+        reason = against(kernel, request)
+        if reason is not None:
+            reasons.append(f"{name} {reason}")
+        elif worthwhile(kernel, request) or (impl == "fused" and untimed(kernel, request)):
+            return kernel
+        else:  # perhaps another one pays
+            able.append(kernel)
+    if impl == "fused" and able:
+        return able[0]
+    if impl == "fused":
+        raise ValueError(f"no kernel covers this request: {'; '.join(reasons)}. impl='auto' takes the reference instead")
+    return None
+
+
+def answer(request: "Request", impl: str | Kernel) -> "Attended | None":
+    """What the chosen kernel says, None where the reference is to; one that a GPU has no room for leaves it to the next."""
+    kernel = choose(request, impl)
+    if kernel is None:
+        return None
+    if not isinstance(impl, str):
+        return kernel.run(request)
+    found = attempt(kernel, request)
+    return answer(request, impl) if found is None else found
+
+
+def worthwhile(kernel: Kernel, request: "Request") -> bool:
+    """Whether a kernel that covers a request is also faster; those that never doubt it do not say."""
+    asked = getattr(kernel, "worthwhile", None)
+    return asked is None or bool(asked(request))
+
+
+def untimed(kernel: Kernel, request: "Request") -> bool:
+    """Whether a kernel is made for such a request but nobody has timed it: "auto" leaves it, and "fused" tries it first."""
+    asked = getattr(kernel, "untimed", None)
+    return asked is not None and bool(asked(request))
+
+
+def load() -> None:
+    """Import every kernel file, once, before anything is traced. What a file needs beyond torch it imports when it runs."""
+    for name in registry.names("kernels"):
+        LOADED[name] = cast(Kernel, registry.load("kernels", name))
