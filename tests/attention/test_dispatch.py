@@ -22,7 +22,13 @@ def request(score=ScaledDot(), normalise=Softmax(), weights=False) -> Request:
 
 
 def test_every_kernel_file_is_loaded_when_attention_is():
-    assert list(dispatch.LOADED) == registry.names("kernels")
+    assert list(dispatch.LOADED) == list(dispatch.ORDER)
+    assert sorted(dispatch.ORDER) == registry.names("kernels")
+
+
+def test_the_order_of_the_kernels_is_pinned():
+    order = "additive additive_gpu brief decode flash flex linear local rows sdpa simplex"
+    assert list(dispatch.ORDER) == order.split()
 
 
 def test_the_first_kernel_that_covers_a_request_takes_it():

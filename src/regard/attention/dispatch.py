@@ -1,7 +1,6 @@
-"""Fused versions of attend(): each file is one, and says what it covers.
+"""Dispatch of attend(): selects the fused kernel that runs a request, or the reference.
 
-A kernel is a module with `covers(request) -> str | None`, None when it computes the same thing as the three stages and
-otherwise the reason why not, and `run(request) -> Attended`.
+Kernels are the files of `regard/kernels/`; each says what it covers. They are asked in the order of `ORDER`.
 """
 
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
@@ -22,8 +21,26 @@ class Kernel(Protocol):
     def run(self, request: "Request") -> "Attended": ...
 
 
+ORDER = (
+    "additive",
+    "additive_gpu",
+    "brief",
+    "decode",
+    "flash",
+    "flex",
+    "linear",
+    "local",
+    "rows",
+    "sdpa",
+    "simplex",
+)
+"""Kernels by file name in the order in which dispatch asks them: the first that covers a request and is worthwhile runs.
+
+The order is part of what a user gets (a renamed or added file must not change which kernel runs), so a test pins it.
+"""
+
 LOADED: dict[str, Kernel] = {}
-"""Every kernel by name, in the order in which they are asked."""
+"""The kernel modules by name, in that order."""
 
 
 def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
@@ -78,5 +95,5 @@ def untimed(kernel: Kernel, request: "Request") -> bool:
 
 def load() -> None:
     """Import every kernel file, once, before anything is traced. What a file needs beyond torch it imports when it runs."""
-    for name in registry.names("kernels"):
+    for name in ORDER:
         LOADED[name] = cast(Kernel, registry.load("kernels", name))
