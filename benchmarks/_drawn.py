@@ -68,7 +68,7 @@ def attending(family: Family, drawn: Shape) -> Ready:
 
 def crowded(ours: Callable[[], Found]) -> Found:
     """With so little room that the way back of additive attention takes several chunks."""
-    from regard.kernels.additive_triton import operator
+    from regard.kernels.triton.additive import operator
 
     before = operator.TILES
     operator.TILES = replace(before, room=1 << 18 if GPU else 1 << 12)

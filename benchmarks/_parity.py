@@ -31,7 +31,7 @@ from regard.attention.score.alibi import Alibi
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
-from regard.kernels import additive_gpu, brief, decode, flash, flex, rows, sdpa, simplex
+from regard.kernels import additive_gpu, decode, entmax, flash, flex, sdpa, short, weights
 
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
@@ -181,7 +181,7 @@ def tiled(case: Case, **changed: Any) -> Callable[[torch.dtype], Verdict]:
     """The additive kernels by other tiles."""
 
     def check(dtype: torch.dtype) -> Verdict:
-        from regard.kernels.additive_triton import operator
+        from regard.kernels.triton.additive import operator
 
         before = operator.TILES
         operator.TILES = replace(before, **changed)
@@ -220,10 +220,10 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "flash statistics": Case(flash.run, lambda d: request(d, scope=Causal(), statistics=STATISTICS), False),
         "flash told": Case(flash.run, lambda d: request(d, module(T5(4), d), scope=Causal(), statistics=STATISTICS), False),
         "flash wide": Case(flash.run, lambda d: request(d, size=128, statistics=STATISTICS[:4]), False),
-        "rows all": Case(rows.run, lambda d: request(d, scope=Causal(), weights=True), False),
-        "brief causal": Case(brief.run, lambda d: request(d, scope=Causal(), lengths=(32, 32) if GPU else (9, 9))),
-        "brief packed": Case(brief.run, lambda d: request(d, scope=packed(33, 50), size=64, lengths=(33, 50))),
-        "brief padded": Case(brief.run, lambda d: request(d, scope=padding(50), size=40, lengths=(33, 50))),
+        "rows all": Case(weights.run, lambda d: request(d, scope=Causal(), weights=True), False),
+        "brief causal": Case(short.run, lambda d: request(d, scope=Causal(), lengths=(32, 32) if GPU else (9, 9))),
+        "brief packed": Case(short.run, lambda d: request(d, scope=packed(33, 50), size=64, lengths=(33, 50))),
+        "brief padded": Case(short.run, lambda d: request(d, scope=padding(50), size=40, lengths=(33, 50))),
         "decode all": Case(decode.run, lambda d: request(d, heads=(8, 2), lengths=(1, LONG)), False),
         "decode padded": Case(decode.run, lambda d: request(d, scope=padding(LONG), size=128, lengths=(1, LONG)), False),
         "decode few": Case(decode.run, lambda d: request(d, Alibi(), scope=Causal(), lengths=(3, LONG), offset=9), False),
@@ -239,7 +239,7 @@ def attentions() -> dict[str, Callable[[torch.dtype], Verdict]]:
     for name, make in normalisers.items():
         scope = Causal() & padding() if name != "entmax" else Everywhere()
         found[f"simplex {name}"] = Case(
-            simplex.run, lambda d, make=make, scope=scope: request(d, None, make(d), scope, offset=-3)
+            entmax.run, lambda d, make=make, scope=scope: request(d, None, make(d), scope, offset=-3)
         )
     if GPU:  # torch.compile builds it
         asked = lambda d: request(d, scope=Blocks(64) & Causal(), lengths=(tail, tail))  # noqa: E731
@@ -277,14 +277,14 @@ def interpreted() -> None:
     if GPU:
         return
     from regard.attention import chances, kept_norm
-    from regard.kernels.additive_triton import operator
-    from regard.kernels.additive_triton.arguments import Reading, Tiles
+    from regard.kernels.triton.additive import operator
+    from regard.kernels.triton.additive.arguments import Reading, Tiles
     from regard.models import feedforward, looped, residual_gpu
     from regard.training import projected
 
-    for each in (flash, brief, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances):
+    for each in (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances):
         each.DEVICES = ("cuda", "cpu")
-    flash.tiles = simplex.tiles = lambda query, values: [16, 16, 4, 1]
+    flash.tiles = entmax.tiles = lambda query, values: [16, 16, 4, 1]
     decode.tiles = lambda request: [16, 16, 4, 1]
     sizes = {"rows": 16, "columns": 16, "pairs": 2, "both": 8, "both_rows": 16}
     sizes |= {"four_rows": 16, "four_columns": 32, "four_least": 2}

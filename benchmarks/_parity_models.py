@@ -21,7 +21,8 @@ from regard.attention.scope.causal import Causal
 from regard.attention.types import Encoded
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Padded
-from regard.kernels import brief, rows
+from regard.kernels import short
+from regard.kernels import weights as rows
 from regard.models import feedforward as thinking
 from regard.models import looped, residual_gpu
 from regard.models.attentions import attention
@@ -73,8 +74,8 @@ def chosen(dtype: torch.dtype) -> Verdict:
 
 def corners(dtype: torch.dtype) -> Verdict:
     """q = 60 and k = -59.5 meet at 0.5, and keys that nobody may see may hold NaN."""
-    from regard.kernels.additive_triton import operator
-    from regard.kernels.additive_triton.arguments import Scoped
+    from regard.kernels.triton.additive import operator
+    from regard.kernels.triton.additive.arguments import Scoped
 
     v = torch.randn(1, 24, device=DEVICE, dtype=dtype)
     far, near = (torch.full((2, 1, 19, 24), each, device=DEVICE, dtype=dtype) for each in (60.0, -59.5))
@@ -219,7 +220,7 @@ def layers(dtype: torch.dtype) -> Verdict:
     def run(impl: str, kind: torch.dtype) -> Found:
         model, half = deepcopy(built), kind in (torch.float16, torch.bfloat16)
         model.to(torch.float64 if kind == torch.float64 else torch.float32)
-        absent = [] if impl == "fused" else [residual_gpu, thinking, brief]
+        absent = [] if impl == "fused" else [residual_gpu, thinking, short]
         with without(*absent), torch.autocast(DEVICE, kind, enabled=half), nullcontext() if absent else Halved(model):
             found = model(Padded(tokens, keep), tokens, project=False).output.to(kind)  # as the product that follows has it
         learned = [each for name, each in model.named_parameters() if not name.startswith("decoder.output")]

@@ -24,7 +24,7 @@ from regard.attention.scope.padding import Padding
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
 from regard.kernels import flash, flex, sdpa
-from regard.kernels.flex_blocks import blocks, compiled
+from regard.kernels.flex_block_mask import blocks, compiled
 
 BATCH, HEADS, LENGTH, SIZE = 4, 16, 4096, 64
 NAMES = {

@@ -30,7 +30,7 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Attended, Request
 from regard.attention.within import Dimmed, Within
-from regard.kernels import additive_gpu, brief, decode, flash, local, simplex
+from regard.kernels import additive_gpu, decode, entmax, flash, predicted_window, short
 
 LONGEST, MEMORY = (257, 4097) if GPU else (37, 81)
 """The most queries and keys, and the most keys for one query."""
@@ -112,8 +112,8 @@ FAMILIES = (
     Family("norm", "bfloat16", 72, also="batch"),
     Family("norm", "float32", 40, also="group"),
 )
-RUNS: dict[str, Callable[[Request], Any]] = {"flash": flash.run, "brief": brief.run, "simplex": simplex.run}
-RUNS |= {"local": local.run, "additive": additive_gpu.run, "decode": decode.run}
+RUNS: dict[str, Callable[[Request], Any]] = {"flash": flash.run, "brief": short.run, "simplex": entmax.run}
+RUNS |= {"local": predicted_window.run, "additive": additive_gpu.run, "decode": decode.run}
 
 
 def shape(family: Family, number: int, seed: int) -> Shape:

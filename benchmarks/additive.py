@@ -33,8 +33,8 @@ from parity import passed
 if importlib.util.find_spec("triton") is None:  # which the next two import
     print("needs triton, and it is not installed; pip install triton, on Linux", file=sys.stderr)
     sys.exit(2)
-from regard.kernels.additive_triton import operator
-from regard.kernels.additive_triton.arguments import Tiles
+from regard.kernels.triton.additive import operator
+from regard.kernels.triton.additive.arguments import Tiles
 
 RESULTS = Path(__file__).parent / "results" / "additive.csv"
 SHAPES = [(32, 256, 256, 512), (8, 1024, 1024, 256), (64, 1, 512, 1024), (32, 64, 64, 512)]

@@ -30,7 +30,7 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
 from regard.kernels import decode, flash
-from regard.kernels.decode_triton import launch
+from regard.kernels.triton.decode import launch
 
 RESULTS = Path(__file__).parent / "results" / "decode.csv"
 HEADER = ["name", "shape", "case", "variant", "dtype", "ms", "spread_ms", "of_bandwidth", *WHERE]

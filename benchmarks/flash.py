@@ -44,7 +44,8 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
 from regard.attention.within import Dimmed, Within
-from regard.kernels import flash, local, rows, sdpa
+from regard.kernels import flash, predicted_window, sdpa
+from regard.kernels import weights as rows
 
 RESULTS = Path(__file__).parent / "results" / "flash.csv"
 HEADER = ["case", "name", "pass", "dtype", "ms", "spread_ms", "peak_bytes", *WHERE]
@@ -172,7 +173,7 @@ def windows(asked: Request, width: int) -> Side:
 
     def run(part: Request) -> object:
         dimmed = Dimmed(Softmax(), centre, width)
-        return local.run(part._replace(normalise=dimmed, scope=Within(centre, width)))
+        return predicted_window.run(part._replace(normalise=dimmed, scope=Within(centre, width)))
 
     return lambda: once(run, asked, asked.values)
 

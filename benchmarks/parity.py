@@ -76,10 +76,10 @@ def main() -> int:
         print("needs a GPU, and there is none; tests/kernels/test_parity.py runs the same in Triton's interpreter",
               file=sys.stderr)  # fmt: skip
         return 2
-    from regard.kernels.gpu import chip
+    from regard.kernels.runtime import capability
 
     for dtype in options.dtype:
-        if reason := chip.lacking(torch.device("cuda"), _parity.DTYPES[dtype]):
+        if reason := capability.lacking(torch.device("cuda"), _parity.DTYPES[dtype]):
             print(f"parity {dtype}: this GPU {reason}", flush=True)
     if options.shapes:
         drawn = options.shapes, options.seed, options.repeats, options.seconds or 240.0

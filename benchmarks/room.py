@@ -35,11 +35,14 @@ from regard.attention.scope.causal import Causal
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
 from regard.attention.within import Dimmed, Within
-from regard.kernels import brief, decode, flash, local, rows, simplex
-from regard.kernels.additive_triton import operator
-from regard.kernels.additive_triton.arguments import Tiles
-from regard.kernels.additive_triton.operator import attention
-from regard.kernels.gpu import chip, tiles
+from regard.kernels import decode, entmax, flash, weights
+from regard.kernels import predicted_window as windowed
+from regard.kernels import short as brief
+from regard.kernels.runtime import capability as chip
+from regard.kernels.runtime import tiles
+from regard.kernels.triton.additive import operator
+from regard.kernels.triton.additive.arguments import Tiles
+from regard.kernels.triton.additive.operator import attention
 
 ROOM = {75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
 """KiB that one program may have, by compute capability: CUDA C++ Programming Guide, technical specifications."""
@@ -94,16 +97,16 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
     yield "flash", flash.covers(learned) or (lambda: flash.run(learned).context.sum().backward())
     seen = learned._replace(statistics=(), weights=True)
     with torch.no_grad():
-        yield "rows", rows.covers(seen) or (lambda: rows.run(seen._replace(query=asked[0].detach())))
+        yield "rows", weights.covers(seen) or (lambda: weights.run(seen._replace(query=asked[0].detach())))
     short = Request(*(each[:, :, :64] for each in asked), flash.ScaledDot(), Softmax(), Causal(), 0.0, 0, False, ())
     yield "brief", brief.covers(short) or (lambda: brief.run(short).context.sum().backward())
     for queries in (20, 200):  # of one tile, and of several, whose windows are put in order
         centre = torch.zeros(1, queries, requires_grad=True)
         dimmed, query = Dimmed(Softmax(), centre, 8), asked[0][:, :, :queries]
         narrow = Request(query, *asked[1:], flash.ScaledDot(), dimmed, Within(centre, 8), 0.1, 0, False, ())
-        yield "local", local.covers(narrow) or (lambda narrow=narrow: local.run(narrow).context.sum().backward())
+        yield "local", windowed.covers(narrow) or (lambda narrow=narrow: windowed.run(narrow).context.sum().backward())
     sparse = Request(*asked, flash.ScaledDot(), Entmax(1.3), Causal(), 0.1, 0, False, ())
-    yield "simplex", simplex.covers(sparse) or (lambda: simplex.run(sparse).context.sum().backward())
+    yield "simplex", entmax.covers(sparse) or (lambda: entmax.run(sparse).context.sum().backward())
     with torch.no_grad():
         long = Request(torch.empty(1, 16, 1, size, dtype=kind), *asked[1:], T5(16), Softmax(), Causal(), 0.0, 199, False, ())
         yield "decode", decode.covers(long) or (lambda: decode.run(long))

@@ -30,7 +30,7 @@ from regard.attention.scope import Scope
 from regard.attention.scope.causal import Causal
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Normaliser, Request
-from regard.kernels import flash, simplex
+from regard.kernels import entmax, flash
 
 RESULTS = Path(__file__).parent / "results" / "simplex.csv"
 HEADER = ["name", "shape", "pass", "tiles", "dtype", "ms", "spread_ms", "peak_bytes", *WHERE]
@@ -78,13 +78,13 @@ def sides() -> dict[str, tuple[Callable[[Request], object], Request, bool, list[
             part = asked._replace(normalise=normalise())
             found[f"stages {which} {label} -"] = compose, part, backward, []
             for tiles in TILES[numbers[3]] if which == "entmax" else TILES[numbers[3]][:1]:
-                found[f"ours {which} {label} {'x'.join(map(str, tiles))}"] = simplex.run, part, backward, tiles
+                found[f"ours {which} {label} {'x'.join(map(str, tiles))}"] = entmax.run, part, backward, tiles
     return found
 
 
 def tiled(run: Callable[[Request], object], asked: Request, backward: bool, tiles: list[int]) -> Callable[[], object]:
     def side() -> object:
-        simplex.tiles = lambda query, values: tiles
+        entmax.tiles = lambda query, values: tiles
         return once(run, asked, backward)
 
     return side

@@ -33,7 +33,7 @@ from _updates import Updates, batch_of
 from parity import passed
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, shifted
-from regard.kernels import brief
+from regard.kernels import short
 from regard.models import feedforward, residual_gpu
 from regard.models.seq2seq import build
 from regard.training import projected
@@ -104,13 +104,13 @@ def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]
     }
     if rows == SHAPES[0][0]:
         made |= {
-            "ours, graph, SDPA": (lambda: ours(batch), (brief,)),
+            "ours, graph, SDPA": (lambda: ours(batch), (short,)),
             "ours, graph, loss in steps": (lambda: ours(batch), (projected,)),
             "ours, graph, sums and norms apart": (lambda: ours(batch), (residual_gpu,)),
             "ours, graph, bends apart": (lambda: ours(batch), (feedforward,)),
             "ours, graph, matrices one by one": (lambda: ours(batch, halved=False), ()),
             "ours, compiled, graph": (lambda: ours(batch, compiled=True), ()),
-            "ours, compiled, graph, SDPA": (lambda: ours(batch, compiled=True), (brief,)),
+            "ours, compiled, graph, SDPA": (lambda: ours(batch, compiled=True), (short,)),
         }
     return made
 

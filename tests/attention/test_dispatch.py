@@ -27,7 +27,7 @@ def test_every_kernel_file_is_loaded_when_attention_is():
 
 
 def test_the_order_of_the_kernels_is_pinned():
-    order = "additive additive_gpu brief decode flash flex linear local rows sdpa simplex"
+    order = "additive additive_gpu short decode flash flex linear predicted_window weights sdpa entmax"
     assert list(dispatch.ORDER) == order.split()
 
 
@@ -46,20 +46,20 @@ def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason()
     text = (
         "no kernel covers this request: additive needs Additive or Concat, got Distance; "
         "additive_gpu needs Additive or Concat, got Distance; "
-        "brief needs one of Dot, ScaledDot, Bilinear, got Distance; "
+        "short needs one of Dot, ScaledDot, Bilinear, got Distance; "
         "decode needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, T5, Alibi, got Distance; "
         "flash needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, T5, Alibi, got Distance; "
         "flex needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance; "
         "linear needs FeatureMap, got Distance; "
-        "local needs the windows of local_p, which no other scope has; "
-        "rows gives weights, and none are asked for; "
+        "predicted_window needs the windows of local_p, which no other scope has; "
+        "weights gives weights, and none are asked for; "
         "sdpa needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance; "
-        "simplex needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance. "
+        "entmax needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Distance. "
         "impl='auto' takes the reference instead"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
         dispatch.choose(request(Distance()), "fused")
-    with pytest.raises(ValueError, match=re.escape("simplex needs a GPU, got cpu. impl='auto' takes the")):
+    with pytest.raises(ValueError, match=re.escape("entmax needs a GPU, got cpu. impl='auto' takes the")):
         attend(DATA, DATA, DATA, normalise=Sparsemax(), impl="fused")
 
 

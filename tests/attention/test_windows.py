@@ -264,7 +264,7 @@ def test_a_width_of_nothing_and_a_kernel_that_is_not_there_are_refused(kind):
     with pytest.raises(ValueError, match="needs a width of 1 or more keys on either side, got 0"):
         kind(4, width=0)
     asked = kind(4, impl="fused")
-    name = "flash" if kind is LocalM else "local"
+    name = "flash" if kind is LocalM else "predicted_window"
     text = rf"no kernel covers this request: {name} needs a GPU, got cpu. impl='auto' gathers the windows instead"
     with pytest.raises(ValueError, match=text):
         asked(torch.randn(1, 2, 4), asked.remember(torch.randn(1, 3, 4)))

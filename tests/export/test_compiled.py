@@ -11,7 +11,7 @@ import torch
 
 from regard.config import ConfigError, Model
 from regard.export.compiled import compile_in
-from regard.kernels.flex_blocks import compiled as flex_blocks
+from regard.kernels.flex_block_mask import compiled as flex_blocks
 from regard.native.compiled import ready
 from regard.native.compiled.library import UnavailableError
 from regard.native.gpu import cached

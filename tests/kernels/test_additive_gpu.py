@@ -23,8 +23,8 @@ pytest.importorskip("triton", reason="the kernels are written in it")
 if torch.cuda.is_available():
     pytest.skip("these run in the interpreter; benchmarks/additive.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.additive_triton import operator
-from regard.kernels.additive_triton.arguments import Reading, Tiles
+from regard.kernels.triton.additive import operator
+from regard.kernels.triton.additive.arguments import Reading, Tiles
 
 SMALL = {
     "rows": 16,
@@ -308,7 +308,7 @@ def test_on_a_cpu_it_is_left_out():
 
 
 def test_a_gpu_that_lacks_something_is_named(monkeypatch):
-    monkeypatch.setattr(additive_gpu.chip, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(additive_gpu.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
     asked = request(Additive(3, 4), dtype=torch.float32)
     assert additive_gpu.covers(asked) == "lacks torch.float32"
     assert additive_gpu.covers(asked._replace(values=asked.values.bfloat16())) == "lacks torch.bfloat16"

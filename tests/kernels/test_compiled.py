@@ -10,10 +10,10 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 ROOM = Path(__file__).parents[2] / "benchmarks" / "room.py"
 PROGRAMS = {
     "flash": {"forward", "following", "received", "counted", "evened", "of_queries", "of_memory", "of_bias"},
-    "rows": {"forward", "weigh"},
-    "brief": {"forward", "backward"},
-    "local": {"tally", "order", "forward", "of_queries", "of_memory"},
-    "simplex": {"forward", "of_queries", "of_memory"},
+    "weights": {"forward", "weigh"},
+    "short": {"forward", "backward"},
+    "predicted_window": {"tally", "order", "forward", "of_queries", "of_memory"},
+    "entmax": {"forward", "of_queries", "of_memory"},
     "decode": {"split", "join"},
     "chances": {"forward", "backward"},
     "additive": {"turn", "raised", "compare", "read", "slope", "descend", "split", "trace"},

@@ -288,7 +288,7 @@ FOR_GPUS = flash.tiles
 
 
 def test_a_gpu_that_has_no_room_for_the_smallest_tiles_is_named(monkeypatch):
-    monkeypatch.setattr(flash.chip, "room", lambda device: 64 << 10)
+    monkeypatch.setattr(flash.capability, "room", lambda device: 64 << 10)
     wide = request(shape=(1, 1, 1, 2, 3), sizes=(160, 256))
     assert flash.covers(wide) == "needs 66 KiB of shared memory for heads of this size, got a GPU with 64"
     biased = wide._replace(score=T5(1))
@@ -300,7 +300,7 @@ def test_a_gpu_that_has_no_room_for_the_smallest_tiles_is_named(monkeypatch):
 
 
 def test_a_gpu_that_lacks_something_is_named(monkeypatch):
-    monkeypatch.setattr(flash.chip, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(flash.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
     assert flash.covers(request()) == "lacks torch.float32"
 
 
@@ -312,7 +312,7 @@ def test_tiles_that_do_not_fit_give_way_to_smaller_ones_there_and_back(monkeypat
         return start(sets[-1])
 
     monkeypatch.setattr(flash, "tiles", lambda query, values: [64, 64, 4, 2])
-    monkeypatch.setattr("regard.kernels.flash_triton.arguments.largest", refuse)
+    monkeypatch.setattr("regard.kernels.triton.flash.arguments.largest", refuse)
     asked = request(T5(2, buckets=8, farthest=16), Causal())._replace(statistics=("received",))
     found, exact = (outcome(run, asked, torch.float32) for run in (flash.run, compose))
     assert tried == ["forward", "received", "of_queries", "of_memory", "of_bias"]

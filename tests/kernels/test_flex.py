@@ -21,7 +21,7 @@ from regard.attention.score.rotary import Rotary
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Attended, Request
 from regard.kernels import flash, flex
-from regard.kernels.flex_blocks import blocks, compiled
+from regard.kernels.flex_block_mask import blocks, compiled
 
 
 @pytest.fixture(autouse=True)

@@ -20,14 +20,14 @@ def cases(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import _parity
     from regard.attention import chances, kept_norm
-    from regard.kernels import additive_gpu, brief, decode, flash, simplex
-    from regard.kernels.additive_triton import operator
+    from regard.kernels import additive_gpu, decode, entmax, flash, short
+    from regard.kernels.triton.additive import operator
     from regard.models import feedforward, looped, residual_gpu
     from regard.training import projected
 
-    for module in (flash, brief, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances):
+    for module in (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)
-    for module, name in ((flash, "tiles"), (simplex, "tiles"), (decode, "tiles"), (operator, "TILES")):
+    for module, name in ((flash, "tiles"), (entmax, "tiles"), (decode, "tiles"), (operator, "TILES")):
         monkeypatch.setattr(module, name, getattr(module, name))
     return _parity
 
@@ -97,9 +97,9 @@ def test_a_gradient_may_be_three_times_as_far_away(cases):
 @pytest.mark.parametrize("name", ["transformer", "additive"])
 def test_losses_of_a_training_part_where_a_kernel_is_wrong(cases, name, monkeypatch):
     import _updates as updates
-    from regard.kernels import additive_gpu, brief
+    from regard.kernels import additive_gpu
 
-    kernel = {"transformer": brief, "additive": additive_gpu}[name]
+    kernel = {"transformer": short, "additive": additive_gpu}[name]
     right = kernel.run
     monkeypatch.setattr(kernel, "run", lambda asked: (found := right(asked))._replace(context=1.05 * found.context))
     cases.interpreted()

@@ -136,7 +136,7 @@ def test_it_is_for_a_gpu_with_triton(monkeypatch):
 def test_a_gpu_that_lacks_something_is_named_for_the_precision_of_the_products(monkeypatch):
     monkeypatch.setattr(looped, "DEVICES", ("cpu",))
     monkeypatch.setattr(looped, "INSTALLED", True)
-    monkeypatch.setattr(looped.chip, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(looped.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
     assert asked() == "lacks torch.float32"
     with torch.autocast("cpu", torch.bfloat16):
         assert asked() == "lacks torch.bfloat16"

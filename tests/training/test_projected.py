@@ -129,7 +129,7 @@ def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
     monkeypatch.setattr(module, "DEVICES", ("cpu",))
     monkeypatch.setattr(module, "INSTALLED", True)
     monkeypatch.setattr(module.Pass, "in_one_pass", None)
-    monkeypatch.setattr(module.chip, "lacking", lambda device, dtype: "needs another GPU")
+    monkeypatch.setattr(module.capability, "lacking", lambda device, dtype: "needs another GPU")
     assert_close(tuple(projected(*learned, wanted)), tuple(expected))
 
 

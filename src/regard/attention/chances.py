@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.scan import recur
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 
 Steps = Float[Tensor, "batch heads queries keys"]
 Step = Float[Tensor, "#batch #heads 1 keys"]
@@ -27,7 +27,7 @@ def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
     """
     start = start.expand(*stop.shape[:2], 1, stop.shape[3])
     if covers(stop) is None:
-        from regard.kernels.chances_triton import operator
+        from regard.kernels.triton.monotonic import operator
 
         return operator.stops(stop, carry, start)
     found: list[Tensor] = []  # and not list[Tensor](), which torch.compile cannot trace
@@ -42,7 +42,7 @@ def covers(stop: Steps) -> str | None:
     """None where the kernel runs, else the reason why not."""
     if stop.device.type not in DEVICES:
         return f"needs a GPU, got {stop.device.type}"
-    if not chip.INSTALLED:
+    if not capability.INSTALLED:
         return "needs Triton, which is not installed; pip install triton"
     if stop.dtype not in DTYPES:
         return f"needs float32 or float64, got {str(stop.dtype).removeprefix('torch.')}"
@@ -50,4 +50,4 @@ def covers(stop: Steps) -> str | None:
         return f"needs 1 to {LONGEST} keys and a query, got {tuple(stop.shape)}"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return chip.lacking(stop.device)
+    return capability.lacking(stop.device)

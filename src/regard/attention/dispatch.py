@@ -6,7 +6,7 @@ Kernels are the files of `regard/kernels/`; each says what it covers. They are a
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from regard import registry
-from regard.kernels.gpu.refused import against, attempt
+from regard.kernels.runtime.fallback import against, attempt
 
 if TYPE_CHECKING:
     from regard.attention.types import Attended, Request
@@ -24,15 +24,15 @@ class Kernel(Protocol):
 ORDER = (
     "additive",
     "additive_gpu",
-    "brief",
+    "short",
     "decode",
     "flash",
     "flex",
     "linear",
-    "local",
-    "rows",
+    "predicted_window",
+    "weights",
     "sdpa",
-    "simplex",
+    "entmax",
 )
 """Kernels by file name in the order in which dispatch asks them: the first that covers a request and is worthwhile runs.
 

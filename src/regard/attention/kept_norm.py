@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.attention.kept import Image, Keep, everywhere, hide, share
 from regard.attention.normalise import widen
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 
 DEVICES: tuple[str, ...] = ("cuda",)
 """Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
@@ -38,7 +38,7 @@ class GroupNorm(nn.GroupNorm):
 
     def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
         if keep is not None and fused(image, self.weight):
-            from regard.kernels.norm_triton.operator import normed
+            from regard.kernels.triton.masked_norm.operator import normed
 
             return normed(image, keep, self.weight, self.bias, self.num_groups, self.eps, rectify, around).image
         return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
@@ -67,7 +67,7 @@ class BatchNorm(nn.BatchNorm2d):
 
     def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
         if keep is not None and fused(image, self.weight) and self.training:
-            from regard.kernels.norm_triton.operator import normed
+            from regard.kernels.triton.masked_norm.operator import normed
 
             found = normed(image, keep, self.weight, self.bias, None, self.eps, rectify, around)
             self.see(found.mean[0], found.variance[0], found.total[0])
@@ -108,9 +108,9 @@ def norm(kind: str, channels: int) -> GroupNorm | BatchNorm:
 
 def fused(image: Image, weight: Tensor) -> bool:
     """Whether Triton computes it: on a GPU that has it."""
-    fits = chip.INSTALLED and image.device.type in DEVICES and weight.dtype == torch.float32
+    fits = capability.INSTALLED and image.device.type in DEVICES and weight.dtype == torch.float32
     fits = fits and image.dtype in PRECISIONS and len(weight) <= WIDEST
-    return fits and not torch.compiler.is_compiling() and chip.lacking(image.device, image.dtype) is None
+    return fits and not torch.compiler.is_compiling() and capability.lacking(image.device, image.dtype) is None
 
 
 def rectified(image: Image, keep: Keep, around: Image | None = None) -> Image:

@@ -19,7 +19,7 @@ from regard.attention.score.location import Location
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Encoded, Memory, Request, Sampled, State
 from regard.attention.within import Dimmed, Within
-from regard.kernels.gpu.refused import against, attempt
+from regard.kernels.runtime.fallback import against, attempt
 
 
 @runtime_checkable
@@ -62,7 +62,7 @@ class Windows(Attention):
     Where weights are asked for, they and the statistics are those of the gathered windows.
     """
 
-    kernel: ClassVar[str] = "local"
+    kernel: ClassVar[str] = "predicted_window"
     """Which reads the context on a GPU."""
 
     def __init__(

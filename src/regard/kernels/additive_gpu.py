@@ -29,10 +29,10 @@ from regard.attention.score.additive import Additive
 from regard.attention.score.concat import Concat
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 
 if TYPE_CHECKING:
-    from regard.kernels.additive_triton.arguments import Dropped, Scoped
+    from regard.kernels.triton.additive.arguments import Dropped, Scoped
 
 DEVICES = ("cuda",)
 """Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
@@ -74,7 +74,7 @@ def covers(request: Request) -> str | None:
     if reason is not None:
         return reason
     kinds = *(data.dtype for data in request[:3]), precisions(request, request.query)[0]
-    return chip.lacking(request.query.device, torch.bfloat16 if torch.bfloat16 in kinds else torch.float32)
+    return capability.lacking(request.query.device, torch.bfloat16 if torch.bfloat16 in kinds else torch.float32)
 
 
 def _covers_sizes(request: Request) -> str | None:
@@ -97,7 +97,7 @@ def worthwhile(request: Request) -> bool:
 
 def run(request: Request) -> Attended:
     """One operator for Softmax; the three stages with tiled scores for any other normaliser."""
-    from regard.kernels.additive_triton.operator import attention
+    from regard.kernels.triton.additive.operator import attention
 
     assert isinstance(request.score, Additive | Concat)
     tiled = request._replace(score=Tiled(request.score))
@@ -132,7 +132,7 @@ class Tiled:
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        from regard.kernels.additive_triton.operator import scores
+        from regard.kernels.triton.additive.operator import scores
 
         return scores(self.inner.project(query), prepared, self.inner.v.weight[:, 0])
 
@@ -146,8 +146,8 @@ def precisions(request: Request, query: Tensor) -> tuple[torch.dtype, torch.dtyp
 
 def scoped(request: Request) -> "Scoped":
     """The scope as the kernel takes it: what is kept, how far a query sees either way, and bits of all the rest."""
-    from regard.kernels.additive_triton.arguments import EVERYWHERE, Scoped
-    from regard.kernels.additive_triton.packed import packed
+    from regard.kernels.triton.additive.arguments import EVERYWHERE, Scoped
+    from regard.kernels.triton.additive.bitmask import packed
 
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
@@ -171,7 +171,7 @@ def scoped(request: Request) -> "Scoped":
 
 def dropped(request: Request) -> "Dropped":
     """Dropout with a seed that is drawn where the kernel runs, so that nobody waits for it and graphs can replay it."""
-    from regard.kernels.additive_triton.arguments import Dropped
+    from regard.kernels.triton.additive.arguments import Dropped
 
     if not request.dropout:
         return Dropped()

@@ -15,7 +15,7 @@ from regard.attention.scope.local import Local
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Request
 from regard.kernels import flash
-from regard.kernels.decode_triton import launch
+from regard.kernels.triton.decode import launch
 
 LONG = 32_768
 """Keys from which on `auto` takes it; `regard bench decode` times it elsewhere."""

@@ -29,10 +29,10 @@ from regard.attention.score.t5 import T5
 from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.types import Attended, Request
 from regard.kernels import sdpa
-from regard.kernels.flash_triton.arguments import Asked, Found, Plan
-from regard.kernels.flash_triton.operator import attend
-from regard.kernels.flash_triton.sets import smallest
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
+from regard.kernels.triton.flash.arguments import Asked, Found, Plan
+from regard.kernels.triton.flash.configs import smallest
+from regard.kernels.triton.flash.operator import attend
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 MISSING = "needs Triton, which is not installed; pip install triton"
@@ -83,7 +83,7 @@ def _covers_sizes(request: Request) -> str | None:
         return reason
     if top(request) > TOP:
         return f"keeps the {TOP} largest weights at most, and top_{top(request)} is asked for"
-    return chip.lacking(query.device, query.dtype) or _covers_room(request)
+    return capability.lacking(query.device, query.dtype) or _covers_room(request)
 
 
 def crowded(request: Request) -> str | None:
@@ -103,7 +103,7 @@ def _covers_room(request: Request) -> str | None:
     """The smallest tiles must fit, there and back: on an old GPU those of the widest heads do not."""
     back = "of_bias" if isinstance(request.score, T5) else "of_memory"
     program = back if torch.is_grad_enabled() else "forward"
-    least, most = smallest(program, request.keys.shape[3], request.values.shape[3]), chip.room(request.query.device)
+    least, most = smallest(program, request.keys.shape[3], request.values.shape[3]), capability.room(request.query.device)
     if least > most:
         return f"needs {least >> 10} KiB of shared memory for heads of this size, got a GPU with {most >> 10}"
     return None

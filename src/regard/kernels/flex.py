@@ -25,7 +25,7 @@ from regard.attention.scope.padding import Padding
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Attended, Request
 from regard.kernels import flash, sdpa
-from regard.kernels.flex_blocks import blocks, compiled
+from regard.kernels.flex_block_mask import blocks, compiled
 
 SMALLEST = 16
 """The smallest head that FlexAttention's programs take."""

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
@@ -51,7 +51,7 @@ def covers(network: nn.Sequential, data: Data) -> str | None:
         return "needs data and matrices in the precision of autocast"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return chip.lacking(data.device, data.dtype)
+    return capability.lacking(data.device, data.dtype)
 
 
 class Thought(torch.autograd.Function):
@@ -69,7 +69,7 @@ class Thought(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
-        from regard.kernels.rectified_triton.gate import gate
+        from regard.kernels.triton.bias_relu.backward import gate
 
         data, middle, W1, W2 = ctx.saved_tensors
         flat = flowing.reshape(-1, flowing.shape[-1])

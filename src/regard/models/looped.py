@@ -21,7 +21,7 @@ from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.dot import Dot
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
@@ -52,7 +52,7 @@ def covers(
         return f"needs at most {LONGEST} keys, got {memory.keys.shape[2]}"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return _covers_attention(cross) or chip.lacking(known.device, precision(known))
+    return _covers_attention(cross) or capability.lacking(known.device, precision(known))
 
 
 def _covers_attention(cross: Attention) -> str | None:
@@ -141,7 +141,7 @@ class Loop(torch.autograd.Function):
         keep: Tensor | None,
         scale: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        from regard.kernels.loop_triton.steps import there
+        from regard.kernels.triton.lstm_decoder.steps import there
 
         kept = there(given, weight, readout, bias, keys, values, first, cell, keep, scale)
         ctx.save_for_backward(*kept, weight, readout, keys, values, keep)
@@ -151,7 +151,7 @@ class Loop(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, d_went: Tensor, d_found: Tensor, d_cell: Tensor) -> tuple[Tensor | None, ...]:
-        from regard.kernels.loop_triton.steps import Kept, back_again, plainly
+        from regard.kernels.triton.lstm_decoder.steps import Kept, back_again, plainly
 
         went, found, cells, gates, shares, weight, readout, keys, values, keep = ctx.saved_tensors
         kept = Kept(went, found, cells, gates, shares)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
@@ -48,7 +48,7 @@ def covers(data: Data, norm: nn.Module) -> str | None:
         return f"needs rows of 1 to {WIDEST} numbers, got {tuple(data.shape)}"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return chip.lacking(data.device, precision(data))
+    return capability.lacking(data.device, precision(data))
 
 
 def precision(data: Data) -> torch.dtype:
@@ -107,7 +107,7 @@ class Around(torch.autograd.Function):
         way: Way,
         half: torch.dtype | None,
     ) -> tuple[Tensor | None, Tensor | None]:
-        from regard.kernels.residual_triton.launch import Told, forward
+        from regard.kernels.triton.add_norm.launch import Told, forward
 
         drops = found is not None and way.chance > 0
         seed = torch.randint(2**31 - 1, (1,), device=data.device) if drops else None
@@ -125,7 +125,7 @@ class Around(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *flowing: Tensor | None) -> tuple[Tensor | None, ...]:
-        from regard.kernels.residual_triton.launch import Told, Went, backward
+        from regard.kernels.triton.add_norm.launch import Told, Went, backward
 
         total, centres, scales, weight, seed, keep = ctx.saved_tensors
         eps, rms, chance, post, shifted, shape = ctx.told

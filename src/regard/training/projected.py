@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 
 ROWS = {"cpu": 256}
 """How many rows of logits are made at once: few enough for a cache; elsewhere as many as keep a GPU busy."""
@@ -130,13 +130,13 @@ class Pass:
         """Whether Triton judges the logits: on a GPU that has it."""
         device, dtype = self.hidden.device, self.hidden.dtype
         fits = INSTALLED and device.type in DEVICES and self.bias.dtype == torch.float32
-        return fits and chip.lacking(device, dtype) is None
+        return fits and capability.lacking(device, dtype) is None
 
     def in_one_pass(
         self, logits: Float[Tensor, "some vocabulary"], wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None
     ) -> Float[Tensor, "some vocabulary"] | None:
         """Judge logits in place by one kernel; their slope."""
-        from regard.kernels.cost_triton.judge import judge
+        from regard.kernels.triton.cross_entropy.kernel import judge
 
         counts = None if kept is None else kept[:, 0]
         total, nll, undecided = judge(logits, self.bias, wanted, counts, self.smoothing, self.confidence, self.learns).sum(1)

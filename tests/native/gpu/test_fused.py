@@ -5,7 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.decoding import beam as reference
-from regard.kernels.gpu import together
+from regard.kernels.runtime import compile
 from regard.native.gpu import add_norm, fused, likeliest
 from regard.native.gpu.beam import Beam
 from regard.native.gpu.cached import Engine
@@ -17,7 +17,7 @@ from ...kernels import conftest  # noqa: F401  # Triton's interpreter as tests n
 from .small import POST, PRE, SOURCE, alike, model
 
 interpreted = pytest.mark.skipif(
-    not fused.chip.INSTALLED or os.environ.get("TRITON_INTERPRET") != "1",
+    not fused.capability.INSTALLED or os.environ.get("TRITON_INTERPRET") != "1",
     reason="needs Triton's interpreter; benchmarks/decoding_gpu.py checks on a GPU",
 )
 
@@ -118,7 +118,7 @@ def test_preparing_launches_what_a_step_does_and_computes_nothing(monkeypatch, o
         memory = built.encode(SOURCE)
         board = Shape(ready(built.decoder, memory), memory, beams, 1).board(1, 16)
     launched = []
-    monkeypatch.setattr(together, "launch", lambda program, *rest, **options: launched.append(program.__name__))
+    monkeypatch.setattr(compile, "launch", lambda program, *rest, **options: launched.append(program.__name__))
     with Noted() as noted:
         board.launch()
     assert noted.names <= {"empty", "new_empty", "empty_like", "slice", "promote_types"}

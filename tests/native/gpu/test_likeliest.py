@@ -37,7 +37,7 @@ def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
     class Pretending(torch.Tensor):
         is_cuda = True
 
-    monkeypatch.setattr(file.chip, "lacking", lambda device, dtype: "needs another GPU")
+    monkeypatch.setattr(file.capability, "lacking", lambda device, dtype: "needs another GPU")
     monkeypatch.setattr(file, "triton", None)
     _values, tokens = likeliest(torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0]]).as_subclass(Pretending), lambda found: found, 1)
     assert tokens.tolist() == [[4]]

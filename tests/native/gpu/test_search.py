@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from regard.data.batch import pad
 from regard.decoding import beam as reference
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 from regard.native.gpu import search as file
 from regard.native.gpu.ready import ready
 from regard.native.gpu.search import groups
@@ -226,7 +226,7 @@ start = file.Board.start
 
 @pytest.mark.unhooked
 @pytest.mark.timeout(300)
-@pytest.mark.skipif(not chip.INSTALLED, reason="Triton is for Linux")
+@pytest.mark.skipif(not capability.INSTALLED, reason="Triton is for Linux")
 def test_what_is_prepared_is_all_that_a_step_starts():
     told = [sys.executable, "-m", "tests.native.gpu.counted"]
     done = subprocess.run(told, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 
 Rows = Float[Tensor, "rows size"]
 WIDEST = 8192
@@ -35,7 +35,7 @@ def add_norm(
 def fits(data: Rows) -> bool:
     """Whether the kernel takes such data."""
     some = data.is_cuda and data.shape[1] <= WIDEST and not torch.compiler.is_compiling()
-    return some and chip.lacking(data.device, data.dtype) is None and triton() is not None
+    return some and capability.lacking(data.device, data.dtype) is None and triton() is not None
 
 
 @cache

@@ -8,7 +8,7 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.gpu import together
+from regard.kernels.runtime import compile
 
 Rows = Float[Tensor, "rows size"]
 
@@ -43,5 +43,5 @@ def launch(
     total, normed = torch.empty_like(data), torch.empty_like(data)
     block = triton.next_power_of_2(size)
     warps = min(8, max(1, block // 256))
-    together.launch(kernel, (rows,), data, found, weight, bias, total, normed, eps, size, block, num_warps=warps)
+    compile.launch(kernel, (rows,), data, found, weight, bias, total, normed, eps, size, block, num_warps=warps)
     return total, normed

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.data.vocabulary import BOS, EOS
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 from regard.native.candidates import Numbers
 from regard.native.gpu.likeliest import likeliest, prepare
 from regard.native.gpu.types import Counter, Project
@@ -81,11 +81,11 @@ class Beam:
 
     def fits(self, device: torch.device) -> bool:
         """Whether one kernel does a turn."""
-        some = device.type == "cuda" and chip.lacking(device) is None
+        some = device.type == "cuda" and capability.lacking(device) is None
         return some and triton() is not None and self.width <= triton().MOST
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
-        """Launch what `choose` launches, so that it is compiled: see kernels/gpu/together.py."""
+        """Launch what `choose` launches, so that it is compiled: see kernels/runtime/compile.py."""
         values, tokens = prepare(logits, len(self.tokens), self.each)
         if self.fits(logits.device):
             triton().launch(self, values, tokens, place, turn)

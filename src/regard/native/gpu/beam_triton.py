@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.vocabulary import EOS
-from regard.kernels.gpu import together
+from regard.kernels.runtime import compile
 from regard.native.gpu.types import Counter
 
 MOST = 16
@@ -76,4 +76,4 @@ def launch(
     block = triton.next_power_of_2(beams * beam.each)
     options = (sentences, beam.told.stride(0), beams, beam.each, beam.best, EOS, block, triton.next_power_of_2(beams))
     state = (beam.scores, beam.ended, beam.shares, beam.longest, place, turn, beam.figures, beam.over)
-    together.launch(kernel, (sentences,), values, tokens, *state, beam.tokens, beam.parents, *options, num_warps=1)
+    compile.launch(kernel, (sentences,), values, tokens, *state, beam.tokens, beam.parents, *options, num_warps=1)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention.types import Memory
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 from regard.native.gpu import add_norm
 from regard.native.gpu.layer import Rows, join, think
 from regard.native.gpu.matrices import Matrices, Norm, Weights
@@ -45,13 +45,13 @@ def covers(layers: Sequence[Matrices], device: torch.device, dtype: torch.dtype)
     """None where these kernels compute what the layers do, else the reason why not."""
     if device.type not in DEVICES:
         return f"needs a GPU, got {device.type}"
-    if triton("past") is None:
+    if triton("self_attention") is None:
         return "needs Triton, which is not installed; pip install triton"
     if dtype not in DTYPES:
         return f"needs float32, float16 or bfloat16, got {str(dtype).removeprefix('torch.')}"
     if (size := max(each for layer in layers for each in heads(layer))) > LARGEST:
         return f"needs heads of {LARGEST} numbers or fewer, got {size}"
-    return chip.lacking(device, dtype)
+    return capability.lacking(device, dtype)
 
 
 def heads(layer: Matrices) -> tuple[int, int]:
@@ -62,7 +62,7 @@ def heads(layer: Matrices) -> tuple[int, int]:
 
 def runs(device: torch.device) -> bool:
     """Whether there are kernels in Triton there."""
-    return device.type in DEVICES and triton("ends") is not None and chip.lacking(device) is None
+    return device.type in DEVICES and triton("embed_argmax") is not None and capability.lacking(device) is None
 
 
 def joins(layers: Sequence[Matrices], rows: int) -> bool:
@@ -79,7 +79,7 @@ def simple(layer: Matrices) -> bool:
 def follow(past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Counter) -> None:
     """Note whose past each row goes on from; one row alone has but its own."""
     if past.shape[1] > 1:
-        triton("past").follow_back(past, parents, place)
+        triton("self_attention").follow_back(past, parents, place)
 
 
 def stacked(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: Seen, place: Counter) -> Rows:
@@ -120,7 +120,7 @@ def joined_layer(layer: Matrices, norm: Norm, data: Rows, number: int, seen: See
 
 
 def prepare(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: Seen, place: Counter) -> None:
-    """Launch what the first layer launches, as all do, so that it is compiled: see kernels/gpu/together.py.
+    """Launch what the first layer launches, as all do, so that it is compiled: see kernels/runtime/compile.py.
 
     What PyTorch does between is left out, for there is nothing yet to do it with.
     """
@@ -143,12 +143,12 @@ def embed(
     place: Counter,
 ) -> Rows:
     """The vectors of tokens at a place."""
-    return triton("ends").embed(tokens, table, scale, places, place)
+    return triton("embed_argmax").embed(tokens, table, scale, places, place)
 
 
 def note(*numbers: Tensor) -> None:
     """Write down what a turn of greedy search found, and feed it: values, tokens, scores, figures, fed, turn."""
-    triton("ends").note(*numbers)
+    triton("embed_argmax").note(*numbers)
 
 
 def look_back(
@@ -156,13 +156,15 @@ def look_back(
 ) -> Rows:
     """Write the new keys and values behind the last, and let each row look at its past."""
     tile = triton("tile").tile(seen.past.shape[2], heads(layer)[0])
-    return triton("past").look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
+    kernel = triton("self_attention")
+    return kernel.look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
 
 
 def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen, early: bool = False) -> Rows:
     """What each row finds in its source."""
     source, tile = seen.sources[number], triton("tile").tile(seen.keep.shape[1], heads(layer)[1])
-    return triton("source").look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
+    kernel = triton("cross_attention")
+    return kernel.look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
 
 
 def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Float[Tensor, "rows columns"]:
@@ -175,4 +177,4 @@ def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **opt
 @once
 def triton(name: str) -> Any:
     """A file of kernels; None where there is no Triton."""
-    return None if find_spec("triton") is None else import_module(f"regard.kernels.step_triton.{name}")
+    return None if find_spec("triton") is None else import_module(f"regard.kernels.triton.decode_step.{name}")

@@ -44,7 +44,7 @@ class Greedy:
         self.tokens.copy_(tokens[:, 0])
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
-        """Launch what `choose` launches, so that it is compiled: see kernels/gpu/together.py."""
+        """Launch what `choose` launches, so that it is compiled: see kernels/runtime/compile.py."""
         values, tokens = prepare(logits, len(self.tokens), 1)
         if fused.runs(logits.device):
             fused.note(values, tokens, self.scores, self.figures, self.tokens, turn)

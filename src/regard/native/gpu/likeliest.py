@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.data.vocabulary import BOS, PAD
 from regard.decoding.likelihood import IMPOSSIBLE
-from regard.kernels.gpu import chip
+from regard.kernels.runtime import capability
 from regard.native.gpu.types import Project
 
 PIECE = 512
@@ -45,12 +45,12 @@ def best(logits: Float[Tensor, "rows vocabulary"], count: int) -> Best:
 
 def fits(logits: Float[Tensor, "rows vocabulary"], count: int) -> bool:
     """Whether the kernel takes such logits."""
-    some = logits.is_cuda and logits.dtype != torch.float64 and chip.lacking(logits.device, logits.dtype) is None
+    some = logits.is_cuda and logits.dtype != torch.float64 and capability.lacking(logits.device, logits.dtype) is None
     return some and triton() is not None and logits.shape[1] <= triton().WIDEST and count <= triton().MOST
 
 
 def prepare(logits: Float[Tensor, "1 vocabulary"], rows: int, count: int) -> Best:
-    """Launch what `likeliest` launches, so that it is compiled (kernels/gpu/together.py), and give room for its answer."""
+    """Launch what `likeliest` launches, so that it is compiled (kernels/runtime/compile.py); returns buffers."""
     if fits(logits, count):
         triton().launch(logits, count)
     kind = torch.promote_types(logits.dtype, torch.float32)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.vocabulary import BOS
-from regard.kernels.gpu import together
+from regard.kernels.runtime import compile
 
 WIDEST, MOST = 65_536, 16
 """A row is held in registers, and gone through once for each token that is asked for."""
@@ -42,5 +42,5 @@ def launch(
     tokens = torch.empty(rows, count, dtype=torch.long, device=logits.device)
     block = triton.next_power_of_2(vocabulary)
     warps = min(32, max(1, block // 1024))
-    together.launch(kernel, (rows,), logits, values, tokens, vocabulary, BOS + 1, count, block, num_warps=warps)
+    compile.launch(kernel, (rows,), logits, values, tokens, vocabulary, BOS + 1, count, block, num_warps=warps)
     return values, tokens

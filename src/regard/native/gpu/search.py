@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.decoding.found import Found
 from regard.decoding.history import nothing
 from regard.decoding.limits import limits
-from regard.kernels.gpu import together
+from regard.kernels.runtime import compile
 from regard.models.types import Tree
 from regard.native.candidates import Numbers
 from regard.native.gpu.beam import Beam
@@ -50,7 +50,7 @@ class Board:
 
     def prepare(self) -> None:
         """Have Triton compile what a step needs, side by side, before the first."""
-        together.prepare(self.launch, self.clock.device)
+        compile.prepare(self.launch, self.clock.device)
 
     def launch(self) -> None:
         """Every program of a step once."""

@@ -21,7 +21,7 @@ class Steps(Protocol):
     `begin` takes a batch in: these rows of its memory, in this order; there may be room for more, and nobody listens to
     those. `take` goes on from other steps, whose sentences are picked. `step` feeds a token to each row, which grew from the
     row `parents` of its sentence, and gives what `project` makes logits of, some rows at a time. `prepare` launches the
-    programs of such a step and computes nothing else, so that they are compiled (kernels/gpu/together.py), and gives room
+    programs of such a step and computes nothing else, so that they are compiled (kernels/runtime/compile.py), and gives room
     for a row of logits.
     """
 

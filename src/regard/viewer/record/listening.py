@@ -21,7 +21,7 @@ from regard.attention.per_head import spread
 from regard.attention.statistics import BLOCK, BY_KEY, measure
 from regard.attention.stepping import Stepping
 from regard.attention.types import Attended, Request
-from regard.kernels import rows as fused_rows
+from regard.kernels import weights as fused_rows
 from regard.viewer.source import FUSED, INSTEAD, ITSELF, MEASURED, REFERENCE, ROWS, code, joined
 
 STATISTICS = ("entropy", "max", "mean_position", "spread", "received", "uniform")

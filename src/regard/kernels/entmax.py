@@ -1,0 +1,80 @@
+"""Sparse attention without the matrix: attend(score=a product, normalise=Sparsemax() or Entmax(), scope=any).
+
+The threshold of every query is found in Triton by a few passes over the keys, in which scores are recomputed tile by tile;
+one more reads the values, but for tiles where nobody looks. The way back finds shares again from the threshold. No T x S is
+ever in memory. Any alpha, one for each head where it is learned, with its gradient. Scopes are flash's: Padding, Causal and
+Local are computed where they are needed, and any other scope is a mask of T x S bytes.
+
+Martins and Astudillo 2016, https://arxiv.org/abs/1602.02068; Peters, Niculae and Martins 2019,
+https://arxiv.org/abs/1905.05702. Unlike the papers, no score is sorted and Newton's step, where it cannot miss, takes the
+place of a halving.
+"""
+
+import torch
+from torch import Tensor
+
+from regard.attention.normalise.entmax import Entmax
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.normalise.sparsemax import Sparsemax
+from regard.attention.per_head import spread
+from regard.attention.statistics import sweep
+from regard.attention.types import Attended, Request
+from regard.kernels import flash, sdpa
+from regard.kernels.triton.entmax.launch import Bend
+from regard.kernels.triton.entmax.operator import attend
+
+LENGTH, SIZE = 2048, 64
+"""Queries and keys from which on, and heads up to which, `auto` takes it; `regard bench simplex` times it elsewhere."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    normalise: object = request.normalise
+    if type(request.score) not in sdpa.PRODUCTS:
+        return f"needs one of {', '.join(each.__name__ for each in sdpa.PRODUCTS)}, got {type(request.score).__name__}"
+    if type(normalise) is not Sparsemax and type(normalise) is not Entmax:
+        return f"needs Sparsemax or Entmax, got {type(normalise).__name__}"
+    heads = request.query.shape[1]
+    if isinstance(normalise, Entmax) and normalise.raw is not None and len(normalise.raw) not in (1, heads):
+        return f"needs one alpha or one for each of {heads} heads, got {len(normalise.raw)}"
+    if request.statistics and torch.compiler.is_compiling():
+        return "takes statistics a block of queries at a time, which cannot be traced"
+    return flash.covers(request._replace(normalise=Softmax(), statistics=()))
+
+
+def worthwhile(request: Request) -> bool:
+    """Where it was timed on an H200: 12 to 35 times as fast as the stages at 2048, which form several matrices."""
+    query, keys, values = request.query, request.keys, request.values
+    short = min(query.shape[2], keys.shape[2]) < LENGTH
+    return not short and max(query.shape[3], values.shape[3]) <= SIZE and query.dtype != torch.float32
+
+
+def run(request: Request) -> Attended:
+    """The context; statistics by a sweep that holds the weights of a few queries at a time."""
+    query, scale = flash.sides(request)
+    keys, values = request.keys, request.values
+    heads = query.shape[1]
+    if keys.shape[1] != values.shape[1]:  # one of them belongs to groups of heads, and programs know one kind of group
+        keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+    plan = flash.plan(request, query, scale)._replace(tiles=tiles(query, values))
+    return Attended(attend(query, keys, values, plan, bend(request)), statistics=sweep(request))
+
+
+def tiles(query: Tensor, values: Tensor) -> list[int]:
+    """Queries, keys, warps and stages of one program, so that the registers hold the way back: single precision, which has
+    no tensor cores, takes many more of them for a product.
+    """
+    size = max(query.shape[3], values.shape[3])
+    if query.dtype == torch.float32:
+        return [32, 32, 8, 1] if size <= 128 else [16, 32, 8, 1]
+    return [64, 64, 4, 3] if size <= 64 else [64, 32, 8, 2] if size <= 128 else [32, 32, 8, 2]
+
+
+def bend(request: Request) -> Bend:
+    """How sparse the shares are to be: sparsemax is alpha 2."""
+    normalise: object = request.normalise
+    if not isinstance(normalise, Entmax):
+        return Bend(2.0)
+    if normalise.raw is None:
+        return Bend(normalise.fixed)
+    return Bend(normalise.fixed, 1 + normalise.raw.float().sigmoid())

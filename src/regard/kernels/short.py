@@ -1,0 +1,132 @@
+"""Attention between short sequences: attend(score=a product, normalise=Softmax(), scope=Padding, Causal or Document).
+
+Where all queries and keys of a head fit into the registers of one program, nothing is kept for the way back, which makes
+the weights again, and there is no mask in memory. Sentences of a translation are such: general kernels are made for long
+sequences, and spend most of their time here on getting ready.
+Times: benchmarks/transformer.py.
+"""
+
+import importlib.util
+
+import torch
+from torch import Tensor
+
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.scope import Scope, parts
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.document import Document
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.padding import Padding
+from regard.attention.score.bilinear import Bilinear
+from regard.attention.score.dot import Dot
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Attended, Request
+from regard.kernels import flash
+from regard.kernels.runtime import capability
+from regard.kernels.triton.flash.configs import block
+from regard.kernels.triton.short.operator import attend
+
+INSTALLED = importlib.util.find_spec("triton") is not None
+DEVICES = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+SCORES = (Dot, ScaledDot, Bilinear)
+LENGTH, SIZE = 64, 128
+"""The most queries or keys, and the largest head, of one program."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    if type(request.score) not in SCORES:
+        return f"needs one of {', '.join(each.__name__ for each in SCORES)}, got {type(request.score).__name__}"
+    normalise: object = request.normalise
+    if type(normalise) is not Softmax:
+        return f"needs Softmax, got {type(normalise).__name__}"
+    if request.device not in DEVICES:  # a scope that no GPU would help is told first
+        return _covers_scope(request) or f"needs a GPU, got {request.device}"
+    if not INSTALLED:
+        return flash.MISSING
+    if request.weights or request.statistics:
+        return "never forms the weights, and they or their statistics are asked for"
+    if request.dropout:
+        return "never drops weights, and some are to be dropped"
+    if torch.compiler.is_exporting():
+        return "cannot be exported"
+    return _covers_scope(request) or _covers_sizes(request)
+
+
+def _covers_scope(request: Request) -> str | None:
+    for part in parts(request.scope):
+        if type(part) not in (Everywhere, Padding, Causal, Document):
+            return f"needs Everywhere, Padding, Causal, Document or several of them joined by &, got {type(part).__name__}"
+    if isinstance(request.offset, Tensor):
+        return "needs one offset for all rows, got one for each"
+    known = [part for part in parts(request.scope) if isinstance(part, Document)]
+    last = request.offset + request.query.shape[2]
+    if len(known) > 1:
+        return f"needs one kind of documents, got {len(known)}"
+    if known and (request.offset < 0 or last > _asking(known[0]).shape[1]):
+        return f"needs the documents of all queries, got {_asking(known[0]).shape[1]} places and queries up to {last}"
+    return None
+
+
+def _asking(document: Document) -> Tensor:
+    """The documents at all places where a query may stand."""
+    return document.keys if document.queries is None else document.queries
+
+
+def _covers_sizes(request: Request) -> str | None:
+    query, keys, values = request.query, request.keys, request.values
+    longest, widest = max(query.shape[2], keys.shape[2]), max(query.shape[3], keys.shape[3], values.shape[3])
+    if not query.shape[1] == keys.shape[1] == values.shape[1]:
+        return f"needs as many key heads as heads, got {keys.shape[1]} for {query.shape[1]}"
+    if query.shape[3] != keys.shape[3]:
+        return f"needs queries and keys of one size, got {query.shape[3]} and {keys.shape[3]}"
+    if longest > LENGTH or widest > SIZE:
+        return f"needs at most {LENGTH} queries and keys and heads of at most {SIZE}, got {longest} and {widest}"
+    if not (query.dtype == keys.dtype == values.dtype) or query.dtype not in flash.DTYPES:
+        kinds = ", ".join(str(each.dtype).removeprefix("torch.") for each in (query, keys, values))
+        return f"needs queries, keys and values in one of float32, float16 and bfloat16, got {kinds}"
+    if 0 in (*query.shape, *keys.shape, *values.shape):
+        return "needs a query and a key, and one of them is missing"
+    return capability.lacking(query.device, query.dtype) or _covers_room(request)
+
+
+def _covers_room(request: Request) -> str | None:
+    least, most = need(request), capability.room(request.query.device)
+    if least > most:
+        return f"needs {least >> 10} KiB of shared memory for all queries and keys of a head, got a GPU with {most >> 10}"
+    return None
+
+
+def need(request: Request) -> int:
+    """Bytes of shared memory: queries, keys and values, and on the way back what flows into the context, and the weights.
+
+    Measured by benchmarks/room.py, which compiles for chips that are not there.
+    """
+    query, keys, values = request.query, request.keys, request.values
+    sizes = query.shape[2], keys.shape[2], keys.shape[3], values.shape[3]
+    tall, wide, dims, read = map(block, sizes)
+    back = tall * read + tall * wide if torch.is_grad_enabled() else 0
+    return ((tall + wide) * dims + wide * read + back) * query.element_size()
+
+
+def worthwhile(request: Request) -> bool:
+    """Where there are several queries: for one alone most of a program would be idle."""
+    return request.query.shape[2] > 1
+
+
+def run(request: Request) -> Attended:
+    """The context, one program for each head of each row."""
+    batch, heads, queries, _ = request.query.shape
+    request.scope.check(batch, heads, queries, request.keys.shape[2])
+    known: list[Scope] = list(parts(request.scope))
+    scale = request.score.factor(request.query) if isinstance(request.score, ScaledDot) else 1.0
+    causal, offset = any(isinstance(part, Causal) for part in known), request.offset
+    assert not isinstance(offset, Tensor)
+    document = next((part for part in known if isinstance(part, Document)), None)
+    asking, belonging = None, None
+    if document is not None:
+        asking = _asking(document)[:, offset : offset + queries]
+        belonging = document.keys[:, : request.keys.shape[2]]
+    scope = flash.keep(known), asking, belonging
+    return Attended(attend(request.query, request.keys, request.values, *scope, causal, offset, scale))

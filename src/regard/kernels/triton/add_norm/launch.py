@@ -1,0 +1,110 @@
+"""From tensors to programs: room for what they write, and as many of them as there is work."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import torch
+import triton
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.kernels.triton.add_norm import kernel
+
+NUMBERS, WARP = 1024, 512
+"""How many numbers a program holds at once, if its rows are no longer, and how many of them a warp."""
+PROGRAMS = 8
+"""Of the way back, on each multiprocessor: each sums the gradients of vectors over all of its rows."""
+Rows = Float[Tensor, "rows size"]
+Vector = Float[Tensor, " size"]
+
+
+class Told(NamedTuple):
+    """What both directions are told: a norm, which numbers to drop, and which rows to keep."""
+
+    weight: Vector
+    shift: Vector | None = None
+    eps: float = 1e-5
+    rms: bool = False
+    """Whether the mean is not subtracted."""
+    seed: Int[Tensor, "1"] | None = None
+    chance: float = 0.0
+    keep: Bool[Tensor, " rows"] | None = None
+
+
+class Went(NamedTuple):
+    """What a pass leaves: the sum (`data` where nothing was found), its norm as asked for, and what the way back needs."""
+
+    total: Rows
+    wide: Rows | None
+    entered: Rows | None
+    centres: Float[Tensor, " rows"]
+    scales: Float[Tensor, " rows"]
+
+
+class Back(NamedTuple):
+    """The gradients of all that have one."""
+
+    data: Rows
+    found: Rows | None
+    weight: Vector
+    shift: Vector
+    added: Vector | None
+
+
+def forward(data: Rows, found: Rows | None, added: Vector | None, told: Told, wide: bool, half: torch.dtype | None) -> Went:
+    """Sum and norm: in the precision of the data where it is `wide`, and in `half` where that is given.
+
+    `added` is a bias of what was found.
+    """
+    rows, size = data.shape
+    numbers = data.new_empty(2, rows, dtype=torch.float32)
+    went = Went(
+        data if found is None else torch.empty_like(data),
+        torch.empty_like(data) if wide else None,
+        None if half is None else torch.empty_like(data, dtype=half),
+        *numbers.unbind(),
+    )
+    tall, block, warps = tile(size)
+    with _on(data):
+        kernel.forward[(triton.cdiv(rows, tall),)](
+            data, found, added, told.weight, told.shift, told.seed, told.keep, *went, rows, size, told.eps, told.chance,
+            RMS=told.rms, R=tall, BLOCK=block, num_warps=warps,
+        )  # fmt: skip
+    return went
+
+
+def backward(went: Went, told: Told, kind: torch.dtype | None, adds: bool, *flowing: Rows | None) -> Back:
+    """From what flows into sum, wide norm and entered norm.
+
+    `kind` is the precision of what was found, if anything was, and `adds` whether a bias was added to it.
+    """
+    total, (rows, size) = went.total, went.total.shape
+    tall, block, warps = tile(size)
+    count = min(triton.cdiv(rows, tall), PROGRAMS * processors(total))
+    d_data = torch.empty_like(total)
+    d_found = None if kind is None else torch.empty_like(total, dtype=kind)
+    sums = total.new_empty(count, 3 if adds else 2, size, dtype=torch.float32)
+    with _on(total):
+        kernel.backward[(count,)](
+            total, told.weight, told.seed, told.keep, went.centres, went.scales, *flowing,
+            d_data, d_found, sums, rows, size, told.chance,
+            RMS=told.rms, ADDED=adds, R=tall, BLOCK=block, num_warps=warps,
+        )  # fmt: skip
+    gains, shifts, *more = sums.sum(0).unbind()
+    return Back(d_data, d_found, gains, shifts, more[0] if more else None)
+
+
+def tile(size: int) -> tuple[int, int, int]:
+    """How many rows a program takes at once, how wide they are, and in how many warps."""
+    block = max(16, triton.next_power_of_2(size))
+    tall = max(1, NUMBERS // block)
+    return tall, block, max(2, tall * block // WARP)
+
+
+def processors(like: Tensor) -> int:
+    """How many programs a GPU runs side by side at least; in the interpreter one after the other."""
+    return torch.cuda.get_device_properties(like.device).multi_processor_count if like.is_cuda else 1
+
+
+def _on(like: Tensor) -> AbstractContextManager[Any]:
+    return torch.cuda.device(like.device) if like.is_cuda else nullcontext()  # where Triton launches

@@ -1,0 +1,160 @@
+"""The way back of additive attention, from log Σ e^s: what flows into the scores, of which `both` finds what leaves them.
+
+    ds = a (da - Σ a da)
+
+Scores are computed anew unless they were kept, a chunk at a time, so that ds exists for that chunk alone. Where that takes
+several chunks, in bfloat16 and with nothing dropped, `tilt` puts ds in the place of weights, with nothing beside them: da is
+a product of matrices, of what flows into the context and of values, and is taken twice, for Σ a da and for ds. That sum is
+also what flows into the context times the context; but one of half precision is so far off that where values have a mean ds
+would be what is left of it.
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+from regard.kernels.triton.additive.forward import weighted, whole
+from regard.kernels.triton.additive.mask import kept, seen
+
+
+@triton.jit
+@no_type_check
+def flowing(
+    scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
+    DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
+):  # fmt: skip
+    """Weights before and after dropout, and weights times what flows into them, of one tile; 0 where nothing is seen."""
+    a = weighted(whole(scores, cells, found, parts, size), total, head, rows, T, found)
+    share = a
+    if DROPOUT:
+        share = a * kept(drawn, head, rows, columns, S, dropout, scale)
+    flow = share * tl.load(da + flows, mask=found, other=0.0).to(tl.float32)
+    if GIVEN:
+        places = (head * T + rows)[:, None] * S + columns[None, :]
+        flow += a * tl.load(given + places, mask=found, other=0.0).to(tl.float32)
+    return a, share, flow
+
+
+@triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
+@no_type_check
+def slope(
+    scores, slopes, da, total, given, dropped, keep, bits, kinds, offsets, seed, base, begin, count, tall, wide, parts, size,
+    heads, T, S, first, behind, ahead,
+    bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
+):  # fmt: skip
+    """Turn the scores of ROWS queries into ds = a (da - Σ a da), which may take their place, and give their weights after
+    dropout, which may take the place of da.
+
+    `given` is what flows into the weights themselves, where somebody asked for them. Σ a is 1, and 0 of the blind, but for
+    rounding, which would add what all da have in common: so Σ a da is divided by it.
+    """
+    local = tl.program_id(1).to(tl.int64)
+    head = base + local
+    b, h = head // heads, head % heads
+    places = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    rows = tl.where(places < count, begin + places, T)
+    scores += local * tall * wide
+    slopes += local * tall * wide
+    da += local * count * S
+    dropped += local * count * S
+    if OFFSETS:
+        first = tl.load(offsets + b).to(tl.int32)
+    drawn = 0
+    if DROPOUT:
+        drawn = tl.load(seed)
+    mass = tl.zeros((ROWS, COLUMNS), tl.float32)
+    mean = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(0, wide, COLUMNS):
+        columns = start + tl.arange(0, COLUMNS)
+        found = seen(
+            keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
+            bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+        )  # fmt: skip
+        cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
+        a, share, flow = flowing(
+            scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
+            DROPOUT, GIVEN,
+        )  # fmt: skip
+        mass += a
+        mean += flow
+    middle = tl.sum(mean, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
+    for start in range(0, wide, COLUMNS):
+        columns = start + tl.arange(0, COLUMNS)
+        found = seen(
+            keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
+            bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+        )  # fmt: skip
+        cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
+        a, share, flow = flowing(
+            scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
+            DROPOUT, GIVEN,
+        )  # fmt: skip
+        ds = tl.where(found, flow - a * middle[:, None], 0.0)
+        tl.store(slopes + cells, ds.to(slopes.dtype.element_ty), mask=(columns < wide)[None, :])
+        inside = (places < count)[:, None] & (columns < S)[None, :]
+        tl.store(dropped + flows, share.to(dropped.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["base", "begin", "count", "T", "S"])
+@no_type_check
+def tilt(
+    weights, value, flow, sums, base, begin, count, tall, wide, heads, value_heads, T, S, V,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, VALUES: tl.constexpr, TILES: tl.constexpr, PRECISION: tl.constexpr,
+    SUMS: tl.constexpr,
+):  # fmt: skip
+    """Turn a tile of weights into ds in their place; or, with SUMS, which come first, leave Σ a da and Σ a of its queries.
+
+    What is not seen has weight 0, and values that may be NaN.
+    """
+    local = tl.program_id(2).to(tl.int64)
+    head = base + local
+    places, columns = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    flow += (head * T + begin) * V
+    value += (head // heads * value_heads + head % heads * value_heads // heads) * S * V
+    da = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(0, V, VALUES):
+        dims = start + tl.arange(0, VALUES)
+        asked = places.to(tl.int64)[:, None] * V + dims[None, :]
+        given = tl.load(flow + asked, mask=(places < count)[:, None] & (dims < V)[None, :], other=0.0)
+        held = columns.to(tl.int64)[None, :] * V + dims[:, None]
+        values = tl.load(value + held, mask=(columns < S)[None, :] & (dims < V)[:, None], other=0.0)
+        da += tl.dot(given, values, input_precision=PRECISION)
+    cells = weights + local * tall * wide + places[:, None] * wide + columns[None, :]
+    a = tl.load(cells).to(tl.float32)
+    da = tl.where(a == 0.0, 0.0, da)
+    many = tl.num_programs(0)
+    sums += local * 2 * many * tall
+    if SUMS:
+        tl.store(sums + tl.program_id(0) * tall + places, tl.sum(a * da, axis=1))
+        tl.store(sums + (many + tl.program_id(0)) * tall + places, tl.sum(a, axis=1))
+    else:
+        flowing, mass = tl.zeros((ROWS, TILES), tl.float32), tl.zeros((ROWS, TILES), tl.float32)
+        for start in range(0, many, TILES):
+            each = start + tl.arange(0, TILES)[None, :]
+            parts = sums + each * tall + places[:, None]
+            flowing += tl.load(parts, mask=each < many, other=0.0)
+            mass += tl.load(parts + many * tall, mask=each < many, other=0.0)
+        middle = tl.sum(flowing, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
+        ds = tl.where(a == 0.0, 0.0, a * (da - middle[:, None]))  # of what is not seen all bits are 0
+        even, odd = tl.split(tl.reshape(ds, (ROWS, COLUMNS // 2, 2)))
+        pairs = (places * (wide // 2))[:, None] + tl.program_id(0) * (COLUMNS // 2) + tl.arange(0, COLUMNS // 2)[None, :]
+        tl.store((weights + local * tall * wide).to(tl.pointer_type(tl.int32)) + pairs, paired(even, odd))
+
+
+@triton.jit
+@no_type_check
+def paired(even, odd):
+    """Two numbers in a word. Its lower half is the first in bfloat16; all of it, in single precision, is about the second.
+
+    So whoever takes it apart has a shift to do for the one and nothing for the other. The upper half is the one with which
+    the word comes closest, so that the second is no further off than in bfloat16. What is no finite number is NaN.
+    """
+    low = even.to(tl.bfloat16).to(tl.uint16, bitcast=True).to(tl.int32)
+    bits = odd.to(tl.int32, bitcast=True)
+    size = bits & 0x7FFFFFFF
+    size = tl.where(size >= 0x7F800000, 0x7FC00000, size)
+    high = (tl.maximum(size, low) - low + 0x8000) & 0x7FFF0000
+    return (bits & -0x80000000) | high | low

@@ -1,0 +1,305 @@
+"""The gradients of queries, keys and v in one pass over what flows into the scores.
+
+    h = r - 1/2 = -tanh / 2,    dq = 4 v Σ_k ds (1/4 - h²),    dk = 4 v Σ_q ds (1/4 - h²),    dv = -2 Σ ds h
+
+A program has a few hidden units and a tile of keys, whose exponentials and sums stay in registers, and goes through the
+queries; two keys share a reciprocal. A thread has keys of one unit: what it adds up for dk is its own, and for dq a few
+threads of its warp have the rest. Nothing is raised beforehand. Where the keys are several tiles, each leaves its own part
+of dq, and where the queries are dealt to several programs, each leaves one of dk: nothing is added in an order that changes.
+Two queries are under way at a time: while one is passed on, ds of the next is loaded, and what is left of the one before
+goes from thread to thread.
+"""
+
+from typing import NamedTuple, no_type_check
+
+import torch
+import triton
+import triton.language as tl
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.runtime.capability import assembly
+from regard.kernels.runtime.launch_cache import start
+from regard.kernels.triton.additive.arguments import Sides, Tiles, beside, heads, limit, parts
+from regard.kernels.triton.additive.chunks import Chunk
+from regard.kernels.triton.additive.mask import some
+from regard.kernels.triton.additive.plan import Plan, units
+from regard.kernels.triton.additive.reduce import Left
+from regard.kernels.triton.additive.score_rational import FAINT, FAINTEST, REACH, bent, exponential, reciprocal
+
+
+class Found(NamedTuple):
+    """Where the gradients of a chunk go: a part of the queries' for each tile of keys, of the keys' for each program that
+    shares the queries of a head, and of v's for either."""
+
+    query: Left
+    key: Left
+    v: Left
+
+
+def both(
+    sides: Sides,
+    slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+    chunk: Chunk,
+    found: Found,
+    dealt: Plan,
+    tiles: Tiles,
+    hides: bool,
+) -> None:
+    """Write all gradients of a chunk; `hides` says that whole tiles may have nothing. bfloat16 is read by words of two."""
+    (many, tall, wide), hidden, wanted = slopes.shape, sides.query.shape[3], units(dealt.across, tiles)
+    given = {
+        **heads(sides.query, sides.key, sides.v),
+        "query": sides.query,
+        "key": sides.key,
+        "v": sides.v,
+        "slopes": slopes.view(torch.int64) if slopes.dtype == torch.bfloat16 else slopes,
+        "to_query": found.query.first,
+        "to_key": found.key.first,
+        "to_v": found.v.first,
+        "more_query": found.query.first if found.query.more is None else found.query.more,
+        "more_key": found.key.first if found.key.more is None else found.key.more,
+        "more_v": found.v.first if found.v.more is None else found.v.more,
+        "base": chunk.heads.start,
+        "T": sides.query.shape[2],
+        "S": sides.key.shape[2],
+        "D": hidden,
+        "begin": chunk.rows.start,
+        "count": len(chunk.rows),
+        "tall": tall,
+        "wide": wide,
+        "tiles": dealt.tiles,
+        "reach": dealt.reach,
+        "one": 1,
+        "query_part": found.query.place.numel(),
+        "query_head": found.query.first.stride(0),
+        "key_part": found.key.place.numel(),
+        "key_head": found.key.first.stride(0),
+        "v_part": found.v.place.numel(),
+        "ROWS": tiles.both_rows,
+        "EACH": beside(tiles, sides.key.dtype) // VECTOR,
+        "ACROSS": dealt.across,
+        "UNITS": wanted,
+        "WHOLE": wide % (dealt.across * beside(tiles, sides.key.dtype)) == 0,
+        "ASSEMBLY": assembly(),
+        "HIDDEN": hides,
+        "SINGLE": sides.query.dtype == torch.float32,
+    }
+    grid = parts(hidden, wanted), dealt.tiles * dealt.shared, many
+    start(descend, grid, given, num_warps=tiles.both_warps, **limit(tiles.both_registers))
+
+
+VECTOR = 4
+"""Keys beside each other that a thread has: what flows into them is loaded at once, and two and two share a reciprocal."""
+
+
+@triton.jit(do_not_specialize=["base", "T", "S", "begin", "count", "tiles", "reach", "one"])
+@no_type_check
+def descend(
+    query, key, v, slopes, to_query, to_key, to_v, more_query, more_key, more_v,
+    base, heads, key_heads, v_heads, T, S, D, begin, count, tall, wide, tiles, reach, one,
+    query_part, query_head, key_part, key_head, v_part,
+    ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr,
+    WHOLE: tl.constexpr, ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr, SINGLE: tl.constexpr,
+):  # fmt: skip
+    """4 v Σ ds (1/4 - h²) over the keys of a tile and over `reach` queries, and -2 Σ ds h over both, of UNITS hidden units.
+
+    There are four tiles, of every fourth key, with axes (ACROSS, UNITS, EACH), of which Triton deals the first two among
+    threads. `one` is 1, which the compiler is not to know: where it sees that the units of a key are beside each other it
+    would deal them in another way, and pass all through shared memory at every query. Where nobody looks ds is 0, and NaN
+    of either side counts as 0.
+    """
+    local = tl.program_id(2).to(tl.int64)
+    head = base + local
+    b, h = head // heads, head % heads
+    part, tile = tl.program_id(1) // tiles, tl.program_id(1) % tiles
+    first, panel = tile * (4 * EACH * ACROSS), tl.program_id(0) * UNITS
+    lanes, units = tl.arange(0, ACROSS), panel + tl.arange(0, UNITS)
+    fours = tl.broadcast_to(tl.arange(0, EACH)[None, None, :] * ACROSS + lanes[:, None, None], (ACROSS, UNITS, EACH))
+    columns = first + 4 * fours
+    EVERY: tl.constexpr = 4 if slopes.dtype.element_ty == tl.int64 else 1
+    pitch = wide // EVERY
+    if EVERY == 1:
+        quads = columns[:, :, :, None] + tl.arange(0, 4)[None, None, None, :]
+    else:
+        lone = (tile * (EACH * ACROSS) + lanes * one).to(tl.int64)
+        quads = lone[:, None, None] + (tl.arange(0, EACH) * ACROSS)[None, None, :]
+        quads = tl.broadcast_to(quads, (ACROSS, UNITS, EACH))
+    cells = columns * D + (units * one)[None, :, None]
+    key += (b * key_heads + h * key_heads // heads) * S * D
+    nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
+    far, powers, steep, fall = nothing, (), (nothing, nothing, nothing, nothing), nothing
+    for each in tl.static_range(4):
+        k = keyed(key, cells, columns, units, each, S, D)
+        far = tl.maximum(far, tl.abs(k))
+        powers = powers + (raised(k),)  # noqa: RUF005 (Triton knows no unpacking)
+    far = tl.max(tl.max(tl.max(far, axis=2), axis=1), axis=0)
+    query += (head * T + begin) * D
+    slopes += local * tall * pitch
+    to_query = part_of(to_query, more_query, tile, query_part) + local * query_head
+    w = 4.0 * tl.load(v + h * v_heads // heads * D + units, mask=units < D, other=0.0).to(tl.float32)
+    for begun in range(part * reach, tl.minimum(part * reach + reach, count), ROWS):
+        rows = begun + tl.arange(0, ROWS)
+        asking = (rows < count)[:, None] & (units < D)[None, :]
+        block = rows.to(tl.int64)[:, None] * D + units[None, :]
+        both = far + tl.max(tl.max(tl.abs(number(query + block, asking)), axis=1), axis=0)
+        least: tl.constexpr = FAINT if SINGLE else FAINTEST
+        wild = (both > REACH) | (both < least)
+        met, before_steep, before_fall = True, steep, fall
+        if SINGLE:  # sums of a block, and of blocks, lose less than one long sum
+            steep, fall = (nothing, nothing, nothing, nothing), nothing
+        if HIDDEN:
+            tops = first // EVERY + tl.arange(0, 4 * EACH * ACROSS // EVERY)
+            shown = tl.load(slopes + rows[:, None] * pitch + tops[None, :], mask=(tops < pitch)[None, :], other=0)
+            met = some(shown != 0)
+        if met:
+            before, end = tl.cast(begun, tl.int64) * D, tl.minimum(begun + ROWS, count)
+            asks, flows = query + before + units, slopes + begun * pitch
+            puts = to_query + before + (units * one)[None, :] + tl.zeros((ACROSS, 1), tl.int32)
+            if wild:
+                for _ in range(begun, end):
+                    ds, q = flowing(flows, quads, pitch, WHOLE), number(asks, units < D)[None, :, None]
+                    h0 = bent(q + keyed(key, cells, columns, units, 0, S, D), ASSEMBLY)
+                    h1 = bent(q + keyed(key, cells, columns, units, 1, S, D), ASSEMBLY)
+                    h2 = bent(q + keyed(key, cells, columns, units, 2, S, D), ASSEMBLY)
+                    h3 = bent(q + keyed(key, cells, columns, units, 3, S, D), ASSEMBLY)
+                    steep, fall, left = passed(ds, h0, h1, h2, h3, steep, fall, SINGLE)
+                    leave(puts, w, left, units < D, lanes, UNITS, ACROSS)
+                    asks += D
+                    puts += D
+                    flows += pitch
+            else:
+                inside, last = units < D, end - 1 - begun
+                ds = flowing(flows, quads, pitch, WHOLE)
+                now, then = tl.load(asks, mask=inside), tl.load(asks + tl.minimum(1, last) * D, mask=inside)
+                left = tl.zeros((ACROSS, UNITS), tl.float32)
+                puts -= D
+                for at in range(0, end - begun, 2):
+                    second, third = tl.minimum(at + 2, last), tl.minimum(at + 3, last)
+                    soon, later = tl.load(asks + second * D, mask=inside), tl.load(asks + third * D, mask=inside)
+                    other = flowing(flows + (at + 1) * pitch, quads, pitch, WHOLE)
+                    leave(puts, w, left, inside & (at > 0), lanes, UNITS, ACROSS)
+                    h0, h1, h2, h3 = turned(now, powers, SINGLE, ASSEMBLY)
+                    steep, fall, left = passed(ds, h0, h1, h2, h3, steep, fall, SINGLE)
+                    puts += D
+                    ds = flowing(flows + second * pitch, quads, pitch, WHOLE)
+                    leave(puts, w, left, inside, lanes, UNITS, ACROSS)
+                    h0, h1, h2, h3 = turned(then, powers, SINGLE, ASSEMBLY)
+                    steep, fall, left = passed(other, h0, h1, h2, h3, steep, fall, SINGLE)
+                    puts += D
+                    now, then = soon, later
+                leave(puts, w, left, inside & (last % 2 == 1), lanes, UNITS, ACROSS)
+        else:
+            tl.store(to_query + block, tl.zeros((ROWS, UNITS), to_query.dtype.element_ty), mask=asking)
+        if SINGLE:
+            steep = grown(steep, before_steep)
+            fall += before_fall
+    to_key = part_of(to_key, more_key, part, key_part) + local * key_head
+    to_v = part_of(to_v, more_v, tl.program_id(1), v_part) + local * D
+    for each in tl.static_range(4):
+        there = (columns + each < S) & (units < D)[None, :, None]
+        tl.store(to_key + each * D + cells, (w[None, :, None] * steep[each]).to(to_key.dtype.element_ty), mask=there)
+    tl.store(to_v + units, -2.0 * tl.sum(tl.sum(fall, axis=2), axis=0), mask=units < D)
+
+
+@triton.jit
+@no_type_check
+def part_of(first, more, number, size):
+    """Where the part of that number begins: where they are several heads, these are as far apart in all of them."""
+    return tl.where(number == 0, first, more + (number - 1).to(tl.int64) * size)
+
+
+@triton.jit
+@no_type_check
+def number(places, present):
+    """What is there, or 0: for what nobody may see ds is 0, and NaN would survive that; where it is seen, ds is NaN too."""
+    data = tl.load(places, mask=present, other=0.0).to(tl.float32)
+    return tl.where(data == data, data, 0.0)
+
+
+@triton.jit
+@no_type_check
+def keyed(key, cells, columns, units, each: tl.constexpr, S, D):
+    """One of the four tiles of keys, those of them that are there."""
+    return number(key + each * D + cells, (columns + each < S) & (units < D)[None, :, None])
+
+
+@triton.jit
+@no_type_check
+def raised(x):
+    """e^{2x}; where it would be too large nobody reads it."""
+    return exponential(tl.where(tl.abs(x) > 40.0, 0.0, x))
+
+
+@triton.jit
+@no_type_check
+def flowing(slopes, quads, pitch, WHOLE: tl.constexpr):
+    """ds of one query and of four keys beside each other, the same for all units: each thread has those of its keys.
+
+    Four numbers, or two words that are two numbers each, as `backward.paired` has put them.
+    """
+    found = tl.load(slopes + quads) if WHOLE else tl.load(slopes + quads, mask=quads < pitch, other=0)
+    ACROSS: tl.constexpr = found.shape[0]
+    UNITS: tl.constexpr = found.shape[1]
+    EACH: tl.constexpr = found.shape[2]
+    if found.dtype == tl.int64:
+        first, second = found.to(tl.int32), (found >> 32).to(tl.int32)
+        ds0, ds2 = (first << 16).to(tl.float32, bitcast=True), (second << 16).to(tl.float32, bitcast=True)
+        ds1, ds3 = first.to(tl.float32, bitcast=True), second.to(tl.float32, bitcast=True)
+    else:
+        even, odd = tl.split(tl.reshape(found, (ACROSS, UNITS, EACH, 2, 2)))
+        ds0, ds2 = tl.split(even)
+        ds1, ds3 = tl.split(odd)
+    return ds0, ds1, ds2, ds3
+
+
+@triton.jit
+@no_type_check
+def turned(q, powers, SINGLE: tl.constexpr, ASSEMBLY: tl.constexpr):
+    """h of one query, as it was loaded, and all keys, whose numbers are small enough for exponentials."""
+    q = q.to(tl.float32)
+    q = tl.where(q == q, q, 0.0)
+    q = exponential(q) if SINGLE else tl.exp2(q * 2.885390043258667)  # what that loses half precision has lost before
+    h0, h1 = two(q[None, :, None], powers[0], powers[1], ASSEMBLY)
+    h2, h3 = two(q[None, :, None], powers[2], powers[3], ASSEMBLY)
+    return h0, h1, h2, h3
+
+
+@triton.jit
+@no_type_check
+def two(q, first, second, ASSEMBLY: tl.constexpr):
+    """h of one query and two keys, by one reciprocal."""
+    x, y = tl.fma(q, first, 1.0), tl.fma(q, second, 1.0)
+    shared = reciprocal(x * y, ASSEMBLY)
+    return tl.fma(shared, y, -0.5), tl.fma(shared, x, -0.5)
+
+
+@triton.jit
+@no_type_check
+def passed(ds, h0, h1, h2, h3, steep, fall, SINGLE: tl.constexpr):
+    """The sums of all keys and of v with those of one query, and what its keys leave for it, of each thread on its own."""
+    if SINGLE:
+        fall += tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, ds[0] * h0)))
+    else:
+        fall = tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, tl.fma(ds[0], h0, fall))))
+    slope0, slope1, slope2, slope3 = 0.25 - h0 * h0, 0.25 - h1 * h1, 0.25 - h2 * h2, 0.25 - h3 * h3
+    left = tl.fma(ds[3], slope3, tl.fma(ds[2], slope2, tl.fma(ds[1], slope1, ds[0] * slope0)))
+    steep0, steep1 = tl.fma(ds[0], slope0, steep[0]), tl.fma(ds[1], slope1, steep[1])
+    steep2, steep3 = tl.fma(ds[2], slope2, steep[2]), tl.fma(ds[3], slope3, steep[3])
+    return (steep0, steep1, steep2, steep3), fall, tl.sum(left, axis=2)
+
+
+@triton.jit
+@no_type_check
+def grown(one, other):
+    """The sums of two."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
+
+
+@triton.jit
+@no_type_check
+def leave(place, w, left, inside, lanes, UNITS: tl.constexpr, ACROSS: tl.constexpr):
+    """Write what leaves for one query, of all keys of a tile: the threads that share a unit all have it, and one writes."""
+    found = w * tl.sum(left, axis=0)
+    written = (lanes == 0)[:, None] & inside[None, :]
+    tl.store(place, tl.broadcast_to(found[None, :], (ACROSS, UNITS)).to(place.dtype.element_ty), mask=written)

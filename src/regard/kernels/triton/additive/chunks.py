@@ -1,0 +1,157 @@
+"""Which heads and which of their queries have their scores, and both sides as `compare` reads them, held at a time."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from torch import Tensor
+
+from regard.kernels.triton.additive.arguments import WARP, Sides, Tiles, by_four, padded, parts, processors, tiled
+
+HEADS = 65535
+"""Programs along the last axis of a grid, each of which has a head."""
+CELLS = 1 << 31
+"""Scores of a head, whose places are numbers of 32 bits."""
+
+
+class Chunk(NamedTuple):
+    """Some heads, counted through the batch, and some queries of each."""
+
+    heads: range
+    rows: range
+
+
+def size(sides: Sides, value: Tensor | None) -> int:
+    """The bytes of the inputs."""
+    return sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value) if each is not None)
+
+
+def room(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0) -> int:
+    """Beside context and gradients, which are results, as much as stays below twice the inputs; `least` where that is more.
+
+    With values of the size of the keys the context is a third of the inputs, and gradients are as much as these. `kept` are
+    bytes of scores from the way there.
+    """
+    inputs = size(sides, value)
+    return tiles.room or max(tiles.least, inputs * 3 // 5 - kept if back else inputs * 3 // 2)
+
+
+class Need(NamedTuple):
+    """Bytes that each head of a chunk takes at the highest, and for both sides each of those compared by one launch."""
+
+    head: int
+    side: int
+    launch: int
+
+    def of(self, heads: int) -> int:
+        """So many heads."""
+        return heads * self.head + min(heads, self.launch) * self.side
+
+    def most(self, room: int) -> int:
+        """Heads for which there is room."""
+        few = room // (self.head + self.side)
+        return few if few < self.launch else (room - self.launch * self.side) // self.head
+
+
+def need(
+    sides: Sides,
+    value: Tensor | None,
+    rows: int,
+    tiles: Tiles,
+    back: bool,
+    kept: int = 0,
+    hides: bool = False,
+    lean: bool = False,
+) -> Need:
+    """Of so many queries: scores with both sides as `compare` reads them, and on the way back scores in whose place slopes
+    come, with weights or what flows into them, or with parts of the gradient of the queries.
+
+    A `lean` way back has weights of half precision in the place of scores, and nothing beside them that flows.
+    """
+    (keys, hidden), bytes_each = sides.key.shape[2:], sides.query.element_size()
+    tall, wide = padded(rows, tiles.tall), padded(keys, tiles.wide)
+    launch = at_once(sides, tall, wide, tiles)
+    sided = 0 if kept else (tall + wide) * hidden * (2 if by_four(sides, tiles) else 4)
+    if not back:
+        return Need(4 * tall * wide, sided, launch)
+    _, several = tiled(wide, tiles, hides, sides.key.dtype)
+    flows = 0 if lean else tall * wide * (2 if value is None else value.element_size())
+    beside = max(flows, (several - 1) * rows * hidden * bytes_each)  # the first part lies in its place
+    sums = 8 * (wide // tiles.wide)  # two of each tile of weights
+    cells = tall * (2 * wide + sums if lean else 4 * wide)
+    return Need(cells + beside, max(0, sided - beside), launch)
+
+
+def at_once(sides: Sides, tall: int, wide: int, tiles: Tiles) -> int:
+    """Heads that one launch compares: so many that their programs keep every processor busy, or a quarter of all.
+
+    What it reads of both sides exists for these alone. An H200 runs two programs by fours, and eight by pairs.
+    """
+    fours, heads = by_four(sides, tiles), sides.query.shape[0] * sides.query.shape[1]
+    rows, columns = (tiles.four_rows, tiles.four_columns) if fours else (tiles.rows, tiles.columns)
+    programs = parts(tall, rows) * parts(wide, columns)
+    return max(1, (2 if fours else 8) * processors(sides.query.device) // programs, heads // 4)
+
+
+def chunks(
+    sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0, hides: bool = False, lean: bool = False
+) -> list[Chunk]:
+    """Whole heads if one fits, spread evenly; else tiles of the queries of one.
+
+    As many heads as there is room for, and on the way back as fill the processors. `kept` are bytes of scores from the way
+    there; `hides` says that somebody may not see something; `lean` is what `need` says of it.
+    """
+    batch, groups, queries, hidden = sides.query.shape
+    count, keys, held = batch * groups, sides.key.shape[2], room(sides, value, tiles, back, kept)
+    each = need(sides, value, queries, tiles, back, kept, hides, lean)
+    if not back:  # there is no context yet while the only chunk is compared, and of both sides nothing once there is
+        read = 0 if value is None else count * queries * value.shape[3] * value.element_size()
+        once = max(each.of(count), count * each.head + read)
+        held = max(held, each.of(count)) if once < 2 * size(sides, value) else held
+    tall, wide = padded(queries, tiles.tall), padded(keys, tiles.wide)
+    if each.of(1) <= held and tall * wide < CELLS:
+        most = tiles.fill * processors(sides.query.device) // programs(keys, hidden, tiles) if back else count
+        return by_heads(count, queries, max(1, min(most, each.most(held), HEADS)))
+    some = tiles.tall
+    while (
+        some < queries
+        and (some + tiles.tall) * wide < CELLS
+        and need(sides, value, some + tiles.tall, tiles, back, kept, hides, lean).of(1) <= held
+    ):
+        some += tiles.tall
+    return by_rows(count, queries, some)
+
+
+@lru_cache
+def by_heads(heads: int, queries: int, most: int) -> list[Chunk]:
+    """All queries of so many heads each."""
+    return [Chunk(these, range(queries)) for these in spread(heads, most)]
+
+
+@lru_cache
+def by_rows(heads: int, queries: int, most: int) -> list[Chunk]:
+    """So many queries of one head each."""
+    return [Chunk(range(head, head + 1), rows) for head in range(heads) for rows in spread(queries, most)]
+
+
+def programs(keys: int, hidden: int, tiles: Tiles) -> int:
+    """Of `both` for one head."""
+    return parts(hidden * padded(keys, tiles.both), WARP * tiles.both * tiles.both_warps)
+
+
+def keeps(sides: Sides, value: Tensor, tiles: Tiles, hides: bool) -> bool:
+    """Whether the scores, all of one chunk there, and of whole heads back, may be kept from the one to the other."""
+    inputs = size(sides, value)
+    (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
+    most = batch * groups * padded(queries, tiles.tall) * padded(keys, tiles.wide) * 4
+    if most > tiles.kept * inputs or len(chunks(sides, value, tiles, back=False)) > 1:
+        return False
+    return len(chunks(sides, value, tiles, back=True, kept=most, hides=hides)[0].rows) == queries
+
+
+def spread(count: int, most: int) -> Iterator[range]:
+    """Ranges of at most so many, as few as can be and as equal as can be."""
+    several = parts(count, most)
+    edges = [count * part // several for part in range(several + 1)]
+    return (range(*edge) for edge in pairwise(edges))

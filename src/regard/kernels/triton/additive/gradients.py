@@ -1,0 +1,87 @@
+"""The gradients of both sides and of v, summed up from what flows into the scores, a chunk after the other."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.triton.additive.arguments import Sides, Tiles
+from regard.kernels.triton.additive.backward_qkv import Found, both
+from regard.kernels.triton.additive.chunks import Chunk
+from regard.kernels.triton.additive.plan import plan
+from regard.kernels.triton.additive.reduce import Left, added
+
+
+class Gradients(NamedTuple):
+    """Of both sides, of the values where they took part, and of v."""
+
+    query: Float[Tensor, "batch heads queries hidden"]
+    key: Float[Tensor, "batch key_heads keys hidden"]
+    value: Float[Tensor, "batch value_heads keys value"] | None
+    v: Float[Tensor, "v_heads hidden"]
+
+
+class Sums(NamedTuple):
+    """Gradients of every head on its own, as far as they are summed up, and those of v."""
+
+    query: Float[Tensor, "batch heads queries hidden"]
+    key: Float[Tensor, "batch heads keys hidden"]
+    v: Float[Tensor, "batch_heads hidden"]
+    room: int
+    """Bytes that a chunk may hold beside all of this."""
+    single: Float[Tensor, "1 keys hidden"] | None = None
+    """That of the keys of one head, where several chunks of its queries add to it one after the other."""
+
+    @classmethod
+    def of(cls, sides: Sides, several: bool, room: int) -> "Sums":
+        """Nothing yet; `several` says that a head has several chunks of queries."""
+        batch, groups = sides.query.shape[:2]
+        shape, single = sides.key.shape[2:], torch.float32
+        v = (sides.query.new_zeros if several else sides.query.new_empty)(batch * groups, shape[1], dtype=single)
+        one = sides.key.new_empty(1, *shape, dtype=single) if several else None
+        return cls(torch.empty_like(sides.query), sides.key.new_empty(batch, groups, *shape), v, room, one)
+
+    def gather(
+        self,
+        sides: Sides,
+        slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+        chunk: Chunk,
+        tiles: Tiles,
+        hides: bool,
+    ) -> None:
+        """Add what flows into the scores of some heads and queries; `hides` says that whole tiles may have nothing."""
+        dealt, heads = plan(sides, slopes, tiles, hides, self.room, self.single is not None), chunk.heads
+        whole = cut(self.key, heads, range(sides.key.shape[2]))
+        key = whole if self.single is None else self.single
+        if self.single is not None and chunk.rows.start == 0:
+            self.single.zero_()
+        places = cut(self.query, *chunk), key, self.v[heads.start : heads.stop]
+        counts = dealt.tiles, dealt.shared, dealt.tiles * dealt.shared
+        adds = False, self.single is not None, self.single is not None
+        kinds = dealt.dtype, dealt.dtype, torch.float32
+        found = Found(*map(Left.of, places, counts, kinds, adds))
+        both(sides, slopes, chunk, found, dealt, tiles, hides)
+        added(*found)
+        if self.single is not None and chunk.rows.stop == sides.query.shape[2]:
+            whole.copy_(self.single)
+
+    def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
+        """Of the inputs as they came: heads that share a key or a v add up."""
+        v = self.v.view(self.query.shape[0], sides.v.shape[0], -1, self.v.shape[1]).sum((0, 2))
+        return Gradients(self.query, grouped(self.key, sides.key), value, v.to(sides.v.dtype))
+
+
+def cut(data: Float[Tensor, "batch heads time hidden"], heads: range, rows: range) -> Float[Tensor, "some some_rows hidden"]:
+    """Some heads, counted through the batch, and some rows of each; to cut nothing costs the host nothing."""
+    flat = data.flatten(0, 1)
+    whole = len(heads) == flat.shape[0] and len(rows) == flat.shape[1]
+    return flat if whole else flat[heads.start : heads.stop, rows.start : rows.stop]
+
+
+def grouped(data: Float[Tensor, "batch heads time size"], like: Float[Tensor, "batch groups time size"]) -> Tensor:
+    """The sum over the heads that share one."""
+    groups = like.shape[1]
+    if groups == data.shape[1]:
+        return data.to(like.dtype)
+    return torch.unflatten(data, 1, (groups, -1)).sum(2, dtype=torch.float32).to(like.dtype)

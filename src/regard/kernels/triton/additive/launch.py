@@ -1,0 +1,226 @@
+"""Launch the kernels of the way there: many queries, their weights, and one query alone."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.runtime import capability
+from regard.kernels.runtime.launch_cache import start
+from regard.kernels.triton.additive import forward, split_k
+from regard.kernels.triton.additive.arguments import (
+    Dropped,
+    Reading,
+    Scoped,
+    Sides,
+    Tiles,
+    heads,
+    on,
+    padded,
+    parts,
+    power,
+    processors,
+)
+from regard.kernels.triton.additive.chunks import chunks, keeps
+from regard.kernels.triton.additive.launch_scores import Compared, compare
+
+
+class Attended(NamedTuple):
+    """Context, log Σ e^s of every query, the weights where they are wanted, and the scores where they are kept."""
+
+    context: Float[Tensor, "batch heads queries value"]
+    total: Float[Tensor, "batch heads queries"]
+    weights: Float[Tensor, "batch heads queries keys"] | None
+    scores: Float[Tensor, "parts batch_heads padded_queries padded_keys"] | None = None
+
+
+def attend(
+    sides: Sides,
+    value: Float[Tensor, "batch value_heads keys value"],
+    scoped: Scoped,
+    dropped: Dropped,
+    dtype: torch.dtype,
+    weights: torch.dtype | None,
+    tiles: Tiles,
+    keep: bool = False,
+) -> Attended:
+    """Scores, softmax and the sum of values, a chunk of heads or of queries at a time; `keep` asks for the scores too."""
+    value = value.contiguous()
+    scope, drop, found = scoped.arguments(), dropped.arguments(), None
+    keep = keep and keeps(sides, value, tiles, scoped.hides)
+    with on(value):
+        for chunk in chunks(sides, value, tiles, back=False):
+            compared = compare(sides, chunk, scope, tiles)
+            found = found or empty(sides, value, dtype, weights)  # not before: both sides lie where the context will
+            read(compared, sides, value, {**scope, **drop}, found, tiles)
+            if found.weights is not None:
+                weigh(compared, sides, scope, found.total, found.weights, tiles)
+            if keep:
+                found = found._replace(scores=compared.scores)
+            del compared  # before there is room for the next
+    assert found is not None, "there is always a chunk"
+    return found
+
+
+def empty(sides: Sides, value: Tensor, dtype: torch.dtype, weights: torch.dtype | None) -> Attended:
+    """Room for what is found."""
+    whole = *sides.query.shape[:3], sides.key.shape[2]
+    context = value.new_empty(*whole[:3], value.shape[3], dtype=dtype)
+    total = value.new_empty(whole[:3], dtype=torch.float32)
+    return Attended(context, total, None if weights is None else value.new_empty(whole, dtype=weights))
+
+
+def read(
+    compared: Compared,
+    sides: Sides,
+    value: Float[Tensor, "batch value_heads keys value"],
+    told: dict[str, Any],
+    found: Attended,
+    tiles: Tiles,
+) -> None:
+    """Write context and log Σ e^s of a chunk; `told` is what the kernels are about scope and dropout."""
+    size, (heads, count) = value.shape[3], map(len, compared.chunk)
+    rows, columns, most, warps = reading(heads, count, value, tiles)
+    width = max(16, min(most, power(size)))
+    given = {
+        **compared.arguments(),
+        **told,
+        "value": value,
+        "context": found.context,
+        "total": found.total,
+        "heads": sides.query.shape[1],
+        "value_heads": value.shape[1],
+        "T": sides.query.shape[2],
+        "S": sides.key.shape[2],
+        "V": size,
+        "ROWS": rows,
+        "COLUMNS": columns,
+        "VALUES": width,
+        "PRECISION": tiles.precision,
+    }
+    start(forward.read, (parts(count, rows), parts(size, width), heads), given, num_warps=warps)
+
+
+def reading(heads: int, queries: int, value: Tensor, tiles: Tiles) -> Reading:
+    """By which tiles so many queries of so many heads read values."""
+    if value.element_size() > 2 or capability.room(value.device) <= 64 << 10:  # a tile of values would not fit
+        return tiles.read_single
+    programs = parts(queries, tiles.read.rows) * parts(value.shape[3], tiles.read.values) * heads
+    return tiles.read_thin if 2 * programs < processors(value.device) else tiles.read
+
+
+def weigh(
+    compared: Compared,
+    sides: Sides,
+    scope: dict[str, Any],
+    total: Float[Tensor, "batch heads queries"] | None,
+    weights: Float[Tensor, "batch heads queries keys"],
+    tiles: Tiles,
+) -> None:
+    """Write the weights of a chunk, from log Σ e^s; without it the scores."""
+    given = {
+        **compared.arguments(),
+        **scope,
+        "total": total,
+        "weights": weights,
+        "heads": sides.query.shape[1],
+        "T": sides.query.shape[2],
+        "S": sides.key.shape[2],
+        "ROWS": tiles.rows,
+        "COLUMNS": tiles.columns,
+        "SCORES": total is None,
+    }
+    down, across = parts(len(compared.chunk.rows), tiles.rows), parts(weights.shape[3], tiles.columns)
+    start(forward.weigh, (across, down, len(compared.chunk.heads)), given, num_warps=tiles.row_warps)
+
+
+def score(sides: Sides, tiles: Tiles) -> Float[Tensor, "batch heads queries keys"]:
+    """Σ v tanh of all pairs, in the precision of the query."""
+    found = sides.query.new_empty(*sides.query.shape[:3], sides.key.shape[2])
+    scope = Scoped().arguments()
+    with on(found):
+        for chunk in chunks(sides, None, tiles, back=False):
+            weigh(compare(sides, chunk, scope, tiles), sides, scope, None, found, tiles)
+    return found
+
+
+class Stepped(NamedTuple):
+    """What one query reads, and its weights before and after dropout."""
+
+    context: Float[Tensor, "batch heads 1 value"]
+    weights: Float[Tensor, "batch heads 1 keys"]
+    dropped: Float[Tensor, "batch heads 1 keys"]
+
+
+def one_query(
+    query: Float[Tensor, "batch heads 1 hidden"],
+    key: Float[Tensor, "batch key_heads keys hidden"],
+    value: Float[Tensor, "batch value_heads keys value"],
+    v: Float[Tensor, "v_heads hidden"],
+    scoped: Scoped,
+    dropped: Dropped,
+    dtype: torch.dtype,
+    tiles: Tiles,
+) -> Stepped:
+    """One query: the keys are split so that every processor has some."""
+    (batch, groups, _, hidden), keys, size = query.shape, key.shape[2], value.shape[3]
+    columns, warps = block(batch * groups, key, value, tiles)
+    some = share(batch * groups, keys, columns, tiles.step_threads // (32 * warps), query.device, tiles.step_parts)
+    splits = parts(keys, some)
+    context = value.new_empty(batch, groups, 1, size, dtype=dtype)
+    scores, weights, after = (value.new_empty(batch, groups, 1, keys, dtype=torch.float32) for _ in range(3))
+    tops, masses = value.new_empty(2, batch, groups, splits, dtype=torch.float32)
+    given = {
+        **scoped.arguments(),
+        **dropped.arguments(),
+        **heads(query, key, v),
+        "scores": scores,
+        "tops": tops,
+        "masses": masses,
+        "parts": value.new_empty(batch, groups, splits, size, dtype=torch.float32),
+        "query": query.contiguous(),
+        "key": key.contiguous(),
+        "value": value.contiguous(),
+        "v": v.contiguous(),
+        "value_heads": value.shape[1],
+        "context": context,
+        "weights": weights,
+        "dropped": after,
+        "S": keys,
+        "D": hidden,
+        "V": size,
+        "reach": some,
+        "splits": splits,
+        "ended": value.new_zeros(batch * groups, dtype=torch.int32),
+        "COLUMNS": columns,
+        "UNITS": power(hidden),
+        "VALUES": power(size),
+        "SPLITS": power(splits),
+        "STAGES": stages(columns, key, value, tiles),
+        "ASSEMBLY": capability.assembly(),
+    }
+    with on(value):
+        start(split_k.split, (splits * batch * groups, 1, 1), given, num_warps=warps)
+    return Stepped(context, weights, after if dropped.rate else weights)
+
+
+def block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple[int, int]:
+    """How many keys of one query are read at a time, a power of two, and by how many warps."""
+    wide, most = max(power(key.shape[3]), power(value.shape[3])), tiles.step_keys
+    if groups * tiles.step_parts < 4 * processors(key.device) and key.shape[2] >= 4 * most * tiles.step_parts:
+        most *= 4
+    columns = max(1, min(most, tiles.step_bytes // (key.element_size() * wide)))
+    return columns, max(1, min(tiles.step_threads // 32, columns * wide // (32 * tiles.step_numbers)))
+
+
+def stages(columns: int, key: Tensor, value: Tensor, tiles: Tiles) -> int:
+    """How many blocks of one query are under way: one where shared memory, to which the others are copied, is too small."""
+    copied = sum(columns * power(each.shape[3]) * each.element_size() for each in (key, value)) * (tiles.step_stages - 1)
+    room = capability.room(key.device)
+    return tiles.step_stages if room > 64 << 10 and copied <= room - (16 << 10) else 1
+
+
+def share(groups: int, keys: int, tile: int, programs: int, device: torch.device, most: int) -> int:
+    """How many keys a program takes: whole tiles, and enough for at most so many parts and so many programs a processor."""
+    return padded(parts(keys, min(parts(programs * processors(device), groups), most)), tile)

@@ -1,0 +1,237 @@
+"""Launch the kernels of the way back: ds in chunks that stay small, then the gradients that it leads to."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.runtime.capability import assembly
+from regard.kernels.runtime.launch_cache import start
+from regard.kernels.triton.additive import backward, split_k
+from regard.kernels.triton.additive.arguments import Dropped, Scoped, Sides, Tiles, by_four, heads, on, padded, parts, power
+from regard.kernels.triton.additive.chunks import chunks, room
+from regard.kernels.triton.additive.gradients import Gradients, Sums, grouped
+from regard.kernels.triton.additive.launch_scores import Compared, compare
+
+
+class Flowing(NamedTuple):
+    """What the way back knows of the queries: log Σ e^s, and what flows into context and weights."""
+
+    total: Float[Tensor, "batch heads queries"]
+    context: Float[Tensor, "batch heads queries value"]
+    weights: Float[Tensor, "batch heads queries keys"] | None
+
+
+def many(
+    sides: Sides,
+    value: Float[Tensor, "batch value_heads keys value"],
+    flowing: Flowing,
+    scoped: Scoped,
+    dropped: Dropped,
+    tiles: Tiles,
+    kept: Float[Tensor, "parts batch_heads padded_queries padded_keys"] | None = None,
+) -> Gradients:
+    """The gradients of many queries, a chunk of heads or of queries at a time; from scores that were `kept`, or anew."""
+    (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
+    held = 0 if kept is None else kept.numel() * kept.element_size()
+    each = chunks(sides, value, tiles, back=True, kept=held, hides=scoped.hides)
+    if held and len(each[0].rows) < queries:  # several parts of them took more room than there was to be
+        kept, held, each = None, 0, chunks(sides, value, tiles, back=True, hides=scoped.hides)
+    lean = kept is None and len(each) > 1 and leans(sides, value, flowing, dropped, tiles)
+    spread = value
+    if lean:
+        each, value = chunks(sides, value, tiles, back=True, hides=scoped.hides, lean=True), value.contiguous()
+    elif groups != value.shape[1]:
+        spread = value.repeat_interleave(groups // value.shape[1], dim=1)
+    scope, drop = scoped.arguments(), dropped.arguments()
+    several = len(each[0].rows) < queries
+    found = Sums.of(sides, several, room(sides, value, tiles, back=True, kept=held))
+    d_value = value.new_empty(batch * groups, keys, value.shape[3])
+    single = d_value.new_empty(1, *d_value.shape[1:], dtype=torch.float32) if several else None
+    flows, spread = flowing.context.flatten(0, 1), spread.flatten(0, 1)
+    with on(value):
+        for chunk in each:
+            these, rows = (slice(part.start, part.stop) for part in chunk)
+            flow = flows[these, rows]
+            if lean:
+                compared = compare(sides, chunk, scope, tiles, flowing.total)
+                slopes = compared.scores[0]
+                weigh(d_value[these], slopes[:, : len(chunk.rows), :keys].mT, flow, chunk.rows, queries, single)
+                tilt(compared, sides, value, flowing, tiles)
+            else:
+                compared = compare(sides, chunk, scope, tiles) if kept is None else Compared(kept[:, these], chunk)
+                slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0])
+                shares = product(flow, spread[these].mT, value.dtype)
+                slope(compared, slopes, shares, sides, {**scope, **drop}, flowing, tiles)
+                weigh(d_value[these], shares.mT, flow.to(value.dtype), chunk.rows, queries, single)
+                del shares
+            found.gather(sides, slopes, chunk, tiles, scoped.hides)
+            del compared, slopes  # before there is room for the next
+    return found.gradients(sides, grouped(torch.unflatten(d_value, 0, (batch, groups)), value))
+
+
+def leans(sides: Sides, value: Tensor, flowing: Flowing, dropped: Dropped, tiles: Tiles) -> bool:
+    """Whether ds may come in the place of weights of half precision, which is a third of what scores and weights take.
+
+    All is in bfloat16: of float16 ds would be too small. Nothing is dropped, and nothing flows into the weights themselves.
+    """
+    plain = flowing.weights is None and not dropped.rate
+    return plain and by_four(sides, tiles) and value.dtype == flowing.context.dtype == torch.bfloat16
+
+
+def product(left: Tensor, right: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """A batched product that is summed in single precision, and stays in it unless another is asked for."""
+    if left.is_cuda and left.dtype == right.dtype and left.dtype != torch.float32:
+        return torch.bmm(left, right, out_dtype=dtype) if dtype != left.dtype else torch.bmm(left, right)
+    return torch.bmm(left.float(), right.float()).to(dtype)
+
+
+def weigh(place: Tensor, shares: Tensor, flow: Tensor, rows: range, queries: int, single: Tensor | None) -> None:
+    """The gradient of the values of a chunk: what flows into the queries, by their shares.
+
+    Several chunks of the queries of one head add up in `single`, and the last one writes it.
+    """
+    if single is None and place.is_cuda:  # half precision is summed in single precision all the same
+        torch.bmm(shares, flow, out=place)
+    elif single is None:
+        place.copy_(product(shares, flow))
+    else:
+        found = product(shares, flow)
+        single.copy_(found if rows.start == 0 else single + found)
+        if rows.stop == queries:
+            place.copy_(single)
+
+
+def slope(
+    compared: Compared,
+    slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+    shares: Float[Tensor, "some_heads some_queries keys"],
+    sides: Sides,
+    told: dict[str, Any],
+    flowing: Flowing,
+    tiles: Tiles,
+) -> None:
+    """Write ds = a da - a Σ a da of a chunk, maybe in the place of its scores, and its weights after dropout as `shares`.
+
+    There is what flows into them before, rounded to the precision of the values, as plain PyTorch has it.
+    """
+    _, count, tall, wide = compared.scores.shape
+    given = {
+        **compared.arguments(),
+        **told,
+        "slopes": slopes,
+        "da": shares,
+        "total": flowing.total,
+        "given": flowing.weights,
+        "GIVEN": flowing.weights is not None,
+        "dropped": shares,
+        "heads": sides.query.shape[1],
+        "T": sides.query.shape[2],
+        "S": sides.key.shape[2],
+        "ROWS": tiles.slope_rows,
+        "COLUMNS": min(tiles.slope_columns, power(wide)),
+    }
+    start(backward.slope, (tall // tiles.slope_rows, count, 1), given, num_warps=tiles.row_warps)
+
+
+def tilt(
+    compared: Compared, sides: Sides, value: Float[Tensor, "batch value_heads keys value"], flowing: Flowing, tiles: Tiles
+) -> None:
+    """Write ds of a chunk in the place of its weights: tiles of keys add up to Σ a da first."""
+    _, count, tall, wide = compared.scores.shape
+    across, size = wide // tiles.wide, value.shape[3]
+    given = {
+        **compared.arguments(),
+        "weights": compared.scores,
+        "value": value,
+        "flow": flowing.context,
+        "sums": value.new_empty(count, 2, across, tall, dtype=torch.float32),
+        "heads": sides.query.shape[1],
+        "value_heads": value.shape[1],
+        "T": sides.query.shape[2],
+        "S": sides.key.shape[2],
+        "V": size,
+        "ROWS": tiles.four_rows,
+        "COLUMNS": tiles.wide,
+        "VALUES": max(16, min(64, power(size))),
+        "TILES": min(16, power(across)),
+        "PRECISION": tiles.precision,
+    }
+    for first in (True, False):
+        start(backward.tilt, (across, tall // tiles.four_rows, count), {**given, "SUMS": first}, num_warps=tiles.row_warps)
+
+
+def from_scores(sides: Sides, slopes: Float[Tensor, "batch heads queries keys"], tiles: Tiles) -> Gradients:
+    """The gradients where what flows into every score is given."""
+    each = chunks(sides, None, tiles, back=True, hides=True)
+    (_, _, queries, _), keys = sides.query.shape, sides.key.shape[2]
+    found = Sums.of(sides, len(each[0].rows) < queries, room(sides, None, tiles, back=True))
+    flat = slopes.flatten(0, 1)
+    with on(flat):
+        for chunk in each:
+            these, rows = (slice(part.start, part.stop) for part in chunk)
+            tall, wide = padded(len(chunk.rows), tiles.tall), padded(keys, tiles.wide)
+            some = flat.new_zeros(len(chunk.heads), tall, wide, dtype=torch.float32)
+            some[:, : len(chunk.rows), :keys] = flat[these, rows]
+            found.gather(sides, some, chunk, tiles, hides=True)  # a sparse normaliser passes nothing to most
+    return found.gradients(sides, None)
+
+
+def one(
+    sides: Sides,
+    value: Float[Tensor, "batch value_heads keys value"],
+    context: Float[Tensor, "batch heads 1 value"],
+    given: Float[Tensor, "batch heads 1 keys"] | None,
+    weights: Float[Tensor, "batch heads 1 keys"],
+    after: Float[Tensor, "batch heads 1 keys"],
+    tiles: Tiles,
+) -> Gradients:
+    """The gradients of one query, whose weights are still there: one pass over the keys gives all three."""
+    groups = sides.query.shape[1]
+    spread = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
+    flow = product(context.flatten(0, 1), spread.flatten(0, 1).mT).view_as(after)
+    flow = (after * flow).masked_fill(after == 0, 0.0)  # a hidden value may be NaN
+    flow = flow if given is None else flow + weights * given
+    slopes = flow - weights * flow.sum(-1, keepdim=True)
+    return trace(sides, value, slopes, context, after, tiles)
+
+
+def trace(
+    sides: Sides,
+    value: Float[Tensor, "batch value_heads keys value"],
+    slopes: Float[Tensor, "batch heads 1 keys"],
+    flow: Float[Tensor, "batch heads 1 value"],
+    after: Float[Tensor, "batch heads 1 keys"],
+    tiles: Tiles,
+) -> Gradients:
+    """All gradients of one query, from what flows into its scores and into its context."""
+    (batch, groups, _, hidden), (keys, size) = sides.query.shape, value.shape[2:]
+    widest, blocks = max(hidden, size), parts(keys, tiles.step_columns)
+    units = min(tiles.step_units, power(widest))
+    d_key, d_value = (each.new_empty(batch, groups, keys, each.shape[3]) for each in (sides.key, value))
+    steeps, falls = slopes.new_empty(2, batch * groups, blocks, hidden)
+    given = {
+        **heads(sides.query, sides.key, sides.v),
+        "query": sides.query,
+        "key": sides.key,
+        "v": sides.v,
+        "slopes": slopes.contiguous(),
+        "after": after.contiguous(),
+        "flow": flow.contiguous(),
+        "d_key": d_key,
+        "d_value": d_value,
+        "steeps": steeps,
+        "falls": falls,
+        "S": keys,
+        "D": hidden,
+        "V": size,
+        "blocks": blocks,
+        "COLUMNS": tiles.step_columns,
+        "UNITS": units,
+        "ASSEMBLY": assembly(),
+    }
+    with on(d_key):
+        start(split_k.trace, (blocks * batch * groups, parts(widest, units), 1), given, num_warps=tiles.step_warps)
+    d_query = steeps.sum(1).view(sides.query.shape).to(sides.query.dtype)
+    return Sums(d_query, d_key, falls.sum(1), 0).gradients(sides, grouped(d_value, value))

@@ -1,0 +1,263 @@
+"""Additive attention, and its scores alone, as functions of autograd and as operators that torch.compile does not look into.
+
+Eager PyTorch takes the function: an operator of torch.library costs the host as much as all launches together.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.triton.additive import launch, launch_backward
+from regard.kernels.triton.additive.arguments import Dropped, Scoped, Sides, Tiles
+
+TILES = Tiles()
+"""What the kernels run with."""
+
+DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
+
+
+def attention(
+    query: Float[Tensor, "batch heads queries hidden"],
+    key: Float[Tensor, "batch key_heads keys hidden"],
+    value: Float[Tensor, "batch value_heads keys value"],
+    v: Float[Tensor, "v_heads hidden"],
+    scoped: Scoped = Scoped(),
+    dropped: Dropped = Dropped(),
+    dtype: torch.dtype | None = None,
+    weights: torch.dtype | None = None,
+) -> tuple[Float[Tensor, "batch heads queries value"], Float[Tensor, "batch heads queries keys"] | None]:
+    """softmax(vᵀ tanh(q + k)) values, and the weights where they are wanted, each in the precision asked for."""
+    context = str(dtype or value.dtype).removeprefix("torch.")
+    wanted = "" if weights is None else str(weights).removeprefix("torch.")
+    told = Told(scoped, dropped, context, wanted)
+    if torch.compiler.is_compiling():
+        found = attended(query, key, value, v, *told.flat())
+    else:
+        found = eager(query, key, value, v, told)
+    return found[0], None if weights is None else found[2].to(weights)
+
+
+def scores(
+    query: Float[Tensor, "batch heads queries hidden"],
+    key: Float[Tensor, "batch key_heads keys hidden"],
+    v: Float[Tensor, "v_heads hidden"],
+) -> Float[Tensor, "batch heads queries keys"]:
+    """vᵀ tanh(q + k) for all pairs."""
+    found: Tensor = scored(query, key, v)
+    return found
+
+
+def forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    v: Tensor,
+    keep: Tensor | None,
+    bits: Tensor | None,
+    kinds: Tensor | None,
+    offsets: Tensor | None,
+    offset: int,
+    behind: int,
+    ahead: int,
+    rate: float,
+    seed: Tensor | None,
+    context: str,
+    weights: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What `compute` gives, by arguments that torch.library has types for."""
+    scoped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead)
+    return compute(query, key, value, v, Told(scoped, Dropped(rate, seed), context, weights))
+
+
+class Told(NamedTuple):
+    """What has no gradient: what may be seen, what is dropped, and the precisions of the context and of weights, if any."""
+
+    scoped: Scoped
+    dropped: Dropped
+    context: str
+    weights: str
+
+    def flat(self) -> tuple[Any, ...]:
+        """As the operator takes it."""
+        return *self.scoped, *self.dropped, self.context, self.weights
+
+
+def compute(
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told, keep: bool = False
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Context, log Σ e^s, weights if wanted; of one query its weights in any case, and those after dropout.
+
+    With `keep` the scores of many queries come last, where `Tiles.kept` has room for them.
+    """
+    scoped, dropped, context, weights = told
+    batch, heads, queries, _ = query.shape
+    if not (query.numel() and key.numel() and value.numel()):
+        read = value.new_zeros(batch, heads, queries, value.shape[3], dtype=DTYPES[context])
+        shown = query.new_zeros(*_shown(query, key, weights)[0], dtype=_shown(query, key, weights)[1])
+        return read, query.new_zeros(0), shown, query.new_zeros(0)
+    if queries == 1:
+        found = launch.one_query(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
+        return found.context, query.new_empty(0), found.weights, found.dropped if dropped.rate else query.new_empty(0)
+    sides = Sides.of(query, key, v)
+    shows = DTYPES[weights] if weights else None
+    many = launch.attend(sides, value, scoped, dropped, DTYPES[context], shows, TILES, keep)
+    shown = query.new_empty(0) if many.weights is None else many.weights
+    return many.context, many.total, shown, query.new_empty(0) if many.scores is None else many.scores
+
+
+def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], torch.dtype]:
+    """The shape and precision of the weights that come back: those of one query always do, in single precision."""
+    whole = *query.shape[:3], key.shape[2]
+    if query.shape[2] == 1:
+        return whole, torch.float32
+    return (whole, DTYPES[weights]) if weights else ((0,), query.dtype)
+
+
+attended = torch.library.custom_op("regard::additive_attention", forward, mutates_args=())
+
+
+@attended.register_fake
+def _(  # type: ignore[no-untyped-def]
+    query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, context, weights
+):
+    shape, dtype = _shown(query, key, weights)
+    alone = query.shape[2] == 1
+    single = torch.float32
+    return (
+        value.new_empty(*query.shape[:3], value.shape[3], dtype=DTYPES[context]),
+        query.new_empty(0) if alone else query.new_empty(query.shape[:3], dtype=single),
+        query.new_empty(shape, dtype=dtype),
+        query.new_empty(shape, dtype=single) if alone and rate else query.new_empty(0),
+    )
+
+
+def backward(
+    d_context: Tensor,
+    d_weights: Tensor | None,
+    total: Tensor,
+    shown: Tensor,
+    after: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    v: Tensor,
+    keep: Tensor | None,
+    bits: Tensor | None,
+    kinds: Tensor | None,
+    offsets: Tensor | None,
+    offset: int,
+    behind: int,
+    ahead: int,
+    rate: float,
+    seed: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients of query, key, value and v."""
+    if not (query.numel() and key.numel() and value.numel()):
+        return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(value), torch.zeros_like(v)
+    sides = Sides.of(query, key, v)
+    if query.shape[2] == 1:
+        found = launch_backward.one(sides, value, d_context, d_weights, shown, after if rate else shown, TILES)
+    else:
+        scoped, dropped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead), Dropped(rate, seed)
+        flowing = launch_backward.Flowing(total, d_context, None if d_weights is None else d_weights.contiguous())
+        found = launch_backward.many(sides, value, flowing, scoped, dropped, TILES, after if after.numel() else None)
+    assert found.value is not None, "the values took part"
+    return found.query, found.key, found.value, found.v
+
+
+retraced = torch.library.custom_op("regard::additive_attention_backward", backward, mutates_args=())
+
+
+@retraced.register_fake
+def _(d_context, d_weights, total, shown, after, query, key, value, v, *rest):  # type: ignore[no-untyped-def]
+    return tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, value, v))
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, _, _ = inputs
+    context, total, shown, after = output
+    shown = shown if query.shape[2] == 1 else shown.new_empty(0)  # of one query the weights are kept, of many found again
+    ctx.save_for_backward(total, shown, after, query, key, value, v, keep, bits, kinds, offsets, seed)
+    ctx.numbers, ctx.context = (offset, behind, ahead, rate), (context.shape, context.dtype)
+    ctx.mark_non_differentiable(total, after)
+    ctx.set_materialize_grads(False)
+
+
+def _backward(ctx: Any, d_context: Tensor | None, d_total: None, d_shown: Tensor | None, d_after: None) -> tuple[Any, ...]:
+    return *_gradients(ctx, d_context, d_shown, retraced), *[None] * 11
+
+
+def _gradients(
+    ctx: Any, d_context: Tensor | None, d_shown: Tensor | None, run: Callable[..., tuple[Tensor, ...]]
+) -> tuple[Tensor, ...]:
+    *saved, keep, bits, kinds, offsets, seed = ctx.saved_tensors
+    if d_context is None:
+        d_context = saved[0].new_zeros(ctx.context[0], dtype=ctx.context[1])
+    return run(d_context.contiguous(), d_shown, *saved, keep, bits, kinds, offsets, *ctx.numbers, seed)
+
+
+attended.register_autograd(_backward, setup_context=_save)
+
+
+class Eager(torch.autograd.Function):
+    """The same. It can be differentiated once; impl="reference" can be as often as you like.
+
+    What has no gradient comes as one argument: each costs the host, there and back. It keeps what it needs by itself: a
+    setup_context would have the host look up the names of all arguments at every call.
+    """
+
+    @staticmethod
+    def forward(ctx, query, key, value, v, told):  # type: ignore[no-untyped-def]
+        found = compute(query, key, value, v, told, keep=True)
+        _save(ctx, (query, key, value, v, *told.flat()), found)
+        return found
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_context, d_total, d_shown, d_after):  # type: ignore[no-untyped-def]
+        return *_gradients(ctx, d_context, d_shown, backward), None
+
+
+def eager(query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """With what the way back needs where there may be one."""
+    learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
+    if learns and torch.is_grad_enabled():
+        return Eager.apply(query, key, value, v, told)  # type: ignore[no-untyped-call]
+    return compute(query, key, value, v, told)
+
+
+@torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())
+def scored(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    """Σ v tanh of all pairs."""
+    if not (query.numel() and key.numel()):
+        return query.new_zeros(*query.shape[:3], key.shape[2])
+    return launch.score(Sides.of(query, key, v), TILES)
+
+
+@scored.register_fake
+def _(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+    return query.new_empty(*query.shape[:3], key.shape[2])
+
+
+@torch.library.custom_op("regard::additive_scores_gpu_backward", mutates_args=())
+def descended(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of query, key and v, from what flows into the scores."""
+    if not slopes.numel():
+        return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
+    found = launch_backward.from_scores(Sides.of(query, key, v), slopes, TILES)
+    return found.query, found.key, found.v
+
+
+@descended.register_fake
+def _(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    query, key, v = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, v))
+    return query, key, v
+
+
+scored.register_autograd(
+    lambda ctx, slopes: descended(slopes, *ctx.saved_tensors),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)

@@ -1,0 +1,124 @@
+"""Some queries and keys as `compare` reads them where it takes four hidden units at a time.
+
+It reads four units of a whole tile of queries or keys, so that these lie word by word, a word being four of bfloat16: the
+words of all rows beside each other, and then the next four units. Both sides are turned by one launch, and padded with 0.
+"""
+
+from typing import NamedTuple, no_type_check
+
+import torch
+import triton
+import triton.language as tl
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.kernels.runtime.launch_cache import start
+from regard.kernels.triton.additive.precompute_exp import ROWS, Some, blocks, told
+
+WORDS = 32
+"""Of each row that a program turns at a time."""
+
+
+class Turned(NamedTuple):
+    """Words unit by unit, and the largest |x| of each block of ROWS rows."""
+
+    data: Int[Tensor, "heads words rows"]
+    reach: Float[Tensor, "heads blocks"]
+
+
+def turned(left: Some, right: Some, words: int) -> tuple[Turned, Turned]:
+    """Both sides, in so many words."""
+    ours, theirs = (
+        Turned(side.data.new_empty(len(side.heads), words, side.tall, dtype=torch.int64), blocks(side))
+        for side in (left, right)
+    )
+    hidden = left.data.shape[3]
+    given = {
+        **told("left", left, *ours),
+        **told("right", right, *theirs),
+        "D": hidden,
+        "words": words,
+        "programs": ours.reach.numel(),
+        "ROWS": ROWS,
+        "WORDS": WORDS,
+        "WHOLE": hidden % 4 == 0 and all(side.data.data_ptr() % 8 == 0 for side in (left, right)),
+    }
+    start(turn, (ours.reach.numel() + theirs.reach.numel(), 1, 1), given, num_warps=4)
+    return ours, theirs
+
+
+@triton.jit(
+    do_not_specialize=[
+        "left_base", "left_begin", "left_count", "left_time", "right_base", "right_begin", "right_count", "right_time",
+        "programs",
+    ]
+)  # fmt: skip
+@no_type_check
+def turn(
+    left, right, left_found, right_found, left_reach, right_reach,
+    left_base, left_begin, left_count, left_time, left_tall, right_base, right_begin, right_count, right_time, right_tall,
+    D, words, programs,
+    ROWS: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
+    """The first so many `programs` turn a block of the left side each, the others one of the right."""
+    number = tl.program_id(0)
+    if number < programs:
+        block(
+            left, left_found, left_reach, number, left_base, left_begin, left_count, left_time, D, left_tall, words,
+            ROWS, WORDS, WHOLE,
+        )  # fmt: skip
+    else:
+        block(
+            right, right_found, right_reach, number - programs, right_base, right_begin, right_count, right_time, D,
+            right_tall, words, ROWS, WORDS, WHOLE,
+        )  # fmt: skip
+
+
+@triton.jit
+@no_type_check
+def block(
+    data, found, reach, number, base, begin, count, T, D, tall, words,
+    ROWS: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
+    """The words of ROWS rows, and max |x|, in which NaN has no part. WHOLE ones are read as words too."""
+    blocks = (tall + ROWS - 1) // ROWS
+    local = (number // blocks).to(tl.int64)
+    places = number % blocks * ROWS + tl.arange(0, ROWS)
+    data += ((base + local) * T + begin) * D
+    found += local * tall * words
+    far = tl.zeros((WORDS, ROWS), tl.float32)
+    for first in range(0, words, WORDS):
+        each = first + tl.arange(0, WORDS)
+        present, cells = (places < count)[None, :], places.to(tl.int64)[None, :] * D + 4 * each[:, None]
+        if WHOLE:
+            inside = present & (4 * each < D)[:, None]
+            bits = tl.load(data.to(tl.pointer_type(tl.int64)) + cells // 4, mask=inside, other=0)
+        else:
+            bits = tl.zeros((WORDS, ROWS), tl.int64)
+            for unit in tl.static_range(4):
+                inside = present & (4 * each + unit < D)[:, None]
+                one = tl.load(data.to(tl.pointer_type(tl.uint16)) + cells + unit, mask=inside, other=0)
+                bits = bits | (one.to(tl.int64) << (16 * unit))
+        a, b, c, d = numbers(bits)
+        far = tl.maximum(tl.maximum(far, size(a)), tl.maximum(size(b), tl.maximum(size(c), size(d))))
+        tl.store(
+            found + each[:, None] * tall + places[None, :], bits, mask=(each < words)[:, None] & (places < tall)[None, :]
+        )
+    tl.store(reach + number, tl.max(tl.max(far, axis=1), axis=0))
+
+
+@triton.jit
+@no_type_check
+def size(x):
+    """|x|, and 0 of what is no number."""
+    return tl.abs(tl.where(x == x, x, 0.0))
+
+
+@triton.jit
+@no_type_check
+def numbers(bits):
+    """The four numbers of a word, each the upper half of one in single precision."""
+    low, high = bits.to(tl.uint32), (bits >> 32).to(tl.uint32)
+    a, b = (low << 16).to(tl.float32, bitcast=True), (low & 0xFFFF0000).to(tl.float32, bitcast=True)
+    c, d = (high << 16).to(tl.float32, bitcast=True), (high & 0xFFFF0000).to(tl.float32, bitcast=True)
+    return a, b, c, d

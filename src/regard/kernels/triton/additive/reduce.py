@@ -1,0 +1,94 @@
+"""What several programs of `both` leave of one gradient, added up in its place: all three gradients by one launch."""
+
+from typing import NamedTuple, no_type_check
+
+import torch
+import triton
+import triton.language as tl
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.runtime.launch_cache import start
+from regard.kernels.triton.additive.arguments import parts
+
+BLOCK = 1024
+"""Numbers of a program."""
+
+
+class Left(NamedTuple):
+    """Where a gradient goes, where programs leave its first part and the others, and what of it is to be added up there.
+
+    Numbers of a head lie beside each other. `add`: to what is there.
+    """
+
+    place: Float[Tensor, "some_heads *size"]
+    first: Float[Tensor, "some_heads *size"]
+    more: Float[Tensor, "others some_heads *size"] | None
+    parts: Float[Tensor, "parts some_heads *size"] | None
+    add: bool
+
+    @classmethod
+    def of(cls, place: Float[Tensor, "some_heads *size"], count: int, dtype: torch.dtype, add: bool) -> "Left":
+        """So many parts; the first takes its place unless that has another precision, or holds what they `add` to."""
+        if not add and (count == 1 or dtype == place.dtype):
+            more = None if count == 1 else place.new_empty(count - 1, *place.shape)
+            return cls(place, place, more, more, True)
+        found = place.new_empty(count, *place.shape, dtype=dtype)
+        return cls(place, found[0], None if count == 1 else found[1:], found, add)
+
+    def arguments(self, name: str) -> dict[str, object]:
+        """As the kernel names them."""
+        return {
+            f"{name}_parts": self.place if self.parts is None else self.parts,
+            f"{name}_place": self.place,
+            f"{name}_blocks": 0 if self.parts is None else parts(self.place.numel(), BLOCK),
+            f"{name}_count": 0 if self.parts is None else len(self.parts),
+            f"{name}_size": self.place[0].numel(),
+            f"{name}_step": self.place.stride(0),
+            f"{name}_all": self.place.numel(),
+            f"{name}_add": int(self.add),
+        }
+
+
+def added(query: Left, key: Left, v: Left) -> None:
+    """Add up what is not in its place already."""
+    if query.parts is None and key.parts is None and v.parts is None:
+        return
+    given = {**query.arguments("query"), **key.arguments("key"), **v.arguments("v"), "BLOCK": BLOCK}
+    programs = sum(given[f"{name}_blocks"] for name in ("query", "key", "v"))  # type: ignore[misc]
+    start(add, (programs, 1, 1), given, num_warps=4)
+
+
+@triton.jit(
+    do_not_specialize=[
+        "query_blocks", "key_blocks", "query_count", "key_count", "v_count", "query_size", "key_size", "v_size",
+        "query_step", "key_step", "v_step", "query_all", "key_all", "v_all", "query_add", "key_add", "v_add",
+    ]
+)  # fmt: skip
+@no_type_check
+def add(
+    query_parts, query_place, key_parts, key_place, v_parts, v_place, query_blocks, key_blocks,
+    query_count, query_size, query_step, query_all, key_count, key_size, key_step, key_all, v_count, v_size, v_step, v_all,
+    query_add, key_add, v_add, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The first programs have the queries', then come the keys', then those of v."""
+    number = tl.program_id(0)
+    if number < query_blocks:
+        block(query_parts, query_place, number, query_count, query_size, query_step, query_all, query_add, BLOCK)
+    elif number < query_blocks + key_blocks:
+        block(key_parts, key_place, number - query_blocks, key_count, key_size, key_step, key_all, key_add, BLOCK)
+    else:
+        block(v_parts, v_place, number - query_blocks - key_blocks, v_count, v_size, v_step, v_all, v_add, BLOCK)
+
+
+@triton.jit
+@no_type_check
+def block(parts, place, number, count, size, step, whole, add, BLOCK: tl.constexpr):
+    """Of `count` parts of `whole` numbers, `size` a head, which are `step` apart in their place."""
+    cells = number.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = cells < whole
+    place += cells // size * step + cells % size
+    found = tl.load(place, mask=inside & (add != 0), other=0.0).to(tl.float32)
+    for part in range(count):
+        found += tl.load(parts + tl.cast(part, tl.int64) * whole + cells, mask=inside, other=0.0).to(tl.float32)
+    tl.store(place, found.to(place.dtype.element_ty), mask=inside)

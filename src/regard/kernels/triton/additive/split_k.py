@@ -1,0 +1,164 @@
+"""One query, as in a decoder step: the keys are split among programs, the last of which joins the parts of all.
+
+The keys are read once and as they lie. Time goes by the bytes, so that an exponential and a reciprocal for each of their
+numbers cost nothing: r is taken of q + k, and no range needs a guard. The scores stay, one number for each key, and become
+the weights; with dropout there are two sets, before and after it. The way back, `trace`, is one pass over the keys too.
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+from regard.kernels.triton.additive.mask import kept, seen
+from regard.kernels.triton.additive.score_rational import plain
+
+
+@triton.jit(do_not_specialize=["first", "behind", "ahead", "S", "reach", "splits"])
+@no_type_check
+def split(
+    query, key, value, v, keep, bits, kinds, offsets, seed, scores, parts, tops, masses, context, weights, dropped, ended,
+    heads, key_heads, value_heads, v_heads, S, D, V, reach, splits, first, behind, ahead,
+    bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
+    COLUMNS: tl.constexpr, UNITS: tl.constexpr, VALUES: tl.constexpr, SPLITS: tl.constexpr,
+    STAGES: tl.constexpr, ASSEMBLY: tl.constexpr,
+    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """Scores of `reach` keys, their largest, Σ e^{s - largest}, and that sum with the values.
+
+    `ended` counts the programs of each head that are done, from 0 on: who ends last joins what all left. The programs are
+    along one axis: the others end at 65,535, and there may be more heads than that.
+    """
+    part = tl.program_id(0).to(tl.int64)
+    head = part // splits
+    b, h = head // heads, head % heads
+    key += (b * key_heads + h * key_heads // heads) * S * D
+    value += (b * value_heads + h * value_heads // heads) * S * V
+    v += h * v_heads // heads * D
+    query += head * D
+    units, dims = tl.arange(0, UNITS), tl.arange(0, VALUES)
+    q = tl.load(query + units, mask=units < D, other=0.0).to(tl.float32)
+    w = tl.load(v + units, mask=units < D, other=0.0).to(tl.float32)
+    row = tl.zeros((1,), tl.int32)
+    if OFFSETS:
+        first = tl.load(offsets + b).to(tl.int32)
+    if DROPOUT:
+        drawn = tl.load(seed)
+    top = float("-inf")
+    mass = 0.0
+    read = tl.zeros((VALUES,), tl.float32)
+    begin = tl.program_id(0) % splits * reach
+    for start in tl.range(begin, tl.minimum(begin + reach, S), COLUMNS, num_stages=STAGES):
+        columns = start + tl.arange(0, COLUMNS)
+        visible = seen(
+            keep, bits, kinds, b, h, row, columns, 1, S, first, behind, ahead,
+            bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
+        )  # fmt: skip
+        found = tl.max(visible.to(tl.int32), axis=0) > 0
+        inside = found[:, None] & (units < D)[None, :]
+        k = tl.load(key + columns.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
+        fall = tl.sum(w[None, :] * plain(q[None, :] + k, ASSEMBLY), axis=1)
+        s = tl.where(found, -2.0 * fall, float("-inf"))
+        tl.store(scores + head * S + columns, s, mask=columns < S)
+        higher = tl.maximum(top, tl.max(s, axis=0))
+        steady = tl.where(higher == float("-inf"), 0.0, higher)
+        p = tl.exp(s - steady)
+        shrink = tl.exp(top - steady)
+        mass = mass * shrink + tl.sum(p, axis=0)
+        top = higher
+        if DROPOUT:
+            p = p * tl.sum(kept(drawn, head, row, columns, S, dropout, scale), axis=0)
+        inside = found[:, None] & (dims < V)[None, :]
+        values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=inside, other=0.0)
+        read = read * shrink + tl.sum(p[:, None] * values.to(tl.float32), axis=0)
+    tl.store(parts + part * V + dims, read, mask=dims < V)
+    tl.store(tops + part, top)
+    tl.store(masses + part, mass)
+    tl.debug_barrier()  # all of it is written before it is counted
+    if tl.atomic_add(ended + head, 1, sem="acq_rel", scope="gpu") == splits - 1:
+        joined(
+            scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
+            128, SPLITS, COLUMNS, VALUES, DROPOUT,
+        )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["S", "splits"])
+@no_type_check
+def join(
+    scores, parts, tops, masses, seed, context, weights, dropped, S, V, splits, dropout, scale,
+    COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """The same where none of the programs knows that it ends last: a program for each head."""
+    joined(
+        scores, parts, tops, masses, seed, context, weights, dropped, tl.program_id(0).to(tl.int64), S, V, splits, dropout,
+        scale, COLUMNS, SPLITS, SPLITS, VALUES, DROPOUT,
+    )  # fmt: skip
+
+
+@triton.jit
+@no_type_check
+def joined(
+    scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
+    COLUMNS: tl.constexpr, SPLITS: tl.constexpr, SOME: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """The context of all parts together, SOME at a time, and scores turned into weights where there is room for them."""
+    each, dims = tl.arange(0, SPLITS), tl.arange(0, VALUES)
+    peaks = tl.load(tops + head * splits + each, mask=each < splits, other=float("-inf"))
+    masses = tl.load(masses + head * splits + each, mask=each < splits, other=0.0)
+    top = tl.max(peaks, axis=0)
+    steady = tl.where(top == float("-inf"), 0.0, top)
+    mass = tl.sum(masses * tl.exp(peaks - steady), axis=0)
+    mass = tl.where(mass == 0.0, 1.0, mass)
+    read = tl.zeros((VALUES,), tl.float32)
+    for start in range(0, splits, SOME):
+        some = start + tl.arange(0, SOME)
+        shrink = tl.exp(tl.load(tops + head * splits + some, mask=some < splits, other=float("-inf")) - steady)
+        inside = (some < splits)[:, None] & (dims < V)[None, :]
+        part = tl.load(parts + (head * splits + some)[:, None] * V + dims[None, :], mask=inside, other=0.0)
+        read += tl.sum(part * shrink[:, None], axis=0)
+    tl.store(context + head * V + dims, (read / mass).to(context.dtype.element_ty), mask=dims < V)
+    if weights is not None:
+        row = tl.zeros((1,), tl.int32)
+        for start in range(0, S, COLUMNS):
+            columns = start + tl.arange(0, COLUMNS)
+            s = tl.load(scores + head * S + columns, mask=columns < S, other=float("-inf"))
+            p = tl.exp(s - steady) / mass
+            tl.store(weights + head * S + columns, p, mask=columns < S)
+            if DROPOUT:
+                p = p * tl.sum(kept(tl.load(seed), head, row, columns, S, dropout, scale), axis=0)
+                tl.store(dropped + head * S + columns, p, mask=columns < S)
+
+
+@triton.jit(do_not_specialize=["S", "blocks"])
+@no_type_check
+def trace(
+    query, key, v, slopes, after, flow, d_key, d_value, steeps, falls, heads, key_heads, v_heads, S, D, V, blocks,
+    COLUMNS: tl.constexpr, UNITS: tl.constexpr, ASSEMBLY: tl.constexpr,
+):  # fmt: skip
+    """dk = 4 v ds r (1 - r) of a tile of keys, and over the tile Σ of it, for dq, and Σ ds (1 - 2 r), for dv.
+
+    The gradient of its values is what flows into the context times their weights `after` dropout.
+    Where nobody may look ds is 0, and NaN, which would survive that, counts as 0; where somebody looks ds is NaN too.
+    """
+    head, block = (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
+    b, h = head // heads, head % heads
+    columns = block * COLUMNS + tl.arange(0, COLUMNS)
+    units = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
+    wide = units < D
+    inside = (columns < S)[:, None] & wide[None, :]
+    key += (b * key_heads + h * key_heads // heads) * S * D
+    cells = columns.to(tl.int64)[:, None] * D + units[None, :]
+    x = tl.load(key + cells, mask=inside, other=0.0).to(tl.float32)
+    x += tl.load(query + head * D + units, mask=wide, other=0.0).to(tl.float32)[None, :]
+    r = plain(tl.where(x == x, x, 0.0), ASSEMBLY)
+    ds = tl.load(slopes + head * S + columns, mask=columns < S, other=0.0)[:, None]
+    w = tl.load(v + h * v_heads // heads * D + units, mask=wide, other=0.0).to(tl.float32)
+    steep = 4.0 * w[None, :] * ds * (r - r * r)
+    tl.store(d_key + head * S * D + cells, steep.to(d_key.dtype.element_ty), mask=inside)
+    part = tl.program_id(0).to(tl.int64) * D + units
+    tl.store(steeps + part, tl.sum(steep, axis=0), mask=wide)
+    tl.store(falls + part, tl.sum(ds * (1.0 - 2.0 * r), axis=0), mask=wide)
+    share = tl.load(after + head * S + columns, mask=columns < S, other=0.0)[:, None]
+    flowing = tl.load(flow + head * V + units, mask=units < V, other=0.0).to(tl.float32)[None, :]
+    places = d_value + head * S * V + columns.to(tl.int64)[:, None] * V + units[None, :]
+    tl.store(places, (share * flowing).to(d_value.dtype.element_ty), mask=(columns < S)[:, None] & (units < V)[None, :])

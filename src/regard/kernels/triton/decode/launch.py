@@ -1,0 +1,74 @@
+"""From tensors to the programs of a decoder's step: how many share the keys, room for their parts, and joining these."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.kernels.runtime.tiles import largest
+from regard.kernels.triton.flash.arguments import Plan, rows, scoped, sized
+from regard.kernels.triton.flash.configs import block, need
+
+MOST = 64
+"""Parts that one program joins at most."""
+
+
+class Found(NamedTuple):
+    """What is read, and the weights in single precision where they are asked for."""
+
+    context: Tensor
+    weights: Tensor | None
+
+
+def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, weighed: bool) -> Found:
+    """Two kernels: every part of the keys by itself, then all of them together."""
+    from regard.kernels.triton.additive.arguments import on
+    from regard.kernels.triton.additive.split_k import join
+
+    (batch, heads, queries, _), length, size, count = query.shape, keys.shape[2], values.shape[3], splits(keys, plan)
+    each = batch, heads, queries
+    context = query.new_empty(*each, size, dtype=values.dtype)
+    parts = query.new_empty(*each, count, size, dtype=torch.float32)
+    tops, masses = query.new_empty(2, *each, count, dtype=torch.float32)
+    scores = query.new_full((*each, length), -torch.inf, dtype=torch.float32) if weighed else None
+    weights = None if scores is None else torch.empty_like(scores)
+    _split(query, keys, values, plan, (scores, parts, tops, masses))
+    with on(query):
+        join[(batch * heads * queries,)](
+            scores, parts, tops, masses, None, context, weights, None, length, size, count, 0.0, 1.0,
+            COLUMNS=1024, SPLITS=_power(count), VALUES=_power(size), DROPOUT=False, num_warps=4,
+        )  # fmt: skip
+    return Found(context, weights)
+
+
+def _split(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, written: tuple[Tensor | None, ...]) -> None:
+    """Every part by itself, with as many keys in a tile as the GPU has room for."""
+    from regard.kernels.triton.decode.split_k import split
+
+    (batch, heads, queries, dims), (_, key_heads, length, _), size = query.shape, keys.shape, values.shape[3]
+    bias, _, *scope = scoped(plan)
+    group, count = heads // key_heads, splits(keys, plan)
+    numbers = heads, group, queries, length, dims, size, count
+    sides = rows(query), rows(keys), rows(values), *written, bias, *scope, plan.offset, plan.window, plan.scale
+    tall, first, warps, stages = block(group * queries), *plan.tiles[1:]
+
+    def start(tiles: list[int]) -> None:
+        shape = {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "V": block(size), **sized(query, tiles)}
+        split[(count, batch * key_heads)](*sides, *numbers, **shape)
+
+    sets = [[tall, first, warps, stages]]
+    sets += [[tall, first >> halved, warps, 1] for halved in range(first.bit_length() - 4)]  # 16 is the least multiplied
+    sizes = block(dims), block(size), query.element_size()
+    largest(start, sets, lambda tiles: need("forward", tiles, *sizes), query.device, ("decode", *sets[0], *sizes))
+
+
+def splits(keys: Tensor, plan: Plan) -> int:
+    """Whole tiles for each, and enough parts for every processor, as long as one program can join them."""
+    from regard.kernels.triton.additive.launch import share
+
+    batch, key_heads, length, _ = keys.shape
+    return -(-length // share(batch * key_heads, length, plan.tiles[1], 4, keys.device, MOST))
+
+
+def _power(count: int) -> int:
+    return 1 << (count - 1).bit_length()

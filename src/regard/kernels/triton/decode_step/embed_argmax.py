@@ -1,0 +1,79 @@
+"""Both ends of a step: tokens become vectors that know their place, and the likeliest tokens are noted and fed.
+
+x = E[y] scale + PE_t,        score += log p
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.kernels.runtime import compile
+from regard.kernels.triton.decode_step.tile import on
+
+ROWS = 128
+"""Sentences that a program takes notes of."""
+
+
+@triton.jit
+@no_type_check
+def place_vectors(tokens, table, places, place, found, scale, SIZE: tl.constexpr, D: tl.constexpr):
+    """One row."""
+    row, d = tl.program_id(0).to(tl.int64), tl.arange(0, D)
+    inside = d < SIZE
+    vector = tl.load(table + tl.load(tokens + row) * SIZE + d, mask=inside, other=0.0).to(tl.float32) * scale
+    vector += tl.load(places + tl.load(place) * SIZE + d, mask=inside, other=0.0).to(tl.float32)
+    tl.store(found + row * SIZE + d, vector.to(found.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+@no_type_check
+def take_notes(values, tokens, scores, figures, fed, turn, sentences, N: tl.constexpr):
+    """Some sentences; of the four figures of each the last, its row, is always the same."""
+    s = tl.program_id(0) * N + tl.arange(0, N)
+    inside = s < sentences
+    value = tl.load(values + s, mask=inside, other=0.0).to(tl.float64)
+    token = tl.load(tokens + s, mask=inside, other=0)
+    score = tl.load(scores + s, mask=inside, other=0.0) + value
+    line = figures + tl.load(turn) * 4 * sentences + s
+    tl.store(scores + s, score, mask=inside)
+    tl.store(fed + s, token, mask=inside)
+    tl.store(line, score, mask=inside)
+    tl.store(line + sentences, value, mask=inside)
+    tl.store(line + 2 * sentences, token.to(tl.float64), mask=inside)
+
+
+def embed(
+    tokens: Int[Tensor, " rows"],
+    table: Float[Tensor, "vocabulary size"],
+    scale: float,
+    places: Float[Tensor, "room size"],
+    place: Int[Tensor, " 1"],
+) -> Float[Tensor, "rows size"]:
+    """The vectors of tokens at a place."""
+    size, found = table.shape[1], table.new_empty(len(tokens), table.shape[1])
+    with on(table):
+        compile.launch(
+            place_vectors, (len(tokens),), tokens, table, places, place, found, scale,
+            SIZE=size, D=triton.next_power_of_2(size), num_warps=4,
+        )  # fmt: skip
+    return found
+
+
+def note(
+    values: Float[Tensor, "sentences 1"],
+    tokens: Int[Tensor, "sentences 1"],
+    scores: Float[Tensor, "sentences 1"],
+    figures: Float[Tensor, "turns 4 sentences 1"],
+    fed: Int[Tensor, " sentences"],
+    turn: Int[Tensor, " 1"],
+) -> None:
+    """Add to the scores, write down score, log-probability and token of this turn, and feed the token."""
+    sentences = len(fed)
+    with on(values):
+        compile.launch(
+            take_notes, (triton.cdiv(sentences, ROWS),), values, tokens, scores, figures, fed, turn, sentences,
+            N=ROWS, num_warps=4,
+        )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Each row looks at its own past in a cache that never moves, where it first leaves its new key and value.
+
+    softmax(q [k_1 ... k_t]ᵀ scale) [v_1 ... v_t]        k_i, v_i: what the row `past[i]` of the sentence wrote at place i
+
+What a search reorders is the table `past` alone, and a row reads no key but its own.
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+from jaxtyping import Float, Int
+from torch import Tensor
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from regard.kernels.runtime import compile
+from regard.kernels.triton.decode_step.tile import Tile, on, sooner
+
+COLUMNS = 128
+"""Places of the table that a program moves at once."""
+
+
+@triton.jit
+@no_type_check
+def attend(
+    sides, cache, past, place, found, room, scale,
+    WIDTH: tl.constexpr, SIZE: tl.constexpr, DIM: tl.constexpr, D: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
+):  # fmt: skip
+    """One head of one row. Its own new key comes first, and then those before it, N at a time."""
+    if EARLY:
+        gdc_launch_dependents()
+        gdc_wait()
+    row, head = tl.program_id(0), tl.program_id(1)
+    now, d = tl.load(place).to(tl.int32), tl.arange(0, D)
+    inside = d < DIM
+    side = sides + row.to(tl.int64) * 3 * SIZE + head * DIM + d
+    query = tl.load(side, mask=inside, other=0.0).to(tl.float32) * scale
+    key, value = tl.load(side + SIZE, mask=inside, other=0.0), tl.load(side + 2 * SIZE, mask=inside, other=0.0)
+    line = cache + (row // WIDTH).to(tl.int64) * room * WIDTH * 2 * SIZE + head * DIM
+    here = line + (now * WIDTH + row % WIDTH).to(tl.int64) * 2 * SIZE + d
+    tl.store(here, key, mask=inside)
+    tl.store(here + SIZE, value, mask=inside)
+
+    highest, total, read = tl.sum(query * key.to(tl.float32), 0), 1.0, value.to(tl.float32)
+    for first in range(0, now, N):
+        p = first + tl.arange(0, N)
+        before = p < now
+        writer = tl.zeros([N], tl.int32)
+        if WIDTH > 1:
+            writer = tl.load(past + row.to(tl.int64) * room + p, mask=before, other=0)
+        at = line + ((p * WIDTH + writer).to(tl.int64) * 2 * SIZE)[:, None] + d[None, :]
+        seen = before[:, None] & inside[None, :]
+        keys = tl.load(at, mask=seen, other=0.0).to(tl.float32)
+        values = tl.load(at + SIZE, mask=seen, other=0.0).to(tl.float32)
+        scores = tl.where(before, tl.sum(query[None, :] * keys, 1), float("-inf"))
+        above = tl.maximum(highest, tl.max(scores, 0))
+        falls, weights = tl.exp(highest - above), tl.exp(scores - above)
+        total = falls * total + tl.sum(weights, 0)
+        read = falls * read + tl.sum(weights[:, None] * values, 0)
+        highest = above
+    tl.store(found + row.to(tl.int64) * SIZE + head * DIM + d, (read / total).to(found.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+@no_type_check
+def follow(past, parents, place, room, WIDTH: tl.constexpr, W: tl.constexpr, N: tl.constexpr):
+    """One sentence: each row takes its parent's past, and itself for the present."""
+    s, now, w = tl.program_id(0).to(tl.int64), tl.load(place), tl.arange(0, W)
+    row = (w < WIDTH)[:, None]
+    parent = tl.load(parents + s * WIDTH + w, mask=w < WIDTH, other=0)
+    table = past + s * WIDTH * room
+    for first in range(0, now + 1, N):
+        p = (first + tl.arange(0, N))[None, :]
+        kept = tl.load(table + parent[:, None] * room + p, mask=row & (p < now), other=0)
+        tl.debug_barrier()  # all have read before one writes
+        tl.store(table + w[:, None] * room + p, tl.where(p == now, w[:, None], kept), mask=row & (p <= now))
+
+
+def look_back(
+    sides: Float[Tensor, "rows sides"],
+    cache: Float[Tensor, "sentences room width both"],
+    past: Int[Tensor, "sentences width room"],
+    place: Int[Tensor, " 1"],
+    heads: int,
+    scale: float,
+    tile: Tile,
+    early: bool = False,
+) -> Float[Tensor, "rows size"]:
+    """What each row finds, from its query, key and value side by side."""
+    _, room, width, both = cache.shape
+    rows, size = len(sides), both // 2
+    found = sides.new_empty(rows, size)
+    numbers = {"WIDTH": width, "SIZE": size, "DIM": size // heads, "D": triton.next_power_of_2(size // heads)}
+    with on(sides):
+        compile.launch(
+            attend, (rows, heads), sides, cache, past, place, found, room, scale, **numbers,
+            N=tile.keys, num_warps=tile.warps, **sooner(early),
+        )  # fmt: skip
+    return found
+
+
+def follow_back(
+    past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Int[Tensor, " 1"]
+) -> None:
+    """Note in the table, in its place, whose past each row goes on from."""
+    sentences, width, room = past.shape
+    with on(past):
+        compile.launch(
+            follow, (sentences,), past, parents, place, room,
+            WIDTH=width, W=triton.next_power_of_2(width), N=min(COLUMNS, room), num_warps=1,
+        )  # fmt: skip

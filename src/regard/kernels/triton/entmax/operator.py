@@ -1,0 +1,75 @@
+"""Sparsemax and entmax as an operator of PyTorch's, which torch.compile keeps as it is and autograd can go back through."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.kernels.triton.entmax import launch
+from regard.kernels.triton.entmax.launch import Bend
+from regard.kernels.triton.flash.arguments import Plan
+
+
+def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Bend) -> Tensor:
+    """The context. A plan's bias, centres and order are not known here."""
+    _, _, keep, mask, offsets, seed, offset, window, causal, _, _, scale, dropout, tiles, *_ = plan
+    told = keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles, bend.alpha
+    context: Tensor = sparse_pass(query, keys, values, bend.alphas, *told)[0]
+    return context
+
+
+@torch.library.custom_op("regard::sparse_pass", mutates_args=())
+def sparse_pass(
+    query: Tensor, keys: Tensor, values: Tensor, alphas: Tensor | None,
+    keep: Tensor | None, mask: Tensor | None, offsets: Tensor | None, seed: Tensor | None,
+    offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int], alpha: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The fields of `Found`."""
+    plan = _plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
+    return tuple(launch.forward(query, keys, values, plan, Bend(alpha, alphas)))  # type: ignore[return-value]
+
+
+@sparse_pass.register_fake
+def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    return tuple(launch.empty(query, values))  # type: ignore[return-value]
+
+
+Four = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+@torch.library.custom_op("regard::sparse_pass_backward", mutates_args=())
+def sparse_pass_backward(
+    gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tensor, alphas: Tensor | None,
+    keep: Tensor | None, mask: Tensor | None, offsets: Tensor | None, seed: Tensor | None,
+    offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int], alpha: float,
+) -> Four:  # fmt: skip
+    """The fields of `Gradients`."""
+    plan = _plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
+    return tuple(launch.backward(gradient, query, keys, values, edges, plan, Bend(alpha, alphas)))  # type: ignore[return-value]
+
+
+@sparse_pass_backward.register_fake
+def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tensor, *rest: Any) -> Four:
+    sides = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values))
+    alphas = rest[0]
+    return *sides, edges.new_empty(0 if alphas is None else alphas.shape)  # type: ignore[return-value]
+
+
+def _plan(
+    keep: Tensor | None, mask: Tensor | None, offsets: Tensor | None, seed: Tensor | None,
+    offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int],
+) -> Plan:  # fmt: skip
+    return Plan(None, None, keep, mask, offsets, seed, offset, window, causal, 0, 1.0, scale, dropout, tiles)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(*inputs[:3], output[1], *inputs[3:8])
+    ctx.numbers = inputs[8:]
+
+
+def _backward(ctx: Any, gradient: Tensor, unused: Any) -> tuple[Tensor | None, ...]:
+    d_query, d_keys, d_values, d_alphas = sparse_pass_backward(gradient, *ctx.saved_tensors, *ctx.numbers)
+    return d_query, d_keys, d_values, d_alphas if d_alphas.numel() else None, *[None] * 11
+
+
+sparse_pass.register_autograd(_backward, setup_context=_save)

@@ -1,0 +1,158 @@
+"""One pass over the keys: context, log-sum-exp, and where each query looked."""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+from regard.kernels.triton.flash import statistics
+from regard.kernels.triton.flash.tile import (
+    LN2,
+    LOG2E,
+    allowed,
+    apart_by,
+    asking,
+    falling,
+    free_until,
+    kept_keys,
+    keys_for,
+    position,
+    rows,
+    scored,
+    standing,
+    surviving,
+    tiled,
+    whole_tiles,
+    write,
+)
+
+ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
+"""Where each statistic of a query stands in what `forward` writes."""
+
+
+@triton.jit
+@no_type_check
+def tile(
+    state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
+    b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
+    FREE: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, LATE: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One tile of keys, of which FREE ones are all there and all seen, EVEN ones all there.
+
+    An online softmax: what was summed under an earlier maximum is scaled down whenever a larger one turns up.
+    """
+    HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
+    k = k0 + tl.arange(0, N)
+    there, seen, away, fall = None, None, None, falling(width)
+    if not FREE:
+        there = None if EVEN else kept_keys(keep, b, k, keys)
+        if centre is not None:
+            away = apart_by(k0, there, centre, N)
+        seen = allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
+    owner = h // group
+    key = tiled(found, b, owner, k0, size, N, D) if FREE else rows(found, b, owner, k, there, size, D)
+    if LATE and (FREE or (away is not None and bias is None and BELL < 2)):
+        # the largest product has the largest score: only that one is scaled before the weights are
+        scores, factor = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32), scale * LOG2E
+        if seen is not None:
+            scores = tl.where(seen, scores, float("-inf"))
+    else:
+        scores, factor = scored(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION), 1.0
+    highest, total = state
+    most = tl.max(scores, 1)
+    tallest = most * factor
+    above = tl.maximum(highest, tallest)
+    change = highest - above
+    falls = tl.exp2(change)
+    below = tl.fma(scores, factor, -above[:, None])
+    p = tl.exp2(below)
+    used = p
+    if BELL == 1:
+        used = tl.exp2(below + fall * away * away)
+    if seed is not None:
+        used *= surviving(seed, number, q, k, queries, keys, dropout)
+    value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
+    read = read * falls[:, None] + tl.dot(used.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
+    mass = statistics.summed(p, M, N, HANDS)  # while tensor cores multiply
+    if PEAK or ENTROPIC or MOMENTS > 0:
+        parts = statistics.measure(
+            parts, scores, most, below, p, mass, tallest > highest, change, total, falls, seen, k0, low,
+            PEAK, ENTROPIC, MOMENTS, M, N, HANDS,
+        )  # fmt: skip
+    return (above, falls[:, None, None] * total + mass), parts, read
+
+
+@triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
+@no_type_check
+def forward(
+    query, found, values, context, lse, measured, argmax, best, best_keys,
+    bias, centres, keep, mask, offsets, seed,
+    offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr, EVEN: tl.constexpr,
+    PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr, LATE: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others.
+
+    EVEN where queries place their windows among keys that are all there and fill whole tiles.
+
+    Of the TOP best keys this finds the first; the others are looked for one by one (best.py).
+    """
+    q0, number = tl.program_id(0) * M, tl.program_id(1)
+    b, h = number // heads, number % heads
+    q = asking(q0 + tl.arange(0, M), centres, b, queries)
+    inside = q < queries
+    first = position(offset, offsets, b)
+    centre = None
+    if centres is not None:
+        centre = standing(q0 + tl.arange(0, M), centres, b, queries)
+    asked = rows(query, b, h, q, inside, size, D)
+
+    HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
+    state = tl.full([M], statistics.LOWEST, tl.float32), tl.zeros([M, HANDS, 1], tl.float32)  # the highest score; Σ p, dealt
+    parts = statistics.begin(M, N, HANDS)
+    read = tl.zeros([M, V], tl.float32)
+    low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
+    if EVEN:
+        low = whole_tiles(low, high, keys, N)
+    start = low
+    if keep is None and mask is None and bias is None and centres is None and not WINDOWED:
+        start = free_until(q0, first, keys, N, CAUSAL)
+        for k0 in range(low, start, N):
+            state, parts, read = tile(
+                state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
+                b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
+                True, False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
+            )  # fmt: skip
+    for k0 in range(start, high, N):
+        state, parts, read = tile(
+            state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
+            b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
+            False, EVEN, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
+        )  # fmt: skip
+
+    highest, shares = state
+    total = statistics.whole(shares)
+    blind = total == 0
+    divisor = tl.where(blind, 1.0, total)
+    write(context, b, h, q, inside, value_size, read / divisor[:, None], V)
+    row = number.to(tl.int64) * queries + q
+    ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query is 0
+    tl.store(lse + row, ended, mask=inside)
+    field = tl.num_programs(1).to(tl.int64) * queries
+    peak, energy, mean, variance = statistics.join(parts, shares, divisor, MOMENTS, N, HANDS)
+    if ENTROPIC:
+        nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
+        tl.store(measured + ENTROPY * field + row, nats, mask=inside)
+    if PEAK:
+        tl.store(measured + LARGEST * field + row, tl.where(blind, 0.0, tl.minimum(1 / divisor, 1.0)), mask=inside)
+        tl.store(argmax + row, peak.to(tl.int64), mask=inside)
+    if MOMENTS > 0:
+        tl.store(measured + MEAN * field + row, tl.where(blind, 0.0, mean + low), mask=inside)
+    if MOMENTS == 2:
+        tl.store(measured + SPREAD * field + row, tl.sqrt(variance), mask=inside)
+    if TOP > 0:
+        tl.store(best + row * TOP, tl.minimum(tl.exp2(highest - ended), 1.0), mask=inside)
+        tl.store(best_keys + row * TOP, peak.to(tl.int64), mask=inside)

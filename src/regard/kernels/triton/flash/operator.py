@@ -1,0 +1,147 @@
+"""Attention in one pass as an operator of PyTorch's, which torch.compile keeps as it is and autograd can go back through."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.kernels.triton.flash import launch
+from regard.kernels.triton.flash.arguments import Asked, Found, Plan
+
+Eight = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+TENSORS = Plan._fields.index("offset")
+"""How many fields of a plan are tensors, or None, before its numbers."""
+LAST = Plan._fields.index("order")
+"""Where others come behind its numbers: the order of its queries."""
+
+
+def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
+    """One pass. Only the context has a gradient."""
+    if not torch.compiler.is_compiling():
+        return eager(query, keys, values, plan, asked)
+    found = Found(*one_pass(query, keys, values, *plan, list(map(int, asked))))
+    return Found(found.context, *(each.detach() for each in found[1:]))
+
+
+def there(
+    query: Tensor, keys: Tensor, values: Tensor,
+    bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
+    offsets: Tensor | None, seed: Tensor | None,
+    offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
+    tiles: list[int], stretch: int, order: Tensor | None, ends: Tensor | None, placed: Tensor | None, asked: list[int],
+) -> Eight:  # fmt: skip
+    """The fields of `Found`, for the fields of `Plan` and `Asked`."""
+    plan = Plan(
+        bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
+        order, ends, placed,
+    )  # fmt: skip
+    return tuple(launch.forward(query, keys, values, plan, _asked(asked)))  # type: ignore[return-value]
+
+
+one_pass = torch.library.custom_op("regard::one_pass", there, mutates_args=())
+
+
+@one_pass.register_fake
+def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Eight:
+    return tuple(launch.empty(query, keys, values, _asked(rest[-1])))  # type: ignore[return-value]
+
+
+def back(
+    gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
+    bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
+    offsets: Tensor | None, seed: Tensor | None,
+    offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
+    tiles: list[int], stretch: int, order: Tensor | None, ends: Tensor | None, placed: Tensor | None,
+    wants_bias: bool, wants_centres: bool,
+) -> Five:  # fmt: skip
+    """The fields of `Gradients`; those of bias and centres are of the size of what they are about."""
+    plan = Plan(
+        bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
+        order, ends, placed,
+    )  # fmt: skip
+    made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
+    d_bias = lse.new_empty(0) if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
+    d_centres = lse.new_empty(0) if centres is None or not wants_centres else _per_row(made.centres).to(centres.dtype)
+    return made.query, made.keys, made.values, d_bias, d_centres  # each by itself: an operator gives no tensor twice
+
+
+def _per_row(pulled: Tensor) -> Tensor:
+    """What pulls at the centres of all heads together; of one head there is nothing to add up."""
+    return pulled.squeeze(1) if pulled.shape[1] == 1 else pulled.sum(1)
+
+
+one_pass_backward = torch.library.custom_op("regard::one_pass_backward", back, mutates_args=())
+
+
+@one_pass_backward.register_fake
+def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor, *rest: Any) -> Five:
+    bias, centres, (wants_bias, wants_centres) = rest[0], rest[1], rest[-2:]
+    sides = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values))
+    d_bias = torch.empty_like(bias, memory_format=torch.contiguous_format) if wants_bias else lse.new_empty(0)
+    d_centres = torch.empty_like(centres, memory_format=torch.contiguous_format) if wants_centres else lse.new_empty(0)
+    return *sides, d_bias, d_centres  # type: ignore[return-value]
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    plan = inputs[3:-1]
+    ctx.save_for_backward(*inputs[:3], output[0], output[1], *plan[:TENSORS], *plan[LAST:])
+    ctx.numbers = plan[TENSORS:LAST]
+    ctx.wants = [inputs[place] is not None and ctx.needs_input_grad[place] for place in (3, 4)]
+
+
+def _backward(ctx: Any, gradient: Tensor, *unused: Any) -> tuple[Tensor | None, ...]:
+    saved, order = ctx.saved_tensors[: 5 + TENSORS], ctx.saved_tensors[5 + TENSORS :]
+    d_query, d_keys, d_values, d_bias, d_centres = one_pass_backward(gradient, *saved, *ctx.numbers, *order, *ctx.wants)
+    moved = [each if wanted else None for each, wanted in zip((d_bias, d_centres), ctx.wants, strict=True)]
+    return d_query, d_keys, d_values, *moved, *[None] * (len(Plan._fields) - 1)
+
+
+one_pass.register_autograd(_backward, setup_context=_save)
+
+
+class Eager(torch.autograd.Function):
+    """The same without an operator of torch.library, which costs the host more than the launches.
+
+    Of a plan it is given by themselves what may have a gradient: each argument costs the host, there and back. Where
+    nothing is asked for it gives context and log-sum-exp alone. It keeps what it needs by itself: a setup_context would have
+    the host look up the names of all arguments at every call.
+    """
+
+    @staticmethod
+    def forward(ctx, query, keys, values, bias, centres, plan, asked):  # type: ignore[no-untyped-def]
+        found = launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))
+        ctx.save_for_backward(query, keys, values, *found[:2], *plan[:TENSORS], *plan[LAST:])
+        ctx.numbers = plan[TENSORS:LAST]
+        given = tuple(found) if any(asked) else found[:2]
+        ctx.mark_non_differentiable(*given[1:])
+        ctx.set_materialize_grads(False)
+        return given
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient, *unused):  # type: ignore[no-untyped-def]
+        if gradient is None:  # what reads the context passes nothing on
+            return (None,) * 7
+        query, keys, values, context, lse, *tensors = ctx.saved_tensors
+        plan = Plan._make((*tensors[:TENSORS], *ctx.numbers, *tensors[TENSORS:]))
+        wants_bias, wants_centres = ctx.needs_input_grad[3:5]
+        made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
+        d_bias = made.bias.sum_to_size(tensors[0].shape) if wants_bias else None
+        d_centres = _per_row(made.centres).to(tensors[1].dtype) if wants_centres else None
+        return made.query, made.keys, made.values, d_bias, d_centres, None, None
+
+
+def eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
+    """With what the way back needs where there may be one."""
+    inputs = query, keys, values, plan.bias, plan.centres
+    if not torch.is_grad_enabled() or not any(each is not None and each.requires_grad for each in inputs):
+        return launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))
+    found = Eager.apply(*inputs, plan, asked)  # type: ignore[no-untyped-call]
+    return Found(*found) if any(asked) else Found(*found, *launch.unasked(query))
+
+
+def _asked(numbers: list[int]) -> Asked:
+    peak, entropy, moments, received, uniform, top = numbers
+    return Asked(bool(peak), bool(entropy), moments, bool(received), bool(uniform), top)

@@ -1,0 +1,89 @@
+"""The weights of chosen queries, heads and keys alone: scores are found again, and nothing else of T x S is formed."""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+
+from regard.kernels.triton.flash.tile import LOG2E, allowed, kept_keys, position, rows, scored
+
+
+@triton.jit
+@no_type_check
+def summed(query, found, v, b, h, group, q, k, inside, there, size):
+    """Σ_d v_d tanh(q_d + k_d) for a tile, one hidden unit after the other; tanh x = 1 - 2 / (1 + e^{2x})."""
+    asked = query[0] + b.to(tl.int64) * query[1] + h.to(tl.int64) * query[2] + q.to(tl.int64) * query[3]
+    keyed = found[0] + b.to(tl.int64) * found[1] + (h // group).to(tl.int64) * found[2] + k.to(tl.int64) * found[3]
+    scores = tl.zeros([q.shape[0], k.shape[0]], tl.float32)
+    for unit in range(size):
+        left = tl.load(asked + unit, mask=inside, other=0.0).to(tl.float32)
+        right = tl.load(keyed + unit, mask=there, other=0.0).to(tl.float32)
+        pace = tl.load(v[0] + h * v[1] + unit).to(tl.float32)
+        grown = tl.exp2(tl.minimum((2 * LOG2E) * (left[:, None] + right[None, :]), 80.0))  # beyond it, tanh is 1
+        scores += pace * (1 - 2 / (1 + grown))
+    return scores * LOG2E
+
+
+@triton.jit
+@no_type_check
+def compared(
+    query, found, v, bias, keep, mask, b, h, group, q, k, inside, first, queries, keys, window, size, scale, asked,
+    ADDITIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """The scores of a tile by either formula, minus infinity where a key may not be seen."""
+    there = kept_keys(keep, b, k, keys)
+    seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+    if ADDITIVE:
+        scores = summed(query, found, v, b, h, group, q, k, inside, there, size)
+        scores = tl.where(seen, scores, float("-inf"))
+    else:
+        key = rows(found, b, h // group, k, there, size, D)
+        scores = scored(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
+    return scores
+
+
+@triton.jit(do_not_specialize=["offset", "window", "queries", "keys", "count", "begin", "end"])
+@no_type_check
+def weigh(
+    query, found, v, lse, weights, chosen, chosen_heads,
+    bias, keep, mask, offsets,
+    offset, window, scale, heads, taken, group, queries, keys, count, size, begin, end,
+    ADDITIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """The log-sum-exp over all keys, unless it is known, then the weights of those from `begin` to `end`, written once."""
+    number = tl.program_id(1)
+    b, h = number // taken, number % taken
+    if chosen_heads is not None:
+        h = tl.load(chosen_heads + h).to(tl.int32)
+    place = tl.program_id(0) * M + tl.arange(0, M)
+    inside = place < count
+    q = tl.load(chosen + place, mask=inside, other=queries).to(tl.int32)
+    first = position(offset, offsets, b)
+    asked = None
+    if not ADDITIVE:
+        asked = rows(query, b, h, q, inside, size, D)
+    if lse is None:
+        highest = tl.full([M], float("-inf"), tl.float32)
+        total = tl.zeros([M], tl.float32)
+        for k0 in range(0, keys, N):
+            scores = compared(
+                query, found, v, bias, keep, mask, b, h, group, q, k0 + tl.arange(0, N), inside, first, queries, keys,
+                window, size, scale, asked, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
+            )  # fmt: skip
+            above = tl.maximum(highest, tl.max(scores, 1))
+            base = tl.where(above == float("-inf"), 0.0, above)
+            total = total * tl.exp2(highest - base) + tl.sum(tl.exp2(scores - base[:, None]), 1)
+            highest = above
+        ended = tl.where(total == 0, float("inf"), highest + tl.log2(tl.where(total == 0, 1.0, total)))
+    else:
+        ended = tl.load(lse + (b * heads + h).to(tl.int64) * queries + q, mask=inside, other=float("inf"))
+    row = (number.to(tl.int64) * count + place) * (end - begin) - begin
+    for k0 in range(begin, end, N):
+        k = k0 + tl.arange(0, N)
+        scores = compared(
+            query, found, v, bias, keep, mask, b, h, group, q, k, inside, first, queries, keys,
+            window, size, scale, asked, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
+        )  # fmt: skip
+        where = inside[:, None] & (k < end)[None, :]
+        tl.store(weights + row[:, None] + k[None, :], tl.exp2(scores - ended[:, None]), mask=where)

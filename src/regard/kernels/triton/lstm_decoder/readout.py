@@ -1,0 +1,57 @@
+"""What a decoder reads out of its state and its context, bent by a tanh: r = tanh(x + b), and its way back.
+
+Luong, Pham and Manning 2015, eq. 5, https://arxiv.org/abs/1508.04025
+"""
+
+from typing import no_type_check
+
+import triton
+import triton.language as tl
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.kernels.triton.lstm_decoder.cell import BLOCK, tanh
+
+
+@triton.jit
+@no_type_check
+def forward(sums, bias, read, read_row, size, BLOCK: tl.constexpr):
+    """One row and BLOCK units."""
+    row = tl.program_id(0).to(tl.int64)
+    unit = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = unit < size
+    x = tl.load(sums + row * size + unit, mask=inside).to(tl.float32) + tl.load(bias + unit, mask=inside).to(tl.float32)
+    tl.store(read + row * read_row + unit, tanh(x).to(read.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+@no_type_check
+def backward(read, flowing, outer, d_sums, read_row, flowing_row, outer_row, size, BLOCK: tl.constexpr):
+    """d = (flowing + outer) (1 - r²)."""
+    row = tl.program_id(0).to(tl.int64)
+    unit = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = unit < size
+    r = tl.load(read + row * read_row + unit, mask=inside).to(tl.float32)
+    d = tl.load(flowing + row * flowing_row + unit, mask=inside).to(tl.float32)
+    d += tl.load(outer + row * outer_row + unit, mask=inside).to(tl.float32)
+    tl.store(d_sums + row * size + unit, (d * (1.0 - r * r)).to(d_sums.dtype.element_ty), mask=inside)
+
+
+def bend(sums: Float[Tensor, "rows size"], bias: Float[Tensor, " size"], read: Float[Tensor, "rows size"]) -> None:
+    """Fill `read`, which may be columns of something wider."""
+    rows, size = sums.shape
+    block = min(BLOCK, triton.next_power_of_2(size))
+    forward[(rows, triton.cdiv(size, block))](sums, bias, read, read.stride(0), size, BLOCK=block)
+
+
+def unbend(
+    read: Float[Tensor, "rows size"],
+    flowing: Float[Tensor, "rows size"],
+    outer: Float[Tensor, "rows size"],
+    d_sums: Float[Tensor, "rows size"],
+) -> None:
+    """The way back: fill `d_sums` from the two gradients of what was read."""
+    rows, size = d_sums.shape
+    block = min(BLOCK, triton.next_power_of_2(size))
+    strides = read.stride(0), flowing.stride(0), outer.stride(0)
+    backward[(rows, triton.cdiv(size, block))](read, flowing, outer, d_sums, *strides, size, BLOCK=block)

@@ -1,0 +1,105 @@
+"""The steps of an attentional decoder one after the other, and back again: two products and three kernels each.
+
+    h_t = cell(given_t + W [r_{t-1}; h_{t-1}]),  c_t = look(h_t),  r_t = tanh(R [h_t; c_t] + b)
+
+Every step writes into the columns where the next one reads, so that nothing is joined or cut.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.kernels.triton.lstm_decoder.attention import back, look
+from regard.kernels.triton.lstm_decoder.cell import advance, retreat
+from regard.kernels.triton.lstm_decoder.readout import bend, unbend
+
+
+@contextmanager
+def plainly(device: torch.device) -> Iterator[None]:
+    """Products in the types that they are given in, and Triton on the device of the data, current or not."""
+    with torch.autocast(device.type, enabled=False), torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        yield
+
+
+class Kept(NamedTuple):
+    """What the way there leaves for the way back."""
+
+    went: Float[Tensor, "time_and_one rows fed_and_size"]
+    found: Float[Tensor, "time rows size_and_context"]
+    cells: Float[Tensor, "time_and_one rows size"]
+    gates: Float[Tensor, "time rows gates"]
+    shares: Float[Tensor, "time rows keys"]
+
+
+def there(
+    given: Float[Tensor, "time rows gates"],
+    weight: Float[Tensor, "gates fed_and_size"],
+    readout: Float[Tensor, "fed size_and_context"],
+    bias: Float[Tensor, " fed"],
+    keys: Float[Tensor, "rows keys size"],
+    values: Float[Tensor, "rows keys context"],
+    first: Float[Tensor, "rows fed_and_size"],
+    cell: Float[Tensor, "rows size"],
+    keep: Bool[Tensor, "rows keys"] | None,
+    scale: float,
+) -> Kept:
+    """All steps: a product, the cell, the look, a product, the read-out."""
+    (time, rows, wide), size, fed = given.shape, cell.shape[1], len(readout)
+    went, found = given.new_empty(time + 1, rows, weight.shape[1]), given.new_empty(time, rows, readout.shape[1])
+    cells = cell.new_empty(time + 1, rows, size)
+    gates, shares = torch.empty_like(given), cell.new_empty(time, rows, keys.shape[1])
+    entering, leaving = given.new_empty(rows, wide), given.new_empty(rows, fed)
+    went[0], cells[0] = first, cell
+    with plainly(given.device):
+        for t in range(time):
+            hidden = found[t, :, :size]
+            torch.mm(went[t], weight.mT, out=entering)
+            advance(entering, given[t], cells[t], gates[t], cells[t + 1], hidden, went[t + 1, :, fed:])
+            look(hidden, keys, values, keep, scale, shares[t], found[t, :, size:])
+            torch.mm(found[t], readout.mT, out=leaving)
+            bend(leaving, bias, went[t + 1, :, :fed])
+    return Kept(went, found, cells, gates, shares)
+
+
+class Gradients(NamedTuple):
+    """What the way back leaves: of what enters the gates and the read-out, of scores and contexts, of the first state."""
+
+    gates: Float[Tensor, "time rows gates"]
+    sums: Float[Tensor, "time rows fed"]
+    scores: Float[Tensor, "time rows keys"]
+    contexts: Float[Tensor, "time rows context"]
+    first: Float[Tensor, "rows fed_and_size"]
+    cell: Float[Tensor, "rows size"]
+
+
+def back_again(
+    kept: Kept,
+    weight: Float[Tensor, "gates fed_and_size"],
+    readout: Float[Tensor, "fed size_and_context"],
+    keys: Float[Tensor, "rows keys size"],
+    values: Float[Tensor, "rows keys context"],
+    keep: Bool[Tensor, "rows keys"] | None,
+    scale: float,
+    d_went: Float[Tensor, "time_and_one rows fed_and_size"],
+    d_found: Float[Tensor, "time rows size_and_context"],
+    d_cell: Float[Tensor, "rows size"],
+) -> Gradients:
+    """All steps from the last to the first: the read-out, a product, the look, the cell, a product."""
+    went, found, cells, gates, shares = kept
+    (time, rows, _), fed = gates.shape, len(readout)
+    d_gates, d_sums = torch.empty_like(gates), went.new_empty(time, rows, fed)
+    d_scores, d_contexts = torch.empty_like(shares, dtype=keys.dtype), found.new_empty(time, rows, values.shape[2])
+    flowing, beside, looked = torch.zeros_like(went[0]), torch.empty_like(found[0]), torch.empty_like(d_cell)
+    with plainly(went.device):
+        for t in reversed(range(time)):
+            after, outer = went[t + 1], d_went[t + 1]
+            unbend(after[:, :fed], flowing[:, :fed], outer[:, :fed], d_sums[t])
+            torch.mm(d_sums[t], readout, out=beside)
+            back(shares[t], keys, values, keep, scale, beside, d_found[t], d_contexts[t], d_scores[t], looked)
+            retreat(gates[t], cells[t], cells[t + 1], looked, flowing[:, fed:], outer[:, fed:], d_cell, d_gates[t])
+            torch.mm(d_gates[t], weight, out=flowing)
+    return Gradients(d_gates, d_sums, d_scores, d_contexts, flowing + d_went[0], d_cell)

@@ -1,0 +1,199 @@
+"""Norms over kept places, with their gradients, as one operation on a GPU: of groups of channels, or of a batch.
+
+In PyTorch's operations it takes a dozen passes over maps in single precision; here a map is read twice and written once, and
+read twice more on the way back, in the precision that it comes in. It makes no difference which of a map's two layouts
+in memory it has (channels first or last): what comes out has the same.
+"""
+
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import torch
+import triton
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.kernels.triton.masked_norm import apply as places
+from regard.kernels.triton.masked_norm import moments
+
+NUMBERS = 8192
+"""How many numbers of a map one program holds."""
+MERGED = 64
+"""How many programs' findings are put together at once."""
+TOGETHER, MANY = 8, 512
+"""The same where each channel is by itself and findings are those of all maps: of so many channels, so many at once."""
+
+Map = Float[Tensor, "batch channels height width"]
+
+
+class Normed(NamedTuple):
+    """A map after its norm, and what it was normed by: of each map, or in one row of all of them."""
+
+    image: Map
+    mean: Float[Tensor, "rows channels"]
+    variance: Float[Tensor, "rows channels"]
+    total: Float[Tensor, " rows"]
+    """The places that were kept."""
+
+
+class Plan(NamedTuple):
+    """How a map lies in memory, how it is cut into programs, and which of its numbers share statistics."""
+
+    batch: int
+    channels: int
+    places: int
+    steps: tuple[int, int, int]
+    """From map to map, from channel to channel and from place to place."""
+    tile: int
+    wide: int
+    groups: int | None
+
+    @classmethod
+    def of(cls, image: Map, groups: int | None) -> "Plan":
+        batch, channels, height, width = image.shape
+        wide, last = triton.next_power_of_2(channels), image.stride(1) == 1 and channels > 1
+        steps = (channels * height * width, *((1, channels) if last else (height * width, 1)))
+        return cls(batch, channels, height * width, steps, max(NUMBERS // wide, 1), wide, groups)
+
+    @property
+    def tiles(self) -> int:
+        """Programs for one map."""
+        return -(-self.places // self.tile)
+
+    @property
+    def rows(self) -> int:
+        """How many statistics there are of each channel."""
+        return 1 if self.groups is None else self.batch
+
+    @property
+    def merging(self) -> tuple[tuple[int, int], int, dict[str, Any]]:
+        """The programs that put findings together, the channels of each, and what they are compiled for."""
+        alone = self.groups is None
+        each = self.channels // self.groups if self.groups else TOGETHER
+        compiled = {"TILES": MANY if alone else MERGED, "WIDE": triton.next_power_of_2(each), "ALONE": alone}
+        return (self.rows, -(-self.channels // each)), each, compiled
+
+    @property
+    def cut(self) -> dict[str, Any]:
+        """What programs over places are compiled for."""
+        return {"TILE": self.tile, "WIDE": self.wide, "num_warps": 8 if self.tile * self.wide > 4096 else 4}
+
+
+def normed(
+    image: Map,
+    keep: Bool[Tensor, "batch height width"],
+    weight: Float[Tensor, " channels"],
+    bias: Float[Tensor, " channels"],
+    groups: int | None,
+    epsilon: float,
+    rectify: bool = False,
+    around: Map | None = None,
+) -> Normed:
+    """The norm of `groups` of channels of each map or, with None, of each channel of all maps. 0 outside `keep`.
+
+    With `rectify` no number is below 0, and `around` is added before.
+    """
+    return Normed(*Norm.apply(image, keep, weight, bias, groups, epsilon, rectify, around))  # type: ignore[no-untyped-call]
+
+
+class Norm(torch.autograd.Function):
+    """Keeps the map, its statistics and, where it was rectified, what came of it."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        image: Map,
+        keep: Bool[Tensor, "batch height width"],
+        weight: Float[Tensor, " channels"],
+        bias: Float[Tensor, " channels"],
+        groups: int | None,
+        epsilon: float,
+        rectify: bool,
+        around: Map | None,
+    ) -> tuple[Tensor, ...]:
+        image, keep = dense(image), keep.contiguous().view(torch.uint8)
+        plan = Plan.of(image, groups)
+        mean, variance, total = _moments(plan, image, keep)
+        out = _placed(plan, image, keep, mean, variance, weight, bias, epsilon, rectify, around)
+        ctx.save_for_backward(image, keep, weight, total, mean, variance, out if rectify else image)
+        ctx.groups, ctx.epsilon, ctx.rectify = groups, epsilon, rectify
+        ctx.around = None if around is None else around.dtype
+        ctx.mark_non_differentiable(mean, variance, total)
+        return out, mean, variance, total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Map, *_: Any) -> tuple[Tensor | None, ...]:
+        image, keep, weight, total, mean, variance, out = ctx.saved_tensors
+        plan, grad = Plan.of(image, ctx.groups), like(grad, image)
+        plain, leaning = image.new_empty(2, plan.batch, plan.tiles, plan.channels, dtype=torch.float32)
+        first, second = torch.empty_like(mean), torch.empty_like(mean)
+        d_image = torch.empty_like(image)
+        d_around = None if ctx.around is None else torch.empty_like(image, dtype=ctx.around)
+        size = plan.channels, plan.places, 0 if plan.groups is None else plan.channels, ctx.epsilon, *plan.steps
+        grid, each, compiled = plan.merging
+        with on(image):
+            places.sums[plan.batch, plan.tiles](
+                image, keep, mean, variance, out, grad, d_image if d_around is None else d_around, plain, leaning,
+                *size, **plan.cut, RECTIFY=ctx.rectify, AROUND=d_around is not None,
+            )  # fmt: skip
+            places.merge[grid](
+                total, plain, leaning, weight, first, second, plan.batch * plan.tiles // plan.rows, plan.channels, each,
+                **compiled,
+            )  # fmt: skip
+            places.backward[plan.batch, plan.tiles](
+                image, keep, mean, variance, weight, out, grad, first, second, d_image,
+                *size, **plan.cut, RECTIFY=ctx.rectify,
+            )  # fmt: skip
+        d_weight, d_bias = leaning.sum((0, 1)).to(weight.dtype), plain.sum((0, 1)).to(weight.dtype)
+        return d_image, None, d_weight, d_bias, None, None, None, d_around
+
+
+def _moments(plan: Plan, image: Map, keep: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean, variance and number of what is kept."""
+    counts = image.new_empty(plan.batch, plan.tiles, dtype=torch.float32)
+    means, squares = image.new_empty(2, plan.batch, plan.tiles, plan.channels, dtype=torch.float32)
+    mean, variance = image.new_empty(2, plan.rows, plan.channels, dtype=torch.float32)
+    total = image.new_empty(plan.rows, dtype=torch.float32)
+    grid, each, compiled = plan.merging
+    with on(image):
+        moments.gather[plan.batch, plan.tiles](
+            image, keep, counts, means, squares, plan.channels, plan.places, *plan.steps, **plan.cut
+        )
+        moments.merge[grid](
+            counts, means, squares, mean, variance, total, plan.batch * plan.tiles // plan.rows, plan.channels, each,
+            **compiled,
+        )  # fmt: skip
+    return mean, variance, total
+
+
+def _placed(
+    plan: Plan, image: Map, keep: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bias: Tensor,
+    epsilon: float, rectify: bool, around: Map | None,
+) -> Map:  # fmt: skip
+    """What becomes of each place."""
+    out, beside = torch.empty_like(image), image if around is None else like(around, image)
+    of_row = 0 if plan.groups is None else plan.channels
+    with on(image):
+        places.forward[plan.batch, plan.tiles](
+            image, keep, mean, variance, weight, bias, beside, out, plan.channels, plan.places, of_row, epsilon,
+            *plan.steps, **plan.cut, RECTIFY=rectify, AROUND=around is not None,
+        )  # fmt: skip
+    return out
+
+
+def dense(image: Map) -> Map:
+    """The map without gaps, channels first or last as it is."""
+    last = image.is_contiguous(memory_format=torch.channels_last)
+    return image if last or image.is_contiguous() else image.contiguous()
+
+
+def like(other: Map, image: Map) -> Map:
+    """Another map, laid out in memory as this one is."""
+    return other if other.stride() == image.stride() else torch.empty_like(image, dtype=other.dtype).copy_(other)
+
+
+def on(image: Map) -> Any:
+    """Where the map is; Triton launches on the current device."""
+    return torch.cuda.device(image.device) if image.is_cuda else nullcontext()

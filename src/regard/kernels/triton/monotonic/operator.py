@@ -1,0 +1,60 @@
+"""Where a walk stops, query after query, as one operation with a gradient."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+import triton
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.kernels.triton.monotonic import kernel
+
+Steps = Float[Tensor, "batch heads queries keys"]
+Step = Float[Tensor, "batch heads 1 keys"]
+
+
+def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
+    """The chances that each query's walk stops at each key."""
+    found: Tensor = Stops.apply(stop, carry, start)  # type: ignore[no-untyped-call]
+    return found
+
+
+class Stops(torch.autograd.Function):
+    """a_ij = p_ij q_ij with q_ij = c_ij q_i,j-1 + a_i-1,j."""
+
+    @staticmethod
+    def forward(ctx: Any, stop: Tensor, carry: Tensor, start: Tensor) -> Tensor:
+        stop, carry, start = stop.contiguous(), carry.contiguous(), start.contiguous()
+        found, reached = torch.empty_like(stop), torch.empty_like(stop)
+        with on(stop):
+            kernel.forward[rows(stop)](stop, carry, start, found, reached, *stop.shape[2:], **sizes(stop))
+        ctx.save_for_backward(stop, carry, reached)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        stop, carry, reached = ctx.saved_tensors
+        d_stop, d_carry, d_start = torch.empty_like(stop), torch.empty_like(stop), torch.empty_like(stop[:, :, :1])
+        given = flowing.contiguous(), stop, carry, reached, d_stop, d_carry, d_start
+        with on(stop):
+            kernel.backward[rows(stop)](*given, *stop.shape[2:], **sizes(stop))
+        return d_stop, d_carry, d_start
+
+
+def on(like: Tensor) -> AbstractContextManager[Any]:
+    """Where Triton launches."""
+    return torch.cuda.device(like.device) if like.is_cuda else nullcontext()
+
+
+def rows(stop: Steps) -> tuple[int]:
+    """A program for each walk."""
+    return (stop.shape[0] * stop.shape[1],)
+
+
+def sizes(stop: Steps) -> dict[str, int]:
+    """Numbers that a program holds, and its warps."""
+    wide = triton.next_power_of_2(stop.shape[3])
+    return {"K": wide, "num_warps": min(8, max(1, wide // 128))}

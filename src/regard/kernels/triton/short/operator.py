@@ -1,0 +1,147 @@
+"""Attention between short sequences as an operator of PyTorch's, which torch.compile keeps and autograd goes back through.
+
+What comes out lies in memory as (batch, place, head, dim), so that joining the heads again copies nothing.
+"""
+
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+@torch.library.custom_op("regard::brief", mutates_args=())
+def attend(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    keep: Tensor | None,
+    asking: Tensor | None,
+    belonging: Tensor | None,
+    causal: bool,
+    offset: int,
+    scale: float,
+) -> Tensor:
+    """The context of every query; `offset` is the position of the first. Where several documents share a row, `asking` are
+    those of the queries and `belonging` those of the keys."""
+    from regard.kernels.triton.short import kernel as program
+
+    query, keys, values = map(dense, (query, keys, values))
+    context = side_by_side(query, values.shape[3])
+    tensors = query, keys, values, keep, asking, belonging, context
+    _launch(program.forward, tensors, query, values, causal, offset, scale)
+    return context
+
+
+@attend.register_fake
+def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Tensor:
+    return side_by_side(query, values.shape[3])
+
+
+@torch.library.custom_op("regard::brief_backward", mutates_args=())
+def back(
+    flowing: Tensor,
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    keep: Tensor | None,
+    asking: Tensor | None,
+    belonging: Tensor | None,
+    causal: bool,
+    offset: int,
+    scale: float,
+) -> Three:
+    """The gradients of query, keys and values."""
+    found = side_by_side(query), side_by_side(keys), side_by_side(values)
+    _back(found, flowing, query, keys, values, keep, asking, belonging, causal, offset, scale)
+    return found
+
+
+@back.register_fake
+def _(flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Three:
+    return side_by_side(query), side_by_side(keys), side_by_side(values)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:6])
+    ctx.numbers = inputs[6:]
+
+
+def _backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
+    query, keys, values, *scope = ctx.saved_tensors
+    if torch.compiler.is_compiling():
+        found = back(flowing, query, keys, values, *scope, *ctx.numbers)
+    else:  # an operator may not give tensors that share their memory
+        found = neighbours(query, keys, values)
+        _back(found, flowing, query, keys, values, *scope, *ctx.numbers)
+    return *found, *[None] * 6
+
+
+def _back(found: Three, flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> None:
+    """Fill the gradients."""
+    from regard.kernels.triton.short import kernel as program
+
+    scope, numbers, (query, keys, values, flowing) = rest[:3], rest[3:], map(dense, (query, keys, values, flowing))
+    _launch(program.backward, (query, keys, values, *scope, flowing, *found), query, values, *numbers)
+
+
+def neighbours(query: Tensor, keys: Tensor, values: Tensor) -> Three:
+    """Room for gradients that lies as the three do: those that come from one product go back into one (attention/apart)."""
+    batch, heads, _, size = query.shape
+    parts = [each for each in (query, keys, values) if each.stride(2) == keys.stride(2) and each.shape == keys.shape]
+    count = keys.stride(2) // (heads * size)
+    if keys.shape != values.shape or keys.stride(2) != count * heads * size or len(parts) != count or count < 2:
+        return side_by_side(query), side_by_side(keys), side_by_side(values)
+    whole = query.new_empty(batch, keys.shape[2], count, heads, size).transpose(1, 3).unbind(2)
+    return (whole[0], whole[1], whole[2]) if count == 3 else (side_by_side(query), whole[0], whole[1])
+
+
+attend.register_autograd(_backward, setup_context=_save)
+
+
+def dense(data: Float[Tensor, "batch heads time size"]) -> Float[Tensor, "batch heads time size"]:
+    """The same, with a last axis that programs can read without a stride."""
+    return data if data.stride(3) == 1 else data.contiguous()
+
+
+def side_by_side(
+    like: Float[Tensor, "batch heads time size"], size: int | None = None
+) -> Float[Tensor, "batch heads time _"]:
+    """Room whose heads lie side by side in memory."""
+    batch, heads, time, own = like.shape
+    return like.new_empty(batch, time, heads, own if size is None else size).transpose(1, 2)
+
+
+def _launch(
+    program: Any, tensors: tuple[Tensor | None, ...], query: Tensor, values: Tensor, causal: bool, offset: int, scale: float
+) -> None:
+    import triton
+
+    (batch, heads, queries, size), (keys, value) = query.shape, values.shape[2:]
+    strides = [stride for each in tensors if each is not None and each.ndim == 4 for stride in each.stride()[:3]]
+    rows, columns, dims, wide = (max(16, triton.next_power_of_2(each)) for each in (queries, keys, size, value))
+    keep, asking, belonging = (None if each is None else each.contiguous() for each in tensors[3:6])
+    tensors = (*tensors[:3], keep, asking, belonging, *tensors[6:])
+    with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # where Triton launches
+        program[(batch * heads,)](
+            *tensors,
+            *strides,
+            heads,
+            queries,
+            keys,
+            size,
+            value,
+            offset,
+            scale,
+            ROWS=rows,
+            KEYS=columns,
+            DIMS=dims,
+            VALUES=wide,
+            KEEP=keep is not None,
+            CAUSAL=causal,
+            PACKED=asking is not None,
+            num_warps=2 if max(rows, columns) <= 32 else 4,
+        )

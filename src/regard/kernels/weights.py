@@ -1,0 +1,116 @@
+"""Exact weights on the GPU, of all queries or of chosen ones: attend(what flash covers, weights=True), without gradients.
+
+The context is flash's. Its log-sum-exp is all that the weights need, so that each is found again and written once, and
+where only some queries, heads or keys are chosen, nothing is formed but theirs:
+
+    a_k = exp(score(q, k) - log Σ_j exp score(q, j))
+
+`chosen` also takes the additive score, and finds the log-sum-exp itself where nobody has it. What no program covers, windows
+that queries place or a sparse normaliser, has the first two stages run for one chosen query after the other.
+Times: benchmarks/flash.py.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.score.additive import Additive
+from regard.attention.score.concat import Concat
+from regard.attention.types import Attended, Request
+from regard.kernels import flash
+from regard.kernels.runtime import capability
+from regard.kernels.triton.flash import launch
+from regard.kernels.triton.flash.arguments import Chosen
+
+TILES = [16, 64, 4, 2]
+"""Queries, keys, warps and stages of one program: chosen queries are few."""
+
+
+def covers(request: Request) -> str | None:
+    """None when this kernel computes the same thing, else the reason it does not."""
+    if not request.weights:
+        return "gives weights, and none are asked for"
+    if torch.is_grad_enabled() and flash.learns(request):
+        return "gives weights that have no gradient, and one is wanted"
+    if torch.compiler.is_compiling():
+        return "cannot be traced"
+    return flash.covers(request._replace(weights=False))
+
+
+def run(request: Request) -> Attended:
+    """Context and statistics as flash gives them, and all weights in the precision of the values."""
+    found = flash.one_pass(request)
+    everything = Chosen(torch.arange(request.query.shape[2], device=request.query.device), lse=found.lse)
+    weights = _weigh(request, everything).to(request.values.dtype)
+    return Attended(found.context, weights, flash.statistics(request, found))
+
+
+def covers_chosen(request: Request) -> str | None:
+    """None when a program finds the weights that are chosen of this request, else the reason it does not."""
+    score, normalise = request.score, request.normalise
+    if type(score) is not Additive and not (type(score) is Concat and score.tanh):
+        return flash.covers(request._replace(weights=False, statistics=()))
+    if request.device not in flash.DEVICES:
+        return f"needs a GPU, got {request.device}"
+    if type(normalise) is not Softmax:
+        return f"needs Softmax, got {type(normalise).__name__}"
+    if request.query.dtype not in flash.DTYPES:
+        return f"needs queries in float32, float16 or bfloat16, got {str(request.query.dtype).removeprefix('torch.')}"
+    if 0 in (*request.query.shape, *request.keys.shape):
+        return "needs a query and a key, and one of them is missing"
+    if not flash.INSTALLED:
+        return flash.MISSING
+    return flash.crowded(request) or capability.lacking(request.query.device, request.query.dtype)
+
+
+@torch.no_grad()
+def chosen(
+    request: Request, rows: list[int], heads: list[int] | None = None, keys: range | None = None
+) -> Float[Tensor, "batch chosen_heads rows chosen_keys"]:
+    """The weights of some queries, in single precision: of all heads or of those that are named, and of all keys or, for a
+    tile of the matrix, of those in a range."""
+    for name, asked, count in (("queries", rows, request.query.shape[2]), ("heads", heads or [], request.query.shape[1])):
+        beyond = [each for each in asked if not 0 <= each < count]
+        if beyond:
+            raise ValueError(f"there are {count} {name}, counted from 0, and no number {beyond[0]}; choose among these")
+    length = request.keys.shape[2]
+    usual = keys is None or (isinstance(keys, range) and keys.step == 1)
+    if not usual or (keys is not None and not 0 <= keys.start <= keys.stop <= length):
+        raise ValueError(
+            f"keys needs to be a range of the {length} there are, one by one, got {keys}; range(0, {length}) is all"
+        )
+    device = request.query.device
+    some = None if heads is None else torch.tensor(heads, device=device, dtype=torch.int64)
+    if covers_chosen(request) is not None:
+        among = range(length) if keys is None else keys
+        found = _one_by_one(request, rows)[..., among.start : among.stop]
+        return found if some is None else found[:, some]
+    return _weigh(request, Chosen(torch.tensor(rows, device=device, dtype=torch.int64), some, keys=keys))
+
+
+def _one_by_one(request: Request, rows: list[int]) -> Tensor:
+    """Of each query the first two stages: as many numbers as there are keys."""
+    kind: object = request.normalise
+    if getattr(kind, "random", False) and getattr(kind, "training", False):
+        drawn = type(kind).__name__
+        raise ValueError(
+            f"the weights of chosen queries cannot be found again: {drawn} draws others each time; eval() stops it"
+        )
+    found = [request.query.new_empty(*request.query.shape[:2], 0, request.keys.shape[2], dtype=torch.float32)]
+    for row in rows:
+        part = request._replace(query=request.query[:, :, row, None], offset=request.offset + row)
+        some = getattr(request.normalise, "some", None)  # of a normaliser that knows the queries one by one
+        normalise = request.normalise if some is None else some(slice(row, row + 1))
+        weights = normalise(part.scores(), part.allowed)
+        found.append((weights if isinstance(weights, Tensor) else weights[0]).float())
+    return torch.cat(found, dim=2)
+
+
+def _weigh(request: Request, which: Chosen) -> Tensor:
+    if isinstance(request.score, Additive | Concat):
+        query, scale, v = request.score.project(request.query), 1.0, request.score.v.weight[:, 0].contiguous()
+    else:
+        (query, scale), v = flash.sides(request), None
+    plan = flash.plan(request._replace(dropout=0.0), query, scale)._replace(tiles=TILES)
+    return launch.weigh(query, request.keys, v, plan, which)

@@ -1,0 +1,17 @@
+import os
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton is for Linux")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("this runs in the interpreter; on a GPU every kernel asks for it first", allow_module_level=True)
+
+from regard.kernels.runtime import smoke_test
+
+
+def test_it_starts_with_one_program(monkeypatch):
+    started = []
+    program = smoke_test.nothing
+    monkeypatch.setattr(smoke_test, "nothing", {(1,): lambda given: started.append(given) or program[(1,)](given)})
+    smoke_test.start()
+    assert started == [2]

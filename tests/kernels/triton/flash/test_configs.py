@@ -1,0 +1,58 @@
+import pytest
+
+from regard.kernels.triton.flash.configs import SETS, block, down_from, need, smallest
+
+COMPILED = {
+    ("forward", 64, 64, 64): 48,
+    ("received", 64, 64, 64): 32,
+    ("of_queries", 64, 64, 64): 72,
+    ("of_memory", 64, 64, 64): 96,
+    ("of_bias", 64, 64, 64): 48,
+    ("weigh", 16, 64, 64): 20,
+    ("forward", 64, 32, 128): 56,
+    ("received", 64, 32, 128): 48,
+    ("of_queries", 64, 32, 128): 104,
+    ("of_memory", 64, 32, 128): 112,
+    ("of_bias", 64, 32, 128): 96,
+    ("weigh", 16, 64, 128): 40,
+    ("forward", 32, 32, 256): 68,
+    ("received", 32, 32, 256): 64,
+    ("of_queries", 32, 32, 256): 132,
+    ("of_memory", 32, 32, 256): 136,
+    ("of_bias", 32, 32, 256): 192,
+    ("weigh", 16, 64, 256): 80,
+    ("forward", 16, 16, 256): 33,
+    ("of_queries", 16, 16, 256): 64,
+    ("of_memory", 16, 16, 256): 66,
+    ("of_bias", 16, 16, 256): 96,
+    ("weigh", 16, 16, 256): 32,
+}
+"""KiB by program, queries, keys and size of a head, in single precision, by Triton 3.6 for sm_75, which never loads ahead."""
+
+
+@pytest.mark.parametrize(("case", "kib"), COMPILED.items(), ids=str)
+def test_what_a_program_needs_is_what_triton_compiled_it_to_or_a_little_more(case, kib):
+    program, tall, wide, size = case
+    assert kib <= need(program, [tall, wide, 4, 1], size, size, 4) / 1024 <= kib + 8
+
+
+def test_sets_come_largest_first_and_end_with_what_every_gpu_can_multiply():
+    areas = [tall * wide for tall, wide, _, _ in SETS]
+    assert areas == sorted(areas, reverse=True)
+    assert SETS[-1] == [16, 16, 4, 1]
+    assert down_from([16, 64, 4, 2]) == [[16, 64, 4, 2], [16, 16, 4, 1]]
+    assert down_from([128, 64, 4, 3]) == SETS
+
+
+def test_the_smallest_tiles_fit_everywhere_but_for_the_widest_heads_on_the_oldest_gpus():
+    turing, ada = 64 << 10, 99 << 10
+    assert smallest("forward", 160, 256) < turing < smallest("of_memory", 160, 256) < smallest("of_bias", 160, 256) < ada
+    assert smallest("of_bias", 128, 80) < turing
+
+
+def test_half_precision_counts_as_single_which_is_what_old_gpus_make_of_it():
+    assert 65 << 10 <= smallest("of_memory", 256, 256) <= 66 << 10  # compiled for sm_75 it is 65 KiB in float16
+
+
+def test_a_block_is_a_power_of_two_of_16_at_least():
+    assert [block(size) for size in (1, 16, 17, 128, 129)] == [16, 16, 32, 128, 256]
