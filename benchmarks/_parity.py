@@ -276,13 +276,13 @@ def interpreted() -> None:
     """Without a GPU: let the kernels take the CPU, in tiles of which a few numbers fill several."""
     if GPU:
         return
-    from regard.attention import chances, kept_norm
+    from regard.attention import expected_monotonic, kept_norm
     from regard.kernels.triton.additive import operator
     from regard.kernels.triton.additive.arguments import Reading, Tiles
     from regard.models import feedforward, looped, residual_gpu
     from regard.training import projected
 
-    for each in (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances):
+    for each in (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, expected_monotonic):
         each.DEVICES = ("cuda", "cpu")
     flash.tiles = entmax.tiles = lambda query, values: [16, 16, 4, 1]
     decode.tiles = lambda request: [16, 16, 4, 1]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import _bare  # noqa: F401
 from _parity import DEVICE, GPU, LENGTH, Found, Verdict, judged, padding, request
-from regard.attention import chances, kept_norm
+from regard.attention import expected_monotonic, kept_norm
 from regard.attention.attend import compose
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
@@ -162,7 +162,7 @@ def walk(dtype: torch.dtype) -> Verdict:
 
 def walked(made: Mocha, query: Tensor, source: Tensor, impl: str, dtype: torch.dtype) -> Found:
     """By the kernel or query by query."""
-    with without(*by(chances, impl)):
+    with without(*by(expected_monotonic, impl)):
         return windowed(made, query, source, made.impl, dtype)
 
 

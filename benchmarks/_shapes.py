@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 import _bare  # noqa: F401
 from _parity import DEVICE, DTYPES, GPU, module
+from regard.attention.local_window import Dimmed, Within
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -29,7 +30,6 @@ from regard.attention.score.alibi import Alibi
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Attended, Request
-from regard.attention.within import Dimmed, Within
 from regard.kernels import additive_gpu, decode, entmax, flash, predicted_window, short
 
 LONGEST, MEMORY = (257, 4097) if GPU else (37, 81)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 import _bare  # noqa: F401
 from _parity import DEVICE, GPU, Verdict
 from _parity_models import without
-from regard.attention import chances, kept_norm
+from regard.attention import expected_monotonic, kept_norm
 from regard.attention.module import Attention
 from regard.attention.score.additive import Additive
 from regard.config import AttentionPart, Dropout, Model, Train
@@ -33,7 +33,7 @@ from regard.training.optimise import LARGEST, ahead, clip, optimiser, step_unles
 from regard.training.outcome import Outcome
 from regard.training.seed import reseed
 
-KERNELS = (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances)
+KERNELS = (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, expected_monotonic)
 SIZE, LAYERS, VOCABULARY, ROWS, LENGTH, COUNT = (128, 2, 16_000, 16, 24, 30) if GPU else (16, 1, 50, 2, 6, 5)
 """Of the models and their batch, and how many updates there are."""
 BOUNDS = {torch.float32: 1e-3 if GPU else 1e-4, torch.bfloat16: 2e-2}

@@ -33,6 +33,7 @@ from _apart import apart
 from _timing import WHERE, Budget, Measured, captured, highest, measure, put, staged, where
 from parity import passed
 from regard.attention.attend import compose
+from regard.attention.local_window import Dimmed, Within
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import Scope
@@ -43,7 +44,6 @@ from regard.attention.score import distances
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
-from regard.attention.within import Dimmed, Within
 from regard.kernels import flash, predicted_window, sdpa
 from regard.kernels import weights as rows
 

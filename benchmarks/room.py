@@ -28,13 +28,13 @@ from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITFunction
 
-from regard.attention import chances
+from regard.attention import expected_monotonic
+from regard.attention.local_window import Dimmed, Within
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
-from regard.attention.within import Dimmed, Within
 from regard.kernels import decode, entmax, flash, weights
 from regard.kernels import predicted_window as windowed
 from regard.kernels import short as brief
@@ -111,7 +111,7 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
         long = Request(torch.empty(1, 16, 1, size, dtype=kind), *asked[1:], T5(16), Softmax(), Causal(), 0.0, 199, False, ())
         yield "decode", decode.covers(long) or (lambda: decode.run(long))
     walk = [torch.empty(1, 1, each, 200, requires_grad=True) for each in (20, 20, 1)]
-    yield "chances", chances.covers(walk[0]) or (lambda: chances.stops(*walk).sum().backward())
+    yield "chances", expected_monotonic.covers(walk[0]) or (lambda: expected_monotonic.stops(*walk).sum().backward())
     v = torch.empty(1, size, dtype=kind, requires_grad=True)
     yield "additive", lambda: attention(*asked, v)[0].sum().backward()
     yield "additive", lambda: by_tiles(Tiles(four_least=1 << 30), lambda: attention(*asked, v)[0].sum().backward())
@@ -140,7 +140,7 @@ def main() -> None:
     knobs.cache.dir = CACHE.name
     knobs.runtime.add_stages_inspection_hook = no_further
     JITFunction.run = compiled
-    flash.DEVICES = brief.DEVICES = chances.DEVICES = ("cpu",)  # tensors are on the CPU, and nothing reads them
+    flash.DEVICES = brief.DEVICES = expected_monotonic.DEVICES = ("cpu",)  # tensors are on the CPU, and nothing reads them
     chip.room = tiles.room = lambda device: ROOM[ABSENT.chip] << 10
     failed = False
     for ABSENT.chip in options.chips:

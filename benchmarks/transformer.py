@@ -70,7 +70,7 @@ def ours(batch: Batch, *, compiled: bool = False, halved: bool = True, graph: bo
     return Updates(model, batch, settings, layers, graph)
 
 
-class Others:
+class ExcludeSelf:
     """An update of a model that gives logits for a batch."""
 
     def __init__(self, batch: Batch, model: nn.Module, compiled: bool = False):
@@ -94,12 +94,12 @@ def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]
     rows = batch.source.data.shape[0]
     made: dict[str, tuple[Callable[[], Step], tuple[Any, ...]]] = {
         "ours, graph": (lambda: ours(batch), ()),
-        "Hugging Face Marian, eager": (lambda: Others(batch, Marian()), ()),
+        "Hugging Face Marian, eager": (lambda: ExcludeSelf(batch, Marian()), ()),
     }
     if rows == SHAPES[0][0]:  # the figures that are asked for come first
-        made["nn.Transformer, compiled"] = lambda: Others(batch, Torch(), compiled=True), ()
+        made["nn.Transformer, compiled"] = lambda: ExcludeSelf(batch, Torch(), compiled=True), ()
     made |= {
-        "nn.Transformer, eager": (lambda: Others(batch, Torch()), ()),
+        "nn.Transformer, eager": (lambda: ExcludeSelf(batch, Torch()), ()),
         "ours, eager": (lambda: ours(batch, graph=False), ()),
     }
     if rows == SHAPES[0][0]:

@@ -235,7 +235,7 @@ def test_packed_rows_need_the_documents_of_both_sides(known, other):
         attention(torch.randn(1, 3, 4), memory, documents=numbers if known == "queries" else None)
 
 
-@pytest.mark.parametrize("scope", ["everywhere", "causal", "local", "dilated", "others"])
+@pytest.mark.parametrize("scope", ["everywhere", "causal", "local", "dilated", "exclude_self"])
 def test_scopes_that_go_by_distances_may_be_packed(scope):
     assert Attention(4, scope=scope).unpackable is None
     assert Attention(4, scope=Causal() & registry.build(scope, "scope")).unpackable is None

@@ -259,7 +259,7 @@ SCOPES: dict[str, Callable[..., bool]] = {
     "Neighbourhood": lambda scope, b, q, k: all(
         abs(one - other) <= scope.window for one, other in zip(divmod(q, scope.width), divmod(k, scope.width), strict=True)
     ),
-    "Others": lambda scope, b, q, k: k != q,
+    "ExcludeSelf": lambda scope, b, q, k: k != q,
     "Padding": lambda scope, b, q, k: bool(scope.keep[b, k]),
     "Prefix": lambda scope, b, q, k: k < (scope.length if isinstance(scope.length, int) else int(scope.length[b])),
 }

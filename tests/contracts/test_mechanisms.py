@@ -12,8 +12,8 @@ from torch.testing import assert_close
 
 from regard import registry
 from regard.attention import Encoded, Padding
+from regard.attention.stateful import join
 from regard.attention.statistics import measure
-from regard.attention.stepping import join
 from regard.models.asking import ask
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent

@@ -19,13 +19,13 @@ def cases(monkeypatch):
     """The module of the cases; what it changes for the interpreter is put back."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import _parity
-    from regard.attention import chances, kept_norm
+    from regard.attention import expected_monotonic, kept_norm
     from regard.kernels import additive_gpu, decode, entmax, flash, short
     from regard.kernels.triton.additive import operator
     from regard.models import feedforward, looped, residual_gpu
     from regard.training import projected
 
-    for module in (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, chances):
+    for module in (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, expected_monotonic):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)
     for module, name in ((flash, "tiles"), (entmax, "tiles"), (decode, "tiles"), (operator, "TILES")):
         monkeypatch.setattr(module, name, getattr(module, name))

@@ -11,13 +11,13 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
-from regard.attention import Causal, Dot, Encoded, Everywhere, Softmax, Sparsemax, statistics, windows
+from regard.attention import Causal, Dot, Encoded, Everywhere, Softmax, Sparsemax, local, statistics
 from regard.attention.attend import compose
+from regard.attention.local_window import Dimmed, Within
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.score.rotary import Rotary
 from regard.attention.types import Request
-from regard.attention.within import Dimmed, Within
 from regard.kernels import flash, predicted_window
 from regard.kernels.triton.flash import backward, backward_windows, forward, launch_window_sort
 from regard.kernels.triton.flash import window_sort as order
@@ -164,7 +164,7 @@ def test_statistics_come_with_the_context_of_the_kernel_and_nothing_of_queries_b
     module, query = kind(5, width=3, scope="causal"), torch.randn(2, 9, 5)
     memory = module.remember(Encoded(torch.randn(2, 9, 5), torch.arange(9)[None] < torch.tensor([[9], [6]])))
     gathered = module(query, memory, offset=0, weights=True, statistics=STATISTICS)
-    monkeypatch.setattr(windows, "spread_out", None)
+    monkeypatch.setattr(local, "spread_out", None)
     module.impl = "fused"
     asked = module(query, memory, offset=0, statistics=STATISTICS)
     torch.testing.assert_close(asked.context, gathered.context)

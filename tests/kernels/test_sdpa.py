@@ -8,8 +8,8 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
+from regard.attention.scope.exclude_self import ExcludeSelf
 from regard.attention.scope.local import Local
-from regard.attention.scope.others import Others
 from regard.attention.scope.padding import Padding
 from regard.attention.score.additive import Additive
 from regard.attention.score.bilinear import Bilinear
@@ -70,7 +70,7 @@ def calls(monkeypatch):
 
 
 @pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
-@pytest.mark.parametrize("scope", [Everywhere(), Causal(), Local(1) & Others()], ids=str)
+@pytest.mark.parametrize("scope", [Everywhere(), Causal(), Local(1) & ExcludeSelf()], ids=str)
 def test_it_equals_the_three_stages(score, scope):
     asked = request(score, scope=scope)
     torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
@@ -235,7 +235,7 @@ CUDNN, FLASH = choice.CUDNN.value, choice.FLASH.value
 
 
 def test_on_a_gpu_cudnn_is_asked_first_unless_there_is_a_mask(orders):
-    for scope, first in ((Everywhere(), CUDNN), (Local(1), FLASH), (Everywhere() & Others(), FLASH)):
+    for scope, first in ((Everywhere(), CUDNN), (Local(1), FLASH), (Everywhere() & ExcludeSelf(), FLASH)):
         asked = request(scope=scope)
         torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
         assert orders[-1][0] == first

@@ -8,7 +8,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/transformer.py checks on a GPU", allow_module_level=True)
 
 from regard.attention.attend import compose
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal

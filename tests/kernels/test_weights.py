@@ -12,6 +12,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 from regard.attention import dispatch
 from regard.attention.attend import compose
+from regard.attention.local_window import Dimmed, Within
 from regard.attention.normalise.gumbel import Gumbel
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -26,7 +27,6 @@ from regard.attention.score.distance import Distance
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
-from regard.attention.within import Dimmed, Within
 from regard.kernels import flash, weights
 from regard.kernels.runtime import capability
 from regard.viewer.record.listening import Listening, Wanted

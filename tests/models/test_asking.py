@@ -6,7 +6,7 @@ from regard.attention import Attended, Attention, Encoded, MultiHead
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.scope.local import Local
-from regard.attention.stepping import join
+from regard.attention.stateful import join
 from regard.attention.types import Sampled
 from regard.models.asking import ask, report, stateless, unfold
 from regard.models.types import repeat

@@ -3,7 +3,7 @@ from contextlib import nullcontext
 import torch
 from torch import nn
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Batch, Padded, shifted
 from regard.models.residual import Residual

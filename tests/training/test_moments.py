@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from regard.attention.heads import MultiHead
 from regard.attention.mechanisms.memory_network import MemoryNetwork
 from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
 from regard.attention.types import Attended, Encoded
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, pad

@@ -8,8 +8,8 @@ from typing import Any
 from regard import registry
 from regard.attention import dispatch
 from regard.attention.attend import attend
-from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
 from regard.attention.types import Attended, Encoded, Memory, Normaliser, Sampled, Score
 
 __all__ = ["Attended", "Attention", "Encoded", "Memory", "MultiHead", "Normaliser", "Sampled", "Score", "attend"]

@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention import dispatch
-from regard.attention.check import aligned, check
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope import Offset, Scope, parts
@@ -21,6 +20,7 @@ from regard.attention.score import combine, prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory, Normaliser, Request, Score
+from regard.attention.validation import aligned, check
 
 
 def attend(

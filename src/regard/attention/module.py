@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from regard import registry
 from regard.attention.attend import read
-from regard.attention.check import stages
 from regard.attention.scope import Offset, Scope, relative
 from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
@@ -16,6 +15,7 @@ from regard.attention.score import positional, prepare
 from regard.attention.score.location import Location
 from regard.attention.statistics import known
 from regard.attention.types import Attended, Encoded, Memory, State
+from regard.attention.validation import stages
 
 
 def cleaned(encoded: Encoded) -> Float[Tensor, "batch time dim"]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere

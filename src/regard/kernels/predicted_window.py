@@ -12,12 +12,12 @@ from functools import reduce
 
 import torch
 
+from regard.attention.local_window import Dimmed, Within
 from regard.attention.scope import parts
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score import positional
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
-from regard.attention.within import Dimmed, Within
 from regard.kernels import flash
 from regard.kernels.triton.flash.arguments import Asked
 from regard.kernels.triton.flash.launch_window_sort import ordered, stretch

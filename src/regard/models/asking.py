@@ -5,8 +5,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.module import Attention
+from regard.attention.stateful import Stepping, join
 from regard.attention.statistics import measure
-from regard.attention.stepping import Stepping, join
 from regard.attention.types import Attended, Memory, Sampled, State
 from regard.models.types import repeat
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from regard import registry
-from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
 from regard.attention.normalise.marginal import Marginal
 from regard.attention.scope import Scope
 from regard.attention.scope.everywhere import Everywhere

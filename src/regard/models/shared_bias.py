@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.score.t5 import T5
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.models.attentions import self_attention
 from regard.models.feedforward import FeedForward
 from regard.models.gate import Gate

@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention.heads import MultiHead
+from regard.attention.local import Windows
 from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import spread
 from regard.attention.scope.everywhere import Everywhere
@@ -17,7 +18,6 @@ from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.dot import Dot
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory
-from regard.attention.windows import Windows
 from regard.native.affine import Affine, affine, matrix
 from regard.native.asking import Asking
 from regard.native.folded import Bias, Folded, Matrix, Sides, parts

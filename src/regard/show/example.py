@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard import registry
 from regard.attention import Attention, attend
+from regard.attention.local import Windows
 from regard.attention.mechanisms.memory_network import MemoryNetwork
 from regard.attention.mechanisms.mocha import Chunks, Mocha
 from regard.attention.mechanisms.monotonic import Monotonic
@@ -18,7 +19,6 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score import combine, compare, positional, prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory, Request
-from regard.attention.windows import Windows
 from regard.show.window import apart
 
 SOURCE, TARGET = ("Tom", "chases", "Jerry"), ("汤姆", "追逐", "杰瑞")

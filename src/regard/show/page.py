@@ -10,9 +10,9 @@ from torch import Tensor
 from regard import config as configuration
 from regard import registry
 from regard.attention import attend, dispatch
+from regard.attention.local import Windows
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
-from regard.attention.windows import Windows
 from regard.config.explained import Setting, explained
 from regard.show.example import build, told, untrained, work
 from regard.show.table import columns, decimals, indent, paragraphs, squares, title

@@ -5,9 +5,9 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.attention.local import Windows, lengths
+from regard.attention.local_window import Dimmed, Within
 from regard.attention.types import Memory
-from regard.attention.windows import Windows, lengths
-from regard.attention.within import Dimmed, Within
 
 
 def apart(module: Windows, query: Float[Tensor, "batch queries query"], memory: Memory) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.attention.heads import MultiHead, Packed
+from regard.attention.multihead import MultiHead, Packed
 from regard.models.decoders.transformer import Layer as DecoderLayer
 from regard.models.encoders.transformer import Layer as EncoderLayer
 from regard.models.residual import Residual

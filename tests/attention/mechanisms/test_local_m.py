@@ -5,8 +5,8 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention import Encoded
+from regard.attention.local import Centre
 from regard.attention.mechanisms.local_m import LocalM, Monotone
-from regard.attention.windows import Centre
 from regard.models.attentions import attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind

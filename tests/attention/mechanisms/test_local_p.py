@@ -7,8 +7,8 @@ from torch.func import functional_call
 from torch.testing import assert_close
 
 from regard.attention import Encoded
+from regard.attention.local import Centre
 from regard.attention.mechanisms.local_p import LocalP, Predicted
-from regard.attention.windows import Centre
 from regard.models.asking import ask
 from regard.models.attentions import attention
 from regard.models.types import repeat

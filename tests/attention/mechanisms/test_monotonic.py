@@ -13,8 +13,8 @@ from regard.attention import Encoded
 from regard.attention.mechanisms import monotonic
 from regard.attention.mechanisms.mocha import Mocha
 from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
+from regard.attention.monotonic import BLOCK
 from regard.attention.scope import Scope
-from regard.attention.walk import BLOCK
 from regard.models.asking import ask
 from regard.models.attentions import attention
 from regard.models.decoders.convolution import Convolution

@@ -3,7 +3,7 @@ import re
 import pytest
 import torch
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.document import Document
 

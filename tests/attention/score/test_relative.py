@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.score.relative import Relative
 from regard.attention.score.scaled_dot import ScaledDot
 

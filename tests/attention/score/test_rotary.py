@@ -4,7 +4,7 @@ import re
 import pytest
 import torch
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.score.rotary import Rotary
 from regard.attention.score.scaled_dot import ScaledDot
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.attention import attend
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.positions.sinusoidal import sinusoids
 from regard.attention.scope.causal import Causal
 from regard.attention.score.scaled_dot import ScaledDot

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from regard import registry
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
-from regard.attention.stepping import Stepping
+from regard.attention.stateful import Stepping
 from regard.models.attentions import attention
 from regard.models.decoders.convolution import Convolution, places
 from regard.models.types import repeat, select

@@ -6,7 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from regard.attention import Attention, Encoded
-from regard.attention.stepping import Stepping
+from regard.attention.stateful import Stepping
 from regard.models.attentions import attention
 from regard.models.cells import STATES
 from regard.models.decoders.recurrent import Recurrent

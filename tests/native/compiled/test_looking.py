@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
 from regard.attention.types import Encoded
 from regard.native.compiled.looking import covers, laid, look, source
 

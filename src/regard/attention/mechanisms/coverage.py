@@ -5,7 +5,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.covering import Covering
+from regard.attention.mechanisms._coverage import Covering
 from regard.attention.types import Memory
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.scope import Offset
-from regard.attention.stepping import Stepping
+from regard.attention.stateful import Stepping
 from regard.attention.types import Attended, Memory
 
 

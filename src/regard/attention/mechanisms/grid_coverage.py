@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.covering import Covering
+from regard.attention.mechanisms._coverage import Covering
 from regard.attention.types import Memory
 
 

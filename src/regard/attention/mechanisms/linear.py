@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 
 
 class Linear(MultiHead):

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.attention.local import Windows
 from regard.attention.scope import Offset, Scope
 from regard.attention.scope.local import Local
 from regard.attention.score import places
-from regard.attention.windows import Windows
 
 
 class LocalM(Windows):

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.attention.local import Windows
 from regard.attention.scope import Offset
-from regard.attention.windows import Windows
 
 
 class LocalP(Windows):

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from regard.attention.local import Centre, Windows
 from regard.attention.mechanisms.local_m import Monotone
 from regard.attention.mechanisms.local_p import Predicted
-from regard.attention.windows import Centre, Windows
 
 SCORES = {"dot": "dot", "general": "bilinear", "concat": "concat", "location": "location"}
 """The paper's names, and ours."""

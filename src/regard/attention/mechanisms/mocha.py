@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic, in_turns
+from regard.attention.monotonic import Place, Spots, Walk
 from regard.attention.normalise import Allowed, Scores, widen
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.score.additive import Additive
 from regard.attention.types import Memory
-from regard.attention.walk import Place, Spots, Walk
 
 
 class Energies(Energy):

@@ -10,15 +10,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.chances import stops
+from regard.attention.expected_monotonic import stops
+from regard.attention.monotonic import Place, Spots, Walk
 from regard.attention.normalise import Allowed, Scores, widen
 from regard.attention.scan import before
 from regard.attention.scope import Offset
 from regard.attention.score import compare
 from regard.attention.score.additive import Additive
-from regard.attention.stepping import Stepping
+from regard.attention.stateful import Stepping
 from regard.attention.types import Attended, Memory
-from regard.attention.walk import Place, Spots, Walk
 
 Chances = Float[Tensor, "batch heads 1 keys"]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.alignment.head import Head
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.data.tokenise import Tokeniser
 from regard.data.vocabulary import BOS, EOS, NAMES, UNK
 from regard.errors import RefusedError

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
-from regard.attention.stepping import join
+from regard.attention.stateful import join
 from regard.attention.types import Attended, Memory
 from regard.data.lines import DataError
 from regard.errors import DamagedError

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
-from regard.attention.stepping import join
+from regard.attention.stateful import join
 from regard.attention.types import Attended, Encoded, Memory
 from regard.models import looped
 from regard.models.asking import ask, report

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.stepping import join
+from regard.attention.stateful import join
 from regard.models.asking import report
 from regard.models.decoders import Remembered
 from regard.models.types import Step

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
 from regard.attention.types import Attended, Encoded, Memory
 from regard.models.attentions import Make
 from regard.models.pictures import look, needed

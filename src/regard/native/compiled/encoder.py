@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import torch
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.score.dot import Dot
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Encoded, Memory

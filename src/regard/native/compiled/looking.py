@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.heads import MultiHead
 from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
 from regard.attention.per_head import spread
 from regard.attention.score.additive import Additive
 from regard.attention.score.scaled_dot import ScaledDot

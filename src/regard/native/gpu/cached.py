@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory
 from regard.models.decoders import Remembered

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.heads import MultiHead
+from regard.attention.multihead import MultiHead
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.models.decoders.transformer import Layer, Transformer
 

@@ -8,7 +8,7 @@ from weakref import ref
 from torch import Tensor
 
 from regard.attention.module import Attention
-from regard.attention.stepping import Stepping
+from regard.attention.stateful import Stepping
 from regard.attention.types import Attended, Encoded, Memory
 from regard.decoding.limits import first_tensor
 from regard.viewer.record.calls import heard

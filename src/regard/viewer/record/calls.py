@@ -12,8 +12,8 @@ from regard.attention.attend import last
 from regard.attention.module import Attention
 from regard.attention.normalise import widen
 from regard.attention.scope.padding import Padding
+from regard.attention.stateful import Stepping
 from regard.attention.statistics import measure
-from regard.attention.stepping import Stepping
 from regard.attention.types import Attended, Memory
 from regard.viewer.axes import Array
 from regard.viewer.record.listening import STATISTICS, Listening

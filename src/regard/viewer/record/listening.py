@@ -18,8 +18,8 @@ from regard.attention import dispatch
 from regard.attention.attend import compose
 from regard.attention.module import Attention
 from regard.attention.per_head import spread
+from regard.attention.stateful import Stepping
 from regard.attention.statistics import BLOCK, BY_KEY, measure
-from regard.attention.stepping import Stepping
 from regard.attention.types import Attended, Request
 from regard.kernels import weights as fused_rows
 from regard.viewer.source import FUSED, INSTEAD, ITSELF, MEASURED, REFERENCE, ROWS, code, joined

@@ -10,18 +10,18 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/parity.py checks on a GPU", allow_module_level=True)
 
-from regard.attention import chances
-from regard.attention.chances import covers, stops
+from regard.attention import expected_monotonic
+from regard.attention.expected_monotonic import covers, stops
 from regard.attention.mechanisms.monotonic import Monotone
 from regard.kernels.triton.monotonic import operator
 
-from ....attention.test_chances import by_hand, given
+from ....attention.test_expected_monotonic import by_hand, given
 
 
 @pytest.fixture
 def launched(monkeypatch):
     """Triton's interpreter in place of a GPU, and how many programs it ran."""
-    monkeypatch.setattr(chances, "DEVICES", ("cpu",))
+    monkeypatch.setattr(expected_monotonic, "DEVICES", ("cpu",))
     count = []
     monkeypatch.setattr(operator, "rows", lambda stop, rows=operator.rows: count.append(1) or rows(stop))
     return count
@@ -35,7 +35,7 @@ def test_the_kernel_walks_the_same_way_there_and_back(launched, monkeypatch, siz
     assert len(launched) == 2
     right = by_hand(*[each.detach() for each in walk])
     assert_close(found, right, rtol=1e-13, atol=1e-15)
-    monkeypatch.setattr(chances, "DEVICES", ())
+    monkeypatch.setattr(expected_monotonic, "DEVICES", ())
     theirs = torch.autograd.grad(stops(*walk), walk, flowing)
     assert len(launched) == 2
     for one, other in zip(mine, theirs, strict=True):
@@ -60,7 +60,7 @@ def test_walks_of_several_rows_may_start_from_one(launched, monkeypatch):
     found = stops(*leaves)
     mine = torch.autograd.grad(found.sum(), leaves)
     assert len(launched) == 2
-    monkeypatch.setattr(chances, "DEVICES", ())
+    monkeypatch.setattr(expected_monotonic, "DEVICES", ())
     again = stops(*leaves)
     assert_close(found, again, rtol=1e-13, atol=1e-15)
     for one, other in zip(mine, torch.autograd.grad(again.sum(), leaves), strict=True):
@@ -80,7 +80,7 @@ def test_energies_go_through_the_kernel_in_single_precision(launched, monkeypatc
     allowed = torch.rand(2, 1, 1, 9) > 0.3
     found = made(energies, allowed)
     assert launched
-    monkeypatch.setattr(chances, "DEVICES", ())
+    monkeypatch.setattr(expected_monotonic, "DEVICES", ())
     assert_close(found, made(energies, allowed), rtol=1e-6, atol=1e-7)
 
 

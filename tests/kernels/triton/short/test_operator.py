@@ -7,7 +7,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/transformer.py checks on a GPU", allow_module_level=True)
 
-from regard.attention.apart import side_by_side as apart_side_by_side
+from regard.attention.qkv import side_by_side as apart_side_by_side
 from regard.kernels.triton.short.operator import attend, dense, neighbours, side_by_side
 
 

@@ -1,1 +1,1 @@
-"""Where a walk may have stopped in Triton: what attention/chances.py runs. All here import triton."""
+"""Where a walk may have stopped in Triton: what attention/expected_monotonic.py runs. All here import triton."""

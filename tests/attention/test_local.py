@@ -7,12 +7,12 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import registry
-from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax, windows
+from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax, local
+from regard.attention.local import Windows, around, fold, gather, lengths, spread_out, unfold
 from regard.attention.mechanisms.local_m import LocalM, Monotone
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.score import positional
 from regard.attention.statistics import measure
-from regard.attention.windows import Windows, around, fold, gather, lengths, spread_out, unfold
 
 BATCH, QUERIES, KEYS, SIZE = 3, 4, 7, 3
 KEEP = torch.arange(KEYS) < torch.tensor([[7], [3], [1]])
@@ -342,7 +342,7 @@ def batch_of(queries, keys):
 @both
 def test_a_window_as_wide_as_the_source_is_the_source_and_asks_no_kernel(kind, monkeypatch):
     asked = []
-    monkeypatch.setattr(windows, "against", lambda kernel, request: asked.append(request) or "is not asked here")
+    monkeypatch.setattr(local, "against", lambda kernel, request: asked.append(request) or "is not asked here")
     check(made(kind, width=3), *inputs(), KEEP)  # 7 keys, and windows of 7
     assert not asked
     check(made(kind, width=2), *inputs(), KEEP)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.attention.module import Attention
 from regard.attention.scope import Offset
-from regard.attention.stepping import Stepping
+from regard.attention.stateful import Stepping
 from regard.attention.types import Attended, Memory
 
 Read = Float[Tensor, "batch keys"]

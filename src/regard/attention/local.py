@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from regard.attention import dispatch
 from regard.attention.attend import last
-from regard.attention.check import aligned
+from regard.attention.local_window import Dimmed, Within
 from regard.attention.module import Attention
 from regard.attention.scope import Offset, Scope
 from regard.attention.scope.padding import Padding
@@ -18,7 +18,7 @@ from regard.attention.score.dot import Dot
 from regard.attention.score.location import Location
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Encoded, Memory, Request, Sampled, State
-from regard.attention.within import Dimmed, Within
+from regard.attention.validation import aligned
 from regard.kernels.runtime.fallback import against, attempt
 
 

@@ -1,4 +1,4 @@
-"""Others: everything but oneself."""
+"""Scope without the diagonal: every key but the query's own."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from regard.attention.scope import Scope
 
 
 @dataclass(frozen=True)
-class Others(Scope):
+class ExcludeSelf(Scope):
     """Every key but the one at the query's own position, which would answer the question with itself.
 
         allowed(q, k)  ⇔  k ≠ q

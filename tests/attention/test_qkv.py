@@ -1,6 +1,6 @@
 import torch
 
-from regard.attention.apart import apart, side_by_side
+from regard.attention.qkv import apart, side_by_side
 
 
 def test_parts_of_a_product_are_its_neighbours():

@@ -6,8 +6,8 @@ from torch import nn
 
 from regard import registry
 from regard.attention import Encoded, MultiHead, attend
-from regard.attention.heads import Packed
 from regard.attention.module import cleaned
+from regard.attention.multihead import Packed
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.scope.causal import Causal
 from regard.attention.score.additive import Additive

@@ -4,7 +4,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention import Softmax
-from regard.attention.within import Dimmed, Within
+from regard.attention.local_window import Dimmed, Within
 
 
 def test_a_scope_hides_what_is_further_from_the_centre_than_its_width():

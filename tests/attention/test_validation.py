@@ -5,13 +5,13 @@ import torch
 
 from regard import registry
 from regard.attention import Attention, attend
-from regard.attention.check import check, stages
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sum_to_one import SumToOne
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score.cosine import Cosine
 from regard.attention.score.distance import Distance
 from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.validation import check, stages
 
 PLAIN = (ScaledDot(), Softmax(), Everywhere())
 

@@ -3,7 +3,7 @@ import torch
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.attention.chances import covers, stops
+from regard.attention.expected_monotonic import covers, stops
 from regard.attention.scan import before
 
 

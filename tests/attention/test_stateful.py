@@ -4,7 +4,7 @@ from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, Sampled
 from regard.attention.mechanisms.coverage import Coverage
-from regard.attention.stepping import Stepping, join
+from regard.attention.stateful import Stepping, join
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
 

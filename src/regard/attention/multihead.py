@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.apart import apart
 from regard.attention.module import Attention, cleaned
+from regard.attention.qkv import apart
 from regard.attention.scope import Offset
 from regard.attention.score import adds, combine, compare, positional, prepare
 from regard.attention.types import Attended, Encoded, Memory, Score

@@ -3,8 +3,8 @@ import torch
 from torch import nn
 
 from regard.attention import Causal, Everywhere, Memory
+from regard.attention.monotonic import BLOCK, Walk
 from regard.attention.scope.padding import Padding
-from regard.attention.walk import BLOCK, Walk
 
 
 class Counting(nn.Module):
