@@ -16,12 +16,12 @@ import torch
 from regard.data.batch import Padded
 from regard.data.vocabulary import BOS, EOS, PAD
 from regard.decoding import beam as reference
+from regard.decoding.engines.beam import beam as native
+from regard.decoding.engines.cpp.select import usable
+from regard.decoding.engines.cpu.encoder import encode
+from regard.decoding.engines.select import ready
 from regard.errors import RefusedError
 from regard.models.seq2seq import Seq2Seq
-from regard.native.beam import beam as native
-from regard.native.compiled.ready import usable
-from regard.native.encoder import encode
-from regard.native.ready import ready
 from regard.trained import Trained
 
 Answers = list[list[int]]

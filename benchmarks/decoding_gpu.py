@@ -31,9 +31,9 @@ from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Padded
 from regard.data.vocabulary import BOS, EOS, PAD
 from regard.decoding import beam as reference
-from regard.decoding.found import Found
+from regard.decoding.engines.cuda import encoder, select
+from regard.decoding.hypothesis import Found
 from regard.models.seq2seq import Seq2Seq, build
-from regard.native.gpu import encoded, ready
 
 RESULTS = Path(__file__).parent / "results" / "decoding_gpu.csv"
 HEADER = [
@@ -83,8 +83,8 @@ def sources(batch: int, shortest: int, longest: int) -> Padded:
 
 def found(model: Seq2Seq, source: Padded, beams: int, length: int, compiled: bool = False) -> list[Found]:
     """The engine's best."""
-    memory = encoded.encode(model, source)
-    search = ready.ready(model.decoder, memory, compiled=compiled)
+    memory = encoder.encode(model, source)
+    search = select.ready(model.decoder, memory, compiled=compiled)
     return [each[0] for each in search(memory, beams=beams, length=length)]
 
 
@@ -133,8 +133,8 @@ def hugging_face() -> Side:
 
 def forget() -> None:
     """Nothing is ready any more, and memory is as it was."""
-    ready.MADE.clear()
-    encoded.MADE.clear()
+    select.MADE.clear()
+    encoder.MADE.clear()
     gc.collect()
     torch.cuda.empty_cache()
 

@@ -7,8 +7,8 @@ import regard
 from regard import tasks
 from regard.config import Data, Model, Train
 from regard.data.table import Record
-from regard.decoding.likelihood import UndistributedError
-from regard.decoding.wishes import Wish
+from regard.decoding.constraints.spec import Wish
+from regard.decoding.logprobs import UndistributedError
 from regard.prediction import Prediction
 from regard.tasks.translate import Config
 from regard.training.loop import train

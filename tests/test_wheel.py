@@ -32,7 +32,7 @@ def test_the_page_and_everything_it_needs_is_in_the_wheel(wheel):
     for needed in ("static/viewer.html", "static/palettes.json", "file/schema.json"):
         assert f"regard/viewer/{needed}" in names
     assert "regard/py.typed" in names
-    assert {"regard/native/compiled/lanes.hpp", "regard/native/compiled/search.cpp"} < set(names)
+    assert {"regard/decoding/engines/cpp/lanes.hpp", "regard/decoding/engines/cpp/search.cpp"} < set(names)
     assert not [name for name in names if "node_modules" in name or name.endswith((".ts", ".tsx"))]
 
 

@@ -17,19 +17,20 @@ from regard.data.table import Record
 from regard.data.text import Example, TextCodec
 from regard.data.vocabulary import UNK
 from regard.decoding.align import align as links
-from regard.decoding.finder import Finder
-from regard.decoding.found import Found
-from regard.decoding.guard import Guard
-from regard.decoding.likelihood import UndistributedError
-from regard.decoding.limits import lengths as most
-from regard.decoding.limits import longest
-from regard.decoding.looked import crosses
-from regard.decoding.opening import Opening
-from regard.decoding.rate import rate
-from regard.decoding.spelling import Spelling
-from regard.decoding.tree import Tree as Branches
-from regard.decoding.wishes import Phrases, Wish, wishes
-from regard.decoding.wishes import guard as guarded
+from regard.decoding.attention_weights import crosses
+from regard.decoding.constraints.spec import Phrases, Wish, wishes
+from regard.decoding.constraints.spec import guard as guarded
+from regard.decoding.constraints.spelling import Spelling
+from regard.decoding.constraints.state import Guard
+from regard.decoding.engines.cuda.encoder import alone, encode
+from regard.decoding.forced_bos import Opening
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import UndistributedError
+from regard.decoding.max_length import lengths as most
+from regard.decoding.max_length import longest
+from regard.decoding.score import rate
+from regard.decoding.search import Finder
+from regard.decoding.search_tree import Tree as Branches
 from regard.ensembles.model import Ensemble
 from regard.errors import RefusedError
 from regard.families import Writing, family
@@ -37,7 +38,6 @@ from regard.metrics.reward import Reward
 from regard.metrics.text import Measured, perplexity
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Source, Tree
-from regard.native.gpu.encoded import alone, encode
 from regard.prediction import Prediction
 from regard.tasks import Figures, TaskConfig, Writes
 
@@ -176,7 +176,7 @@ class Trained:
         exclude: Sequence[str] | None = None,
     ) -> Iterator[str]:
         """The answer to a text as it is decided: pieces, none of which is taken back, that together are `predict`'s."""
-        from regard.streaming.answer import stream, streamable
+        from regard.inference.streaming import stream, streamable
 
         streamable(self.config.search)
         [wish] = wishes(1, prefix, include, exclude)
@@ -191,7 +191,7 @@ class Trained:
         For models that need not wait for the end: monotonic attention over an encoder that reads in one direction. Together
         the pieces are what `predict` gives for the whole source with beam=1. Nobody records what is found so.
         """
-        from regard.streaming.listening import listen
+        from regard.inference.simultaneous import listen
 
         return listen(self, pieces, beam or self.config.search.beam)
 

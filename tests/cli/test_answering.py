@@ -10,7 +10,7 @@ from regard.cli.journal import Journal, Written
 from regard.cli.pace import Pace
 from regard.cli.unread import Unread
 from regard.data.lines import DataError
-from regard.decoding.wishes import Wish
+from regard.decoding.constraints.spec import Wish
 from regard.prediction import Prediction
 
 WORK = {"input": "a", "model": "b", "settings": "c"}

@@ -159,7 +159,7 @@ def answer(model, texts, out, notes=None, **options):
     from regard.cli.journal import Journal
     from regard.cli.pace import Pace
     from regard.cli.unread import Unread
-    from regard.decoding.wishes import Wish
+    from regard.decoding.constraints.spec import Wish
 
     wishes = [Wish(include=("喜欢",)) if place % 11 == 5 else Wish() for place in range(len(texts))]
     with Journal(out, {"input": "a"}) as journal:

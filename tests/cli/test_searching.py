@@ -5,7 +5,7 @@ import pytest
 from regard.cli.searching import apart, search_by, wished
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.decoding.wishes import Wish
+from regard.decoding.constraints.spec import Wish
 from regard.tasks.translate import Config
 
 from .conftest import regard

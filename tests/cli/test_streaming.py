@@ -15,11 +15,11 @@ from regard.cli.streaming import LISTEN, STREAM, listened, streamed, way
 from regard.cli.unread import Unread
 from regard.config import AttentionPart, ConfigError, Data, Model, Search, Train
 from regard.data.lines import DataError
-from regard.decoding.wishes import Wish
+from regard.decoding.constraints.spec import Wish
 from regard.tasks.translate import Config
 from regard.training.loop import train
 
-from ..streaming.models import answer, stopping, trained
+from ..decoding.streaming.models import answer, stopping, trained
 
 USUAL = dict.fromkeys(["unknown", "out", "trace", "file", "prefix", "constraints"])
 USUAL |= {"nbest": 1, "align": False, "as_json": False, "compile": False, "include": (), "exclude": ()}

@@ -5,9 +5,9 @@ import torch
 
 from regard.data.vocabulary import EOS
 from regard.decoding import beam
+from regard.decoding.backpointers import Ending
 from regard.decoding.diverse import merge
-from regard.decoding.history import Ending
-from regard.decoding.tree import Tree
+from regard.decoding.search_tree import Tree
 
 from .decoders import Recurrent, Transformer, apart, by_hand, random_table, sources, table, together
 

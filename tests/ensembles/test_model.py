@@ -5,7 +5,7 @@ from torch.testing import assert_close
 from regard.data.batch import pad
 from regard.decoding.beam import beam
 from regard.decoding.greedy import greedy
-from regard.decoding.rate import rate
+from regard.decoding.score import rate
 from regard.ensembles.model import Ensemble, shares
 from regard.models.types import Decoder, repeat, select
 

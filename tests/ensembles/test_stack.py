@@ -4,7 +4,7 @@ import torch
 import regard
 from regard.data.lines import DataError
 from regard.data.table import Record
-from regard.decoding.rate import rate
+from regard.decoding.score import rate
 from regard.ensembles.stack import _batches as batches
 from regard.ensembles.stack import log_linear, mixture, moments, stack
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from regard.config import ConfigError, Model
+from regard.decoding.engines.cpp import select
+from regard.decoding.engines.cpp.build import UnavailableError
+from regard.decoding.engines.cuda import transformer as cached
 from regard.export.compiled import compile_in
 from regard.kernels.flex_block_mask import compiled as flex_blocks
-from regard.native.compiled import ready
-from regard.native.compiled.library import UnavailableError
-from regard.native.gpu import cached
 from regard.tasks.translate import Config
 from regard.training.compiled import Compiled
 from regard.user_cache import INDUCTOR
@@ -49,11 +49,11 @@ def test_where_nothing_can_be_compiled_a_warning_says_so_and_the_usual_engine_is
     def fails():
         raise UnavailableError("there is no C++ compiler")
 
-    monkeypatch.setattr(ready, "library", fails)
-    ready.usable.cache_clear()
+    monkeypatch.setattr(select, "library", fails)
+    select.usable.cache_clear()
     with pytest.warns(RuntimeWarning, match=r"nothing is compiled: there is no C\+\+ compiler. The usual engine answers"):
         compile_in(SimpleNamespace(model=made("bilinear"), config=Config()))
-    ready.usable.cache_clear()
+    select.usable.cache_clear()
 
 
 def test_what_would_not_be_compiled_is_refused():

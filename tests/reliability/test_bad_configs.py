@@ -18,7 +18,7 @@ from regard.cli.train import _without_task, settings
 from regard.config import ConfigError
 from regard.data.lines import DataError, Line
 from regard.data.table import read as table
-from regard.decoding.wishes import read as wish
+from regard.decoding.constraints.spec import read as wish
 
 pytestmark = pytest.mark.unhooked
 NAMES = ["translate", "caption", "classify", "detect", "retrieve", "vqa"]

@@ -10,7 +10,7 @@ from regard.data.image.labelled import LabelCodec
 from regard.data.image.writing import png
 from regard.data.lines import DataError
 from regard.data.record import Record
-from regard.decoding.likelihood import UndistributedError
+from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.families import classifying
 from regard.loading import load

@@ -10,7 +10,7 @@ from regard.data import table
 from regard.data.image.writing import png
 from regard.data.record import Record
 from regard.data.table import DataError
-from regard.decoding.likelihood import UndistributedError
+from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.models.pictures.index import Index
 from regard.seeing.retriever import SAMPLES

@@ -4,7 +4,7 @@ import torch
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import pad
 from regard.data.vocabulary import BOS, EOS, PAD
-from regard.decoding.rate import rate
+from regard.decoding.score import rate
 from regard.models.seq2seq import build
 from regard.training.candidates import best, drawn, rated, resting
 

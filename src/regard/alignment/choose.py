@@ -10,7 +10,7 @@ from regard.alignment.head import Head
 from regard.alignment.links import Gold
 from regard.alignment.score import counts, figures
 from regard.alignment.soft import Soft
-from regard.decoding.looked import crosses
+from regard.decoding.attention_weights import crosses
 
 By = Literal["aer", "f1", "accuracy"]
 

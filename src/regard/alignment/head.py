@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import ConfigError
-from regard.decoding.looked import crosses
+from regard.decoding.attention_weights import crosses
 
 
 class Head(NamedTuple):

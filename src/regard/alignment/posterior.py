@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, shifted
-from regard.decoding.looked import crosses
+from regard.decoding.attention_weights import crosses
 
 Weights = dict[str, Float[Tensor, "batch heads target source"]]
 

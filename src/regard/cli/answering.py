@@ -13,8 +13,8 @@ from regard.cli.unread import Unread
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
-    from regard.decoding.likelihood import UndistributedError
-    from regard.decoding.wishes import Wish
+    from regard.decoding.constraints.spec import Wish
+    from regard.decoding.logprobs import UndistributedError
     from regard.prediction import Prediction
     from regard.seeing import Seeing
     from regard.trained import Trained

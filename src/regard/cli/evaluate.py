@@ -19,7 +19,7 @@ from regard.data.lines import DataError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from regard.decoding.likelihood import UndistributedError
+    from regard.decoding.logprobs import UndistributedError
     from regard.metrics.text import Bucket
     from regard.seeing import Seeing
     from regard.tasks import Figures
@@ -90,7 +90,7 @@ def measure(
 
     Which these are is looked for only where the figures of all are not finite, or where they end in an error.
     """
-    from regard.decoding.likelihood import UndistributedError
+    from regard.decoding.logprobs import UndistributedError
     from regard.metrics.text import Measured
 
     try:

@@ -23,7 +23,7 @@ from regard.cli.work import source, work
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
-    from regard.decoding.wishes import Wish
+    from regard.decoding.constraints.spec import Wish
     from regard.seeing import Seeing
     from regard.trained import Trained
 

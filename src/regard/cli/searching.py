@@ -10,7 +10,7 @@ from regard.config import ConfigError
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
-    from regard.decoding.wishes import Wish
+    from regard.decoding.constraints.spec import Wish
     from regard.seeing import Seeing
     from regard.trained import Trained
 
@@ -55,7 +55,7 @@ def wished(
     inputs: Iterable[str], prefix: str | None, include: Sequence[str], exclude: Sequence[str], constraints: str | None
 ) -> "Iterator[tuple[str, Wish]]":
     """Each input and what is asked of its answer: the same of all, or what its line of a file says."""
-    from regard.decoding.wishes import Wish
+    from regard.decoding.constraints.spec import Wish
 
     if constraints is None:
         return ((text, Wish(prefix or "", tuple(include), tuple(exclude))) for text in inputs)
@@ -66,7 +66,7 @@ def wished(
 
 def _by_line(inputs: Iterable[str], path: str) -> "Iterator[tuple[str, Wish]]":
     from regard.data.lines import lines
-    from regard.decoding.wishes import read
+    from regard.decoding.constraints.spec import read
 
     asked, text = map(read, lines(path)), None
     for number, text in enumerate(inputs, 1):

@@ -13,7 +13,7 @@ from regard.data.lines import DataError, unreadable
 
 if TYPE_CHECKING:
     from regard.data.spoken import Stream
-    from regard.decoding.wishes import Wish
+    from regard.decoding.constraints.spec import Wish
     from regard.trained import Trained
 
 STREAM, LISTEN = "--stream", "--listen"
@@ -88,7 +88,7 @@ def listened(model: "Trained", stream: Any, missed: Unread | None = None) -> Str
     takes note of a line whose scores are not finite.
     """
     from regard.data.spoken import spoken
-    from regard.decoding.likelihood import UndistributedError
+    from regard.decoding.logprobs import UndistributedError
 
     model.listen(())  # refused, if so, before anything is read
     strange = list[int]()
@@ -119,7 +119,7 @@ def _noted(line: Iterator[str], heard: list[str]) -> Iterator[str]:
 def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
     """What has come of a line when the model knows some of it for certain; or all of it, and whether it knows any."""
     from regard.data.vocabulary import UNK
-    from regard.streaming.arrived import settled
+    from regard.decoding.streaming.source import settled
 
     text, room = "", model.codec.longest_source - 1
     for piece in line:

@@ -2,9 +2,9 @@
 
 from regard.decoding.align import align
 from regard.decoding.beam import beam
-from regard.decoding.found import Found
 from regard.decoding.greedy import greedy
-from regard.decoding.rate import Rated, rate
+from regard.decoding.hypothesis import Found
 from regard.decoding.sample import sample
+from regard.decoding.score import Rated, rate
 
 __all__ = ["Found", "Rated", "align", "beam", "greedy", "rate", "sample"]

@@ -10,16 +10,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.data.vocabulary import BOS
-from regard.decoding import banks, diverse
-from regard.decoding.found import Found
-from regard.decoding.front import Candidates, Front, Ways
-from regard.decoding.guard import Guard, Watched, unkept
-from regard.decoding.history import Ending, History, Moment, nothing
-from regard.decoding.likelihood import IMPOSSIBLE, likelihood, possible, stuck
-from regard.decoding.limits import device, limits
-from regard.decoding.looked import by_row, cross, kept
+from regard.decoding import diverse
+from regard.decoding.attention_weights import by_row, cross, kept
+from regard.decoding.backpointers import Ending, History, Moment, nothing
+from regard.decoding.beam_state import Candidates, Front, Ways
+from regard.decoding.constraints import beam_allocation
+from regard.decoding.constraints.state import Guard, Watched, unkept
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible, stuck
+from regard.decoding.max_length import device, limits
 from regard.decoding.penalties import cover, normalise
-from regard.decoding.tree import Tree as Branches
+from regard.decoding.search_tree import Tree as Branches
 from regard.models.types import Decoder, Tree, select
 
 
@@ -181,7 +182,7 @@ class Search:
         if self.rules.groups > 1:
             return diverse.ways(front, logs, self.rules.beams, self.rules.groups, self.rules.diversity)
         if self.guard is not None and watched is not None and self.guard.includes:
-            return banks.ways(front, logs, self.guard, watched, self.rules.beams)
+            return beam_allocation.ways(front, logs, self.guard, watched, self.rules.beams)
         return front.ways(logs, self.rules.beams)
 
     def met(self, grown: Candidates, watched: Watched | None) -> Bool[Tensor, "#sentences #grown"]:

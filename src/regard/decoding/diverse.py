@@ -14,9 +14,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.vocabulary import EOS
-from regard.decoding.front import Candidates, Front, Ways
-from regard.decoding.history import Ending
-from regard.decoding.likelihood import IMPOSSIBLE
+from regard.decoding.backpointers import Ending
+from regard.decoding.beam_state import Candidates, Front, Ways
+from regard.decoding.logprobs import IMPOSSIBLE
 
 
 def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], beams: int, groups: int, diversity: float) -> Ways:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decoding.found import Found
-from regard.decoding.guard import Guard
-from regard.decoding.walk import walk
+from regard.decoding.constraints.state import Guard
+from regard.decoding.hypothesis import Found
+from regard.decoding.stepwise import walk
 from regard.models.types import Decoder, Tree
 
 

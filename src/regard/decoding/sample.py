@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decoding.found import Found
+from regard.decoding.constraints.state import Guard
 from regard.decoding.greedy import most_likely
-from regard.decoding.guard import Guard
-from regard.decoding.highest import highest
-from regard.decoding.likelihood import IMPOSSIBLE
-from regard.decoding.walk import walk
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import IMPOSSIBLE
+from regard.decoding.stepwise import walk
+from regard.decoding.topk import highest
 from regard.models.types import Decoder, Tree
 
 COLDEST = 1e-30

@@ -13,8 +13,8 @@ from torch import Tensor
 from regard.data.batch import shifted
 from regard.data.lines import DataError
 from regard.data.table import Record
-from regard.decoding.likelihood import likelihood
-from regard.decoding.rate import rate
+from regard.decoding.logprobs import likelihood
+from regard.decoding.score import rate
 from regard.training.experiment import AnyBatch
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ def on_cpu(model: "Trained") -> None:
 
     Where it cannot be made, a warning says why, and the usual engine answers.
     """
-    from regard.native.compiled.ready import reason, usable
+    from regard.decoding.engines.cpp.select import reason, usable
 
     if why := reason(getattr(model.model, "decoder", None)):
         raise ConfigError(f"--compile does not cover this model on a CPU: {why}; leave it out")

@@ -18,7 +18,7 @@ from regard import tasks
 from regard.data.image.pictured import PictureBatch, Pictured
 from regard.data.image.sight import Sight
 from regard.data.record import Record
-from regard.decoding.likelihood import UndistributedError
+from regard.decoding.logprobs import UndistributedError
 from regard.families import Figures, Task, TaskConfig
 from regard.prediction import Prediction
 

@@ -16,7 +16,7 @@ from regard.data.image.pictured import PictureBatch, Pictured
 from regard.data.image.reading import missing, place, size
 from regard.data.record import Record
 from regard.data.table import DataError
-from regard.decoding.likelihood import UndistributedError
+from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.families import Figures
 from regard.models.pictures.index import KINDS, Index, Kind, fingerprint

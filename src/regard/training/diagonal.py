@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention.normalise import widen
 from regard.attention.types import Attended
-from regard.decoding.looked import crosses
+from regard.decoding.attention_weights import crosses
 
 WIDTH = 0.2
 """How far a look may be from the diagonal before it costs much, as a share of the sentence: g in the paper."""

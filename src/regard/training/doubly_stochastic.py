@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.attention.normalise import widen
 from regard.attention.types import Attended
-from regard.decoding.looked import crosses
+from regard.decoding.attention_weights import crosses
 
 
 def unevenness(

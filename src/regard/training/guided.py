@@ -21,7 +21,7 @@ from regard.attention.types import Attended
 from regard.config import Data, Train
 from regard.data.record import Record
 from regard.data.text import TextCodec
-from regard.decoding.looked import crosses
+from regard.decoding.attention_weights import crosses
 
 LEAST = 1e-6
 """What a weight counts for at least, so that one of exactly 0 costs much and not everything."""

@@ -14,7 +14,7 @@ from regard.attention.normalise import widen
 from regard.attention.types import Attended
 from regard.config import Train
 from regard.data.batch import Padded, shifted
-from regard.decoding.looked import crosses, places
+from regard.decoding.attention_weights import crosses, places
 from regard.models.outputs.projection import Projection
 from regard.models.packable import apart
 from regard.models.types import Source, Step, Tree

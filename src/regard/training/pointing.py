@@ -13,7 +13,7 @@ from regard.data.batch import shifted
 from regard.data.drawn.drawing import Drawing
 from regard.data.image.pictured import Pictured
 from regard.data.tokenise.spans import Span, spans
-from regard.decoding.looked import crosses
+from regard.decoding.attention_weights import crosses
 from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.encoders.maps import shrink
 

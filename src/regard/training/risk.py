@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import Train
-from regard.decoding.limits import lengths
+from regard.decoding.max_length import lengths
 from regard.metrics.reward import Reward
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source

@@ -1,4 +1,4 @@
-"""Compiling side by side, with programs that say what they were asked for; tests/native/gpu/counted.py has Triton's own."""
+"""Compiling side by side, with programs that say what they were asked for; tests/decoding/engines/cuda/counted.py has Triton's own."""
 
 import threading
 

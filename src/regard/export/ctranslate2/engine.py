@@ -13,9 +13,9 @@ from regard.alignment.head import Head
 from regard.config import Search
 from regard.data.text import Example
 from regard.data.vocabulary import BOS, EOS, PAD
-from regard.decoding.found import Found
-from regard.decoding.likelihood import UndistributedError
-from regard.decoding.wishes import Wish
+from regard.decoding.constraints.spec import Wish
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.export.cache import kept
 from regard.export.ctranslate2.specification import files, place, room, spellings

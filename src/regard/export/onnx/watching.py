@@ -11,8 +11,8 @@ from regard.attention.types import Attended
 from regard.data.batch import shifted
 from regard.data.image.pictured import Pictured
 from regard.data.text import Example as Encoded
-from regard.decoding.looked import crosses
-from regard.decoding.wishes import Wish
+from regard.decoding.attention_weights import crosses
+from regard.decoding.constraints.spec import Wish
 from regard.errors import RefusedError
 from regard.viewer import source
 from regard.viewer.record.predicted import answered, beams, choices

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.module import Attention
 from regard.attention.stateful import Stepping
 from regard.attention.types import Attended, Encoded, Memory
-from regard.decoding.limits import first_tensor
+from regard.decoding.max_length import first_tensor
 from regard.viewer.record.calls import heard
 from regard.viewer.record.listening import STATISTICS, Listening, answers_through_kernels
 

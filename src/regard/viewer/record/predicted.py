@@ -17,11 +17,11 @@ from regard.data.batch import shifted
 from regard.data.image.pictured import Pictured
 from regard.data.table import Record
 from regard.data.text import Example as Read
-from regard.decoding.highest import highest
-from regard.decoding.likelihood import IMPOSSIBLE, likelihood, possible
-from regard.decoding.looked import crosses
-from regard.decoding.tree import Tree
-from regard.decoding.wishes import Wish
+from regard.decoding.attention_weights import crosses
+from regard.decoding.constraints.spec import Wish
+from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible
+from regard.decoding.search_tree import Tree
+from regard.decoding.topk import highest
 from regard.viewer.record import Recorder, record
 from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Beams, Choice, Example, Graph, Trace

@@ -1,1 +1,1 @@
-"""One step of a Transformer's decoder in Triton: what `native/gpu/fused.py` runs. All here import triton."""
+"""One step of a Transformer's decoder in Triton: what `decoding/engines/cuda/fused_layer.py` runs. All here import triton."""

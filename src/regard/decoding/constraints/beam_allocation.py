@@ -1,0 +1,86 @@
+"""Banks: a beam that is shared out between hypotheses that have written more and less of what they must hold.
+
+Without that, hypotheses that have not yet written an unlikely phrase would push out those that have. A bank holds the
+hypotheses that have written equally many tokens of their phrases; each gets an equal part of the beam.
+Post and Vilar 2018, "dynamic beam allocation", https://arxiv.org/abs/1804.06609
+
+Unlike the paper, a target ends only in the last bank, among its `beams` best; and where tokens are parts of words, a phrase
+goes on by whichever token is likeliest among those that bring it nearer to its end.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.data.vocabulary import EOS
+from regard.decoding.beam_state import Candidates, Front, Ways
+from regard.decoding.constraints.state import Guard, Watched
+from regard.decoding.logprobs import IMPOSSIBLE
+from regard.decoding.topk import highest
+
+
+def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: Watched, beams: int) -> Ways:
+    """One step: each row's best tokens, and for each phrase the best token that goes on with it."""
+    values, tokens = suggested(logs, guard, watched, beams)
+    left = guard.include.left(guard.include.move(watched.include, tokens)).cpu()
+    values, tokens = values.cpu(), tokens.cpu()
+    sentences, width = front.scores.shape
+    totals = (front.scores.reshape(-1, 1) + values.double()).view(sentences, -1)
+    scores, order = totals.sort(dim=1, descending=True, stable=True)
+    rows = order // values.shape[1] + torch.arange(sentences)[:, None] * width
+    values, tokens, left = (each.reshape(sentences, -1).gather(1, order) for each in (values, tokens, left))
+    ahead = Candidates(scores, values, tokens, rows)
+    ended = ahead.ending & ((left == 0).cumsum(1) <= beams)
+    return Ways(ahead, ended, kept(ahead, left, [guard.needed[each] for each in front.sentences], beams))
+
+
+def suggested(
+    logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: Watched, beams: int
+) -> tuple[Float[Tensor, "rows tokens"], Int[Tensor, "rows tokens"]]:
+    """The tokens that are tried after each row, each once: a second time it is impossible."""
+    best, likely = highest(logs, beams + 1)
+    value, token = guard.include.advancing(watched.include, logs)
+    values, tokens = torch.cat([best, value], 1), torch.cat([likely, token], 1)
+    same = tokens[:, :, None] == tokens[:, None, :]
+    again = same.tril(-1).any(-1)
+    return values.masked_fill(again, IMPOSSIBLE), tokens
+
+
+def kept(ahead: Candidates, left: Int[Tensor, "sentences candidates"], needed: Sequence[int], beams: int) -> Candidates:
+    """The candidates that go on, best first: of each bank as many as it is allotted."""
+    going = (ahead.tokens != EOS) & (ahead.scores > IMPOSSIBLE)
+    chosen = torch.zeros(len(needed), beams, dtype=torch.long)
+    alive = torch.zeros(len(needed), beams, dtype=torch.bool)
+    for sentence, most in enumerate(needed):
+        places = going[sentence].nonzero()[:, 0].tolist()
+        banks = [most - each for each in left[sentence][going[sentence]].tolist()]
+        room = allot([banks.count(bank) for bank in range(most + 1)], beams)
+        for count, place in enumerate(_first(places, banks, room)):
+            chosen[sentence, count], alive[sentence, count] = place, True
+    scores, logprobs, tokens, rows = (each.gather(1, chosen) for each in ahead)
+    return Candidates(scores.masked_fill(~alive, IMPOSSIBLE), logprobs, tokens, rows)
+
+
+def allot(counts: Sequence[int], beams: int) -> list[int]:
+    """How many of its candidates each bank keeps, the one with least written first.
+
+    Equal parts, the rest to the last bank; what a bank cannot fill goes to the fullest-written one that can.
+    """
+    part = beams // len(counts)
+    found = [min(part, count) for count in counts]
+    found[-1] = min(part + beams % len(counts), counts[-1])
+    for bank in reversed(range(len(counts))):
+        found[bank] += min(beams - sum(found), counts[bank] - found[bank])
+    return found
+
+
+def _first(places: Sequence[int], banks: Sequence[int], room: list[int]) -> list[int]:
+    """The places of the first few of each bank, in their order."""
+    found = []
+    for place, bank in zip(places, banks, strict=True):
+        if room[bank] > 0:
+            room[bank] -= 1
+            found.append(place)
+    return found

@@ -1,0 +1,104 @@
+"""Phrases: how far each hypothesis has come in each of several phrases, token by token.
+
+A phrase of n letters is an automaton of n + 1 states: the state is how many of its first letters were written last. A wrong
+letter leads back to the longest beginning that the last letters still are, so an unfinished phrase restarts by itself; the
+last state is never left (Knuth, Morris and Pratt 1977, https://doi.org/10.1137/0206024).
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.decoding.constraints.spelling import NOTHING, Letters, Spelling
+from regard.decoding.logprobs import IMPOSSIBLE
+
+NEVER = 1 << 30
+"""Tokens needed where no tokens do."""
+
+
+class Phrases:
+    """The phrases of every sentence in one table; a sentence with fewer than the others has place-holders, state 0.
+
+    `after[state, token]` is the next state, `needed[state]` the fewest tokens that complete the phrase from there, and
+    `whole[state]` the fewest that write all of it.
+    """
+
+    def __init__(self, sentences: Sequence[Sequence[Letters]], spelling: Spelling, device: torch.device | str = "cpu"):
+        distinct = list(dict.fromkeys(phrase for each in sentences for phrase in each))
+        tables = [automaton(phrase, spelling) for phrase in distinct]
+        counts = [distance(table) for table in tables]
+        firsts, after = {}, [torch.zeros(1, len(spelling.letters), dtype=torch.int32)]
+        for phrase, table in zip(distinct, tables, strict=True):
+            firsts[phrase] = 1 + sum(map(len, after[1:]))
+            after.append(table + firsts[phrase])
+        most = max(map(len, sentences), default=0)
+        nobody = torch.zeros(1, dtype=torch.long)
+        rows = [[firsts[each] for each in some] + [0] * (most - len(some)) for some in sentences]
+        self.firsts = torch.tensor(rows, dtype=torch.long, device=device).view(len(sentences), most)
+        self.after = torch.cat(after).to(device)
+        self.needed = torch.cat([nobody, *counts]).to(device)
+        self.whole = torch.cat([nobody, *(each[:1].expand_as(each) for each in counts)]).to(device)
+
+    def move(
+        self, states: Int[Tensor, "rows phrases"], tokens: Int[Tensor, "rows *more"]
+    ) -> Int[Tensor, "rows *more phrases"]:
+        """The states after a token of each row, or after each of several."""
+        shape = (len(states), *[1] * (tokens.ndim - 1), states.shape[1])
+        return self.after[states.view(shape), tokens[..., None]].long()
+
+    def left(self, states: Int[Tensor, "*rows phrases"]) -> Int[Tensor, "*rows"]:
+        """How many tokens are enough to complete every phrase: all of each, less what is written of the one furthest on.
+
+        Only one phrase is ever under way, as in Post and Vilar 2018: to go on with one breaks the others off.
+        """
+        needed, whole = self.needed[states], self.whole[states].masked_fill(self.needed[states] == 0, 0)
+        if states.shape[-1] == 0:
+            return whole.sum(-1)
+        return whole.sum(-1) - (whole - needed).clamp(min=0).amax(-1)
+
+    def completing(self, states: Int[Tensor, "rows phrases"]) -> Bool[Tensor, "rows vocabulary"]:
+        """The tokens that would complete a phrase."""
+        found = torch.zeros(len(states), self.after.shape[1], dtype=torch.bool, device=states.device)
+        for column in states.T:
+            found |= (self.needed[self.after[column].long()] == 0) & (self.needed[column] > 0)[:, None]
+        return found
+
+    def advancing(
+        self, states: Int[Tensor, "rows phrases"], logs: Float[Tensor, "rows vocabulary"]
+    ) -> tuple[Float[Tensor, "rows phrases"], Int[Tensor, "rows phrases"]]:
+        """For each phrase the likeliest token that brings it nearer to its end; -infinity where there is none."""
+        values, tokens = [], []
+        for column in states.T:
+            nearer = self.needed[self.after[column].long()] < self.needed[column][:, None]
+            best = logs.masked_fill(~nearer, IMPOSSIBLE).max(-1)
+            values.append(best.values)
+            tokens.append(best.indices)
+        return torch.stack(values, 1), torch.stack(tokens, 1)
+
+
+def automaton(phrase: Letters, spelling: Spelling) -> Int[Tensor, "states vocabulary"]:
+    """The state after each token from each state."""
+    by_letter = torch.zeros(len(phrase) + 1, spelling.size, dtype=torch.int32)
+    back = 0  # where the longest beginning that is also an end of what is written leads
+    for state, letter in enumerate(phrase):
+        by_letter[state] = by_letter[back]
+        back = int(by_letter[back, letter]) if state else 0
+        by_letter[state, letter] = state + 1
+    by_letter[-1] = len(phrase)
+    states = torch.arange(len(phrase) + 1, dtype=torch.int32)[:, None].expand(-1, len(spelling.letters))
+    for letter in spelling.letters.T:
+        states = torch.where(letter == NOTHING, states, by_letter[states.long(), letter.clamp(min=0)])
+    return states
+
+
+def distance(table: Int[Tensor, "states vocabulary"]) -> Int[Tensor, " states"]:
+    """The fewest tokens from each state to the last; NEVER where none lead there."""
+    found = torch.full((len(table),), NEVER)
+    found[-1] = 0
+    while True:
+        nearer = torch.minimum(found, 1 + found[table.long()].amin(1))
+        if nearer.equal(found):
+            return found
+        found = nearer

@@ -1,0 +1,109 @@
+"""Wishes: what somebody wants an answer to begin with, to hold and not to hold, in words."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.config import quoted
+from regard.data.lines import DataError, Line
+from regard.decoding.constraints.prefix import Prefix
+from regard.decoding.constraints.spelling import Letters, Spelling
+from regard.decoding.constraints.state import Constraints, Guard
+
+FORM = '{"prefix": "Tom", "include": ["a phrase"], "exclude": ["a phrase"]}'
+
+Phrases = Sequence[str] | Sequence[Sequence[str]]
+"""The same phrases for every text, or those of each."""
+
+
+class Wish(NamedTuple):
+    """What is asked of one answer. Where tokens are parts of words, a phrase may stand inside a longer word."""
+
+    prefix: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+def wishes(count: int, prefix: str | Sequence[str] | None, include: Phrases | None, exclude: Phrases | None) -> list[Wish]:
+    """One wish for each of so many texts, from one value for all or one for each."""
+    prefixes = [prefix or ""] * count if prefix is None or isinstance(prefix, str) else [each or "" for each in prefix]
+    includes, excludes = _each("include", count, include), _each("exclude", count, exclude)
+    if len(prefixes) != count:
+        raise ValueError(f"prefix needs one text, or one for each of {count} texts, got {len(prefixes)}")
+    return [Wish(*each) for each in zip(prefixes, includes, excludes, strict=True)]
+
+
+def read(line: Line) -> Wish:
+    """A wish from a line of JSON; a key that is not there asks for nothing."""
+    try:
+        table = json.loads(line.text) if line.text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        fault = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deep, or a number of too many digits"
+        raise DataError(f"{line.where} is not JSON ({fault}); constraints look like {FORM}") from error
+    if not isinstance(table, dict) or (strange := sorted(table.keys() - set(Wish._fields))):
+        got = type(table).__name__ if not isinstance(table, dict) else quoted(strange[0])
+        raise DataError(f"{line.where} needs an object with prefix, include and exclude, got {got}: {FORM}")
+    if not isinstance(table.get("prefix", ""), str):
+        raise DataError(f"{line.where} needs a prefix that is a text, got {quoted(table['prefix'])}: {FORM}")
+    phrases = [table.get(name, []) for name in ("include", "exclude")]
+    if wrong := [each for each in phrases if not _texts(each)]:
+        raise DataError(f"{line.where} needs lists of texts to include and to exclude, got {quoted(wrong[0])}: {FORM}")
+    return Wish(table.get("prefix", ""), *map(tuple, phrases))
+
+
+def guard(
+    asked: Sequence[Wish], spelling: Spelling, target: Callable[[str], str], block: int, device: torch.device | str
+) -> Guard | None:
+    """Who sees to the wishes of a batch, and that no n-gram of `block` tokens is repeated; None where all is allowed.
+
+    `target` makes of a text what the model would learn to write for it.
+    """
+    if not block and not any(map(any, asked)):
+        return None
+    prefixes = {each.prefix: _prefix(each.prefix, spelling, target) for each in asked}
+    constraints = [
+        Constraints(
+            prefixes[each.prefix],
+            tuple(_included(phrase, spelling, target) for phrase in each.include),
+            tuple(spelt for phrase in each.exclude if (spelt := _spelt(phrase, spelling, target)) is not None),
+        )
+        for each in asked
+    ]
+    return Guard(constraints, spelling, block, device)
+
+
+def _each(name: str, count: int, given: Phrases | None) -> list[tuple[str, ...]]:
+    if isinstance(given, str):
+        raise ValueError(f"{name} needs a list of phrases, got the text {given!r}; one phrase is [{given!r}]")
+    if given is None or all(isinstance(each, str) for each in given):
+        return [tuple(str(each) for each in given or ())] * count
+    if len(given) != count:
+        raise ValueError(f"{name} needs a list of phrases, or one list for each of {count} texts, got {len(given)}")
+    if wrong := [each for each in given if not _texts(each)]:
+        raise ValueError(f"{name} needs lists of phrases throughout, got {wrong[0]!r} among them")
+    return [tuple(each) for each in given]
+
+
+def _texts(given: Any) -> bool:
+    return isinstance(given, (list, tuple)) and all(isinstance(each, str) for each in given)
+
+
+def _prefix(text: str, spelling: Spelling, target: Callable[[str], str]) -> Prefix:
+    assert spelling.tokeniser is not None, "words are read by a tokeniser"
+    return Prefix.of(target(text), spelling.tokeniser) if text else Prefix()
+
+
+def _included(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters:
+    spelt = _spelt(phrase, spelling, target)
+    if spelt is None:
+        raise ValueError(f"the model cannot write the phrase {phrase!r}; include words that it has learnt")
+    return spelt
+
+
+def _spelt(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters | None:
+    spelt = spelling.spell(target(phrase))
+    if spelt == ():
+        raise ValueError(f"a phrase needs a word to look for, got {phrase!r}; leave it out")
+    return spelt

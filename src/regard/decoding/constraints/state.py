@@ -1,0 +1,120 @@
+"""The guard of a search: what each hypothesis must write, and must not."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.data.vocabulary import EOS
+from regard.decoding.constraints import prefix as prefixes
+from regard.decoding.constraints.ngrams import repeating
+from regard.decoding.constraints.phrases import Phrases
+from regard.decoding.constraints.prefix import Prefix
+from regard.decoding.constraints.spelling import Letters, Spelling
+from regard.decoding.logprobs import IMPOSSIBLE
+
+
+class Constraints(NamedTuple):
+    """What one target begins with, holds, and does not hold; phrases in the letters of a spelling."""
+
+    prefix: Prefix = Prefix()
+    include: tuple[Letters, ...] = ()
+    exclude: tuple[Letters, ...] = ()
+
+
+class Watched(NamedTuple):
+    """How each row of a search stands: a tree of tensors, rows first, that is selected as a decoder's state is."""
+
+    prefix: Int[Tensor, " rows"]
+    include: Int[Tensor, "rows included"]
+    exclude: Int[Tensor, "rows excluded"]
+    written: Int[Tensor, "rows time"]
+
+
+class Guard:
+    """Constraints of every sentence of a batch, and n-grams of a size that no target repeats (0: it may).
+
+    It takes probabilities away and gives none: the log-probability of what is written stays the model's own. A prefix may
+    repeat itself; what comes after it may repeat neither it nor itself.
+    """
+
+    def __init__(
+        self,
+        constraints: Sequence[Constraints],
+        spelling: Spelling,
+        block: int = 0,
+        device: torch.device | str = "cpu",
+    ):
+        if block < 0:
+            raise ValueError(f"block needs to be 0 or more tokens, got {block}; 0 lets a target repeat itself")
+        if any(not phrase for each in constraints for phrase in (*each.include, *each.exclude)):
+            raise ValueError("a phrase needs at least one token, got one of none; leave it out")
+        self.block, self.vocabulary = block, len(spelling.letters)
+        self.include = Phrases([each.include for each in constraints], spelling, device)
+        self.exclude = Phrases([each.exclude for each in constraints], spelling, device)
+        table, firsts = prefixes.table([each.prefix for each in constraints], self.vocabulary)
+        self.prefix = table.to(device)
+        self.firsts = torch.tensor([firsts[each.prefix] for each in constraints], dtype=torch.long, device=device)
+        self.needed = self.include.left(self.include.firsts).tolist()
+        """The tokens that the phrases to include take, sentence by sentence."""
+        self.room = [len(each.prefix.states) + needed for each, needed in zip(constraints, self.needed, strict=True)]
+        """The tokens that are enough for all that a target must hold."""
+
+    @property
+    def includes(self) -> bool:
+        """Whether any sentence has a phrase that it must hold: only beam search finds such targets."""
+        return any(self.needed)
+
+    def fit(self, most: Sequence[int]) -> None:
+        """Raise where a target may not become long enough for what it must hold."""
+        if len(most) != len(self.room):
+            raise ValueError(f"a guard needs constraints for each of {len(most)} sentences, got {len(self.room)}")
+        for sentence, (least, limit) in enumerate(zip(self.room, most, strict=True)):
+            if limit < least:
+                raise ValueError(
+                    f"length needs to be {least} or more for all that sentence {sentence} must hold, got {limit}; "
+                    "allow a longer target, or ask for less"
+                )
+
+    def start(self, sentences: Sequence[int]) -> Watched:
+        """One row for each of these sentences, with nothing written."""
+        where = self.firsts.device
+        rows = torch.tensor(sentences, dtype=torch.long, device=where)
+        written = torch.zeros(len(sentences), 0, dtype=torch.long, device=where)
+        return Watched(self.firsts[rows], self.include.firsts[rows], self.exclude.firsts[rows], written)
+
+    def after(self, watched: Watched, tokens: Int[Tensor, " rows"]) -> Watched:
+        """One token more in each row. BOS changes nothing; a row that has no way on may hold anything."""
+        prefix = self.prefix[watched.prefix, tokens].long().clamp(min=0)
+        written = torch.cat([watched.written, tokens[:, None]], 1) if self.block else watched.written
+        return Watched(
+            prefix, self.include.move(watched.include, tokens), self.exclude.move(watched.exclude, tokens), written
+        )
+
+    def forbid(self, watched: Watched, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+        """The same with everything impossible that a row may not write next."""
+        forbidden = (self.prefix[watched.prefix] < 0) | self.exclude.completing(watched.exclude)
+        if self.block:
+            free = (watched.prefix == 0)[:, None]
+            forbidden |= repeating(watched.written, self.block, self.vocabulary) & free
+        forbidden[:, EOS] |= self.left(watched) > 0
+        return logs.masked_fill(forbidden, IMPOSSIBLE)
+
+    def left(self, watched: Watched) -> Int[Tensor, " rows"]:
+        """How many tokens are enough for the phrases that each row still has to write."""
+        return self.include.left(watched.include)
+
+    def met(self, watched: Watched) -> Bool[Tensor, " rows"]:
+        """The rows that hold all that they must."""
+        return (self.left(watched) == 0) & (watched.prefix == 0)
+
+
+def unkept(length: int) -> ValueError:
+    """The error for a sentence that cannot keep to its constraints."""
+    return ValueError(
+        f"no target keeps to the constraints: at step {length} nothing is possible that they allow; a phrase to exclude or "
+        "an n-gram that may not be repeated stands in the way of the prefix or of a phrase to include, or the model gives "
+        "what is asked for no probability at all; ask for less"
+    )

@@ -1,0 +1,132 @@
+"""Beam search with its bookkeeping in arrays: what `decoding.beam` finds where nothing but the best targets is asked for."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.data.vocabulary import BOS, EOS
+from regard.decoding.backpointers import nothing
+from regard.decoding.engines.candidates import Candidates, Floats, Numbers, extend
+from regard.decoding.engines.finished import Pool
+from regard.decoding.engines.greedy import greedy
+from regard.decoding.engines.topk import Likeliest
+from regard.decoding.engines.types import Engine, Searching
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import IMPOSSIBLE, stuck
+from regard.decoding.max_length import limits
+from regard.models.types import Tree, select
+
+
+class Fed(NamedTuple):
+    """What each row of a step was given: its token, the log-probability of that, and the row that it grew from."""
+
+    tokens: Numbers
+    logprobs: NDArray[np.float32]
+    parents: Numbers
+
+
+@torch.inference_mode()
+def beam(
+    engine: Engine,
+    memory: Tree,
+    *,
+    beams: int,
+    length: int | Sequence[int],
+    best: int = 1,
+    length_penalty: float = 1.0,
+) -> list[list[Found]]:
+    """The `best` targets of each sentence, best first: `decoding.beam` says how, and why the early stop is exact.
+
+    A step costs the same few array operations whatever the number of sentences; sentences that are done leave the batch. A
+    beam of one is greedy search, which needs fewer of them.
+    """
+    most = limits(length, memory)
+    alive = np.flatnonzero(np.array(most))
+    if len(alive) and len(alive) < len(most):
+        memory = select(memory, torch.from_numpy(alive))
+    if len(alive) and isinstance(engine, Searching):
+        several = engine.search(memory, np.array(most, dtype=np.int64)[alive], beams, best, length_penalty)
+        each = dict(zip(alive.tolist(), several, strict=True))
+        return [each.get(sentence) or [nothing(weights=False)] for sentence in range(len(most))]
+    search = Search(most, beams, best, length_penalty)
+    if len(alive):
+        if beams == 1:
+            found = dict(zip(alive.tolist(), greedy(engine, memory, search.most[alive], length_penalty), strict=True))
+            return [[found.get(sentence) or nothing(weights=False)] for sentence in range(len(search.most))]
+        for _ in search.run(engine, memory, alive):
+            pass
+    return [search.found(sentence) or [nothing(weights=False)] for sentence in range(len(search.most))]
+
+
+class Search:
+    """One search over a batch: how long each sentence may become, what has ended so far, and every step."""
+
+    def __init__(self, most: list[int], beams: int, best: int, alpha: float):
+        self.most, self.beams, self.best, self.alpha = np.array(most, dtype=np.int64), beams, best, alpha
+        self.longest = np.array([max(each, 1) ** alpha for each in most])
+        self.pool = Pool(len(most), beams)
+        self.steps: list[Fed] = []
+
+    def run(self, engine: Engine, memory: Tree, sentences: Numbers) -> Iterator[Fed]:
+        """Step by step until every sentence is done; after each step, what is fed next."""
+        steps, likeliest = engine.begin(memory), Likeliest(self.beams + 1)
+        scores, moved = np.zeros((len(sentences), 1)), False
+        fed = Fed(np.full(len(sentences), BOS), np.zeros(len(sentences), np.float32), np.arange(len(sentences)))
+        while len(sentences):
+            logits = steps.step(torch.from_numpy(fed.tokens), torch.from_numpy(fed.parents) if moved else None)
+            self.steps.append(fed)
+            values, tokens = likeliest(logits)
+            ahead = extend(scores, values.numpy(), tokens.numpy(), self.beams)
+            grown = ahead.growing(self.beams)
+            staying = self.end(sentences, ahead, grown)
+            if len(staying) < len(sentences):
+                sentences, grown = sentences[staying], grown.of(staying)
+                if len(staying):
+                    steps.leave(torch.from_numpy(staying))
+            if len(staying):
+                scores, fed, moved = *follow(grown), True
+                yield fed
+
+    def end(self, sentences: Numbers, ahead: Candidates, grown: Candidates) -> Numbers:
+        """Note what has ended; which sentences go on, as places among those that there were."""
+        length = len(self.steps)
+        share = length**self.alpha
+        finished = ahead.first(self.beams)
+        ended = (finished.tokens == EOS) & (finished.scores > IMPOSSIBLE)
+        if ended.any():
+            self.pool.add(sentences, np.where(ended, finished.scores / share, IMPOSSIBLE), finished, length - 1)
+        cut = self.most[sentences] == length
+        if cut.any():
+            self.pool.close(sentences[cut], grown.of(cut), share, length - 1)
+        growing = grown.scores[:, 0]
+        over = cut | (growing == IMPOSSIBLE)
+        if (over & ~self.pool.any(sentences)).any():
+            raise stuck(length)
+        behind = growing / share <= self.pool.worst(sentences, self.beams)
+        hopeless = growing / self.longest[sentences] <= self.pool.worst(sentences, self.best)
+        return np.flatnonzero(~(over | behind | hopeless))
+
+    def found(self, sentence: int) -> list[Found]:
+        """The best targets of a sentence, each followed back to its beginning."""
+        return [self.target(*each) for each in self.pool.of(sentence)[: self.best]]
+
+    def target(
+        self, step: int, row: int, token: int, logprob: float, score: float, normalised: float, finished: bool
+    ) -> Found:
+        """One target from the row that it ended in."""
+        tokens, logprobs = [token], [logprob]
+        for fed in reversed(self.steps[1 : step + 1]):
+            tokens.append(int(fed.tokens[row]))
+            logprobs.append(float(fed.logprobs[row]))
+            row = int(fed.parents[row])
+        return Found(tokens[::-1], score, normalised, logprobs[::-1], finished)
+
+
+def follow(grown: Candidates) -> tuple[Floats, Fed]:
+    """What the decoder is fed next: as many rows for each sentence as any has hypotheses."""
+    width = int((grown.scores > IMPOSSIBLE).sum(1).max())
+    scores, logprobs, tokens, rows = grown.first(width)
+    return scores, Fed(tokens.reshape(-1), logprobs.reshape(-1), rows.reshape(-1))

@@ -1,0 +1,89 @@
+"""How the compiled code reads a source: a product of queries and keys, or an additive score, and a softmax."""
+
+import ctypes
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
+from regard.attention.per_head import spread
+from regard.attention.score.additive import Additive
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Memory
+from regard.decoding.engines.cpp.matrices import Kept, Matrix, affine, matrix, nothing, pointer
+from regard.decoding.engines.cpu import attention as looking
+
+
+class Look(Kept):
+    """An attention over the source."""
+
+    _fields_ = (
+        ("asks", Matrix),
+        ("output", Matrix),
+        ("heads", ctypes.c_int64),
+        ("size", ctypes.c_int64),
+        ("wide", ctypes.c_int64),
+        ("scale", ctypes.c_float),
+        ("v", ctypes.c_void_p),
+    )
+
+
+class Side(ctypes.Structure):
+    """Keys or values, and how far apart those of two sources, of two heads and of two places lie."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("source", ctypes.c_int64),
+        ("head", ctypes.c_int64),
+        ("key", ctypes.c_int64),
+    )
+
+
+class Source(Kept):
+    """What one attention reads."""
+
+    _fields_ = (("keys", Side), ("values", Side))
+
+
+def covers(attention: Attention) -> str | None:
+    """None where it is found what this attention finds, else the reason that it is not."""
+    if reason := looking.covers(attention):
+        return reason
+    if isinstance(attention.score, Additive) and (isinstance(attention, MultiHead) or len(attention.score.W.weight) > 1):
+        return "needs an additive score of one head"
+    if isinstance(attention.score, Additive) and isinstance(attention.query, nn.Linear):
+        return "needs an additive score without another projection of its queries"
+    if getattr(attention, "how", "concat") != "concat":
+        return f"needs heads that are joined by concat, got {attention.how}"
+    return None
+
+
+def look(attention: Attention, precision: str, size: int, behind: nn.Module | None = None) -> Look:
+    """An attention, ready; `size` is that of the vectors that ask. `behind` takes the place of W^O where there is none."""
+    score, heads = attention.score, attention.heads if isinstance(attention, MultiHead) else 1
+    output = attention.output if isinstance(attention.output, nn.Linear) else behind
+    out = affine([output], precision) if isinstance(output, nn.Linear) else nothing()
+    wide = (out.size or attention.size) // heads
+    if isinstance(score, Additive):  # its matrix stays as it is, as it does in the usual engine
+        W, v = score.W.weight[0].detach(), score.v.weight.detach().flatten()
+        asks = matrix(W, W.new_zeros(len(W)))
+        return Look(asks, out, 1, len(v), wide, 1.0, pointer(v), held=(asks, out, v))
+    asks = affine([attention.query], precision) if isinstance(attention.query, nn.Linear) else nothing()
+    one = (asks.out or size) // heads
+    scale = score.factor(torch.empty(0, 0, 0, one)) if isinstance(score, ScaledDot) else 1.0
+    return Look(asks, out, heads, one, wide, scale, None, held=(asks, out))
+
+
+def source(attention: Attention, memory: Memory) -> Source:
+    """What it reads of a batch."""
+    heads = attention.heads if isinstance(attention, MultiHead) else 1
+    keys, values = (laid(spread(each, heads), heads) for each in memory[:2])
+    return Source(*(Side(each.data_ptr(), *each.stride()[:3]) for each in (keys, values)), held=(keys, values))
+
+
+def laid(data: Float[Tensor, "batch key_heads keys dim"], heads: int) -> Float[Tensor, "batch heads keys dim"]:
+    """The same for every head, with the numbers of a vector side by side."""
+    data = data if data.shape[1] == heads else data.expand(-1, heads, -1, -1)
+    return data if data.stride(3) == 1 else data.contiguous()

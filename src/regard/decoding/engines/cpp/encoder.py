@@ -1,0 +1,82 @@
+"""The Transformer's encoder, and what its decoder remembers of a source: what `decoding/engines/cpu/encoder.py` finds, in two calls."""
+
+import ctypes
+from typing import Any, cast
+
+import torch
+
+from regard.attention.multihead import MultiHead
+from regard.attention.score.dot import Dot
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Encoded, Memory
+from regard.data.batch import Padded
+from regard.decoding.engines.cpp.build import library
+from regard.decoding.engines.cpp.embedding import Spoken
+from regard.decoding.engines.cpp.matrices import affine, nothing
+from regard.decoding.engines.cpp.ragged import packed
+from regard.decoding.engines.cpp.transformer import covers as steps
+from regard.decoding.engines.cpp.transformer import model_of, plain
+from regard.decoding.engines.cpu import encoder as usual
+from regard.models.decoders import Remembered
+from regard.models.decoders.transformer import Transformer as Decoder
+from regard.models.encoders.transformer import Transformer
+
+PUT = 0
+"""What becomes of a product: as in product.hpp."""
+
+
+def covers(encoder: Any) -> str | None:
+    """None where the compiled code computes what this encoder does, else the reason that it does not."""
+    return usual.covers(encoder) or plain(encoder)
+
+
+class Engine:
+    """The encoder's matrices, ready for sources; unless `summed`, the final state is left out, which no attention needs."""
+
+    def __init__(self, encoder: Transformer, summed: bool = True):
+        self.code, spoken, self.summed = library(), Spoken(encoder.embedding), summed
+        self.model = model_of(encoder, "float32", spoken.record, nothing(), nothing())
+        self.spoken = spoken.within(self.model.words)
+
+    def __call__(self, source: Padded) -> Encoded:
+        """What the encoder finds in a batch, none of whose sources is empty; what only fills them up is not computed."""
+        tokens, keep = source.data, source.keep
+        self.spoken.know(tokens.shape[1])
+        given = packed(source)
+        data = torch.empty(len(given.tokens), self.model.size)
+        self.code.regard_encode(ctypes.byref(self.model), *given.given, data.data_ptr(), torch.get_num_threads())
+        found = given.out(data, keep)
+        final = (found.sum(1, keepdim=True) / given.counts[:, None, None],) if self.summed else ()
+        return Encoded(found, keep, final, tokens=tokens)
+
+
+class Remembering:
+    """What `decoder.remember` gives, with the keys and the values of all its layers in one product."""
+
+    def __init__(self, decoder: Decoder):
+        crosses = [cast(MultiHead, layer.cross) for layer in decoder.layers]
+        sides = [side for cross in crosses for side in (cross.key, cross.value)]
+        self.code, self.matrix = library(), affine(sides)
+        self.names = [f"decoder.{name}.cross" for name in decoder.names]
+        self.shape = 2 * len(crosses), crosses[0].key_heads, crosses[0].head
+
+    def __call__(self, encoded: Encoded) -> Remembered:
+        """One memory for each layer; all lie in one tensor."""
+        data = encoded.data.contiguous()
+        batch, time, _ = data.shape
+        found = torch.empty(batch, time, *self.shape)
+        given = data.data_ptr(), batch * time, ctypes.byref(self.matrix), found.data_ptr()
+        self.code.regard_product(*given, PUT, torch.get_num_threads())
+        sides = found.permute(2, 0, 3, 1, 4).unbind(0)  # batch heads time head
+        each = map(Memory, sides[::2], sides[1::2], [encoded.keep] * len(self.names))
+        return Remembered(dict(zip(self.names, each, strict=True)))
+
+
+def remembering(decoder: Any) -> "Remembering | None":
+    """What remembers for a decoder, where nothing but two projections of each layer is asked for."""
+    if steps(decoder) is not None:
+        return None
+    crosses = [layer.cross for layer in decoder.layers]
+    if not all(isinstance(cross, MultiHead) and isinstance(cross.score, Dot | ScaledDot) for cross in crosses):
+        return None
+    return Remembering(decoder) if len({(cross.key_heads, cross.head) for cross in crosses}) == 1 else None

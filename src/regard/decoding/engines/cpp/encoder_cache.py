@@ -1,0 +1,48 @@
+"""What a model remembers of a source, by the compiled code: kept ready for as long as its weights stay what they are."""
+
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from torch import nn
+
+from regard.data.batch import Padded
+from regard.decoding.engines.cpp import encoder, lstm_encoder
+from regard.decoding.engines.cpp.encoder import remembering
+from regard.decoding.engines.cpp.select import MADE as ENGINES
+from regard.decoding.engines.cpp.select import know, usable
+from regard.decoding.engines.version import Watched
+from regard.models.seq2seq import Seq2Seq
+from regard.models.types import Tree
+
+KINDS = (encoder, lstm_encoder)
+
+
+class Encoding:
+    """An encoder and what its decoder remembers: what `model.encode` gives for sources of which none is empty."""
+
+    def __init__(self, model: Seq2Seq, kind: Any):
+        self.remember, self.watched = remembering(model.decoder), Watched(model)
+        alone = kind is encoder and self.remember is not None  # nobody asks for the final state
+        self.read = kind.Engine(model.encoder, summed=False) if alone else kind.Engine(model.encoder)
+
+    def __call__(self, model: Seq2Seq, source: Padded) -> Tree:
+        encoded = self.read(source)
+        memory = model.decoder.remember(encoded) if self.remember is None else self.remember(encoded)
+        know(cast(nn.Module, model.decoder), memory)
+        return memory
+
+
+MADE: WeakKeyDictionary[nn.Module, Encoding] = WeakKeyDictionary()
+"""What each model was made into; it goes when the model goes."""
+
+
+def ready(model: Seq2Seq) -> Encoding | None:
+    """What encodes for a trained model that nobody listens to; None where the compiled code does not."""
+    made = MADE.get(model)
+    if made is None or not made.watched.unchanged:
+        kind = next((kind for kind in KINDS if kind.covers(model.encoder) is None), None)
+        if kind is None or not usable("float32"):
+            return None
+        ENGINES.pop(cast(nn.Module, model.decoder), None)  # which may know weights that were
+        MADE[model] = made = Encoding(model, kind)
+    return made if made.watched.unchanged else None

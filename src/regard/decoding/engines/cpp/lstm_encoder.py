@@ -1,0 +1,79 @@
+"""The recurrent encoder of LSTM cells, all of it in one call."""
+
+import ctypes
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from regard.attention.types import Encoded
+from regard.data.batch import Padded
+from regard.decoding.engines.cpp.build import library
+from regard.decoding.engines.cpp.embedding import Spoken, Words
+from regard.decoding.engines.cpp.embedding import covers as embeds
+from regard.decoding.engines.cpp.matrices import Kept, Matrix, matrix
+from regard.decoding.engines.cpp.ragged import packed
+from regard.models.encoders.recurrent import Recurrent
+
+
+class Way(Kept):
+    """One direction of one layer: what enters a cell, and its state before, to its gates."""
+
+    _fields_ = (("entering", Matrix), ("staying", Matrix))
+
+
+class Reader(Kept):
+    """Layers of cells over embeddings."""
+
+    _fields_ = (
+        ("ways", ctypes.POINTER(Way)),
+        ("layers", ctypes.c_int64),
+        ("directions", ctypes.c_int64),
+        ("size", ctypes.c_int64),
+        ("words", Words),
+    )
+
+
+def covers(encoder: Any) -> str | None:
+    """None where the compiled code computes what this encoder does, else the reason that it does not."""
+    if type(encoder) is not Recurrent:
+        return f"needs the recurrent encoder, got {type(encoder).__name__}"
+    if not all(isinstance(each, nn.LSTM) for each in encoder.layers):
+        return f"needs LSTM cells, got {type(encoder.layers[0]).__name__}"
+    if encoder.reverse:
+        return "needs a source that is not reversed"
+    if encoder.embedding.table.weight.dtype != torch.float32:
+        return f"needs weights in float32, got {encoder.embedding.table.weight.dtype}"
+    return embeds(encoder.embedding)
+
+
+def way(made: nn.Module, back: bool) -> Way:
+    """One direction of a layer."""
+    names = (f"{name}_l0{'_reverse' * back}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
+    sides = matrix(W, bias + hidden_bias), matrix(U, torch.zeros_like(bias))
+    return Way(*sides, held=sides)
+
+
+class Engine:
+    """The encoder's matrices, ready for sources."""
+
+    def __init__(self, encoder: Recurrent):
+        self.code, spoken = library(), Spoken(encoder.embedding)
+        layers = [cast(nn.LSTM, each) for each in encoder.layers]
+        both = 1 + layers[0].bidirectional
+        ways = [way(made, back == 1) for made in layers for back in range(both)]
+        table = (Way * len(ways))(*ways)
+        self.reader = Reader(table, len(layers), both, layers[0].hidden_size, spoken.record, held=(ways, table))
+        self.spoken = spoken.within(self.reader.words)
+        self.final, self.size = (len(layers), encoder.size), encoder.size
+
+    def __call__(self, source: Padded) -> Encoded:
+        """What the encoder finds in a batch, none of whose sources is empty; what only fills them up is not computed."""
+        tokens, keep = source.data, source.keep
+        self.spoken.know(tokens.shape[1])
+        given = packed(source)
+        data, final = torch.empty(len(given.tokens), self.size), tuple(torch.empty(len(tokens), *self.final) for _ in "hc")
+        found = data.data_ptr(), *(each.data_ptr() for each in final)
+        self.code.regard_read(ctypes.byref(self.reader), *given.given, *found, torch.get_num_threads())
+        return Encoded(given.out(data, keep), keep, final, tokens=tokens)

@@ -1,0 +1,106 @@
+"""Weights as the compiled code takes them: laid out for its products, and pointed at."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.decoding.engines.cpp.build import library
+from regard.decoding.engines.cpu.linear import PRECISIONS
+
+QUADS = 4
+"""Numbers of 8 bits that are multiplied at once: as in tile.hpp."""
+LEVELS = 127
+SHIFT = 128
+"""What the data in 8 bits is too much, so that it is not negative."""
+
+
+def pointer(tensor: Tensor | None) -> int | None:
+    """Where a tensor's numbers lie; its owner has to live for as long as they are used."""
+    return None if tensor is None else tensor.data_ptr()
+
+
+class Kept(ctypes.Structure):
+    """A record of C that holds on to the tensors that it points at."""
+
+    def __init__(self, *arguments: Any, held: Sequence[Any] = ()):
+        super().__init__(*arguments)
+        self.held = held
+
+
+class Matrix(Kept):
+    """A matrix and a bias; with no columns it is not there."""
+
+    _fields_ = (
+        ("size", ctypes.c_int64),
+        ("out", ctypes.c_int64),
+        ("weight", ctypes.c_void_p),
+        ("rounded", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("scales", ctypes.c_void_p),
+        ("start", ctypes.c_void_p),
+    )
+
+
+def nothing() -> Matrix:
+    """Where there is no matrix."""
+    return Matrix(0, 0, None, None, None, None, None)
+
+
+def panels(weight: Float[Tensor, "out in"]) -> Float[Tensor, "panels in panel"]:
+    """The columns of x W, which are rows here, in panels; the last is filled up with zeros."""
+    wide = library().regard_panel()
+    filled = F.pad(weight, (0, 0, 0, -len(weight) % wide))
+    return filled.view(-1, wide, weight.shape[1]).transpose(1, 2).contiguous()
+
+
+def matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], precision: str = "float32") -> Matrix:
+    """x Wᵀ + b, in float32 or with each row of the matrix in 8 bits and a scale of its own.
+
+    W_o ≈ s_o W8_o,  s_o = max_i |W_oi| / 127
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    out, size = weight.shape
+    rest = -out % library().regard_panel()
+    filled = F.pad(bias, (0, rest)).contiguous()
+    if precision == "float32":
+        laid = panels(weight)
+        return Matrix(size, out, pointer(laid), None, pointer(filled), None, None, held=(laid, filled))
+    scales = (weight.abs().amax(1) / LEVELS).clamp_min(1e-12)
+    rounded = (weight / scales[:, None]).round_().clamp_(-LEVELS, LEVELS)
+    start = F.pad(rounded.sum(1).int() * -SHIFT, (0, rest))
+    laid = panels(F.pad(rounded, (0, -size % QUADS)))
+    fours = laid.view(len(laid), -1, QUADS, laid.shape[2]).transpose(2, 3).to(torch.int8).contiguous()
+    scales = F.pad(scales, (0, rest))
+    parts = fours, filled, scales, start
+    return Matrix(size, out, None, *map(pointer, parts), held=parts)
+
+
+def affine(layers: Sequence[nn.Module], precision: str = "float32") -> Matrix:
+    """Linear layers that read the same input, side by side."""
+    weights = [layer.get_parameter("weight").detach() for layer in layers]
+    biases = [
+        weight.new_zeros(len(weight)) if layer.bias is None else layer.get_parameter("bias").detach()
+        for layer, weight in zip(layers, weights, strict=True)
+    ]
+    return matrix(torch.cat(weights), torch.cat(biases), precision)
+
+
+class Norm(Kept):
+    """A layer norm; without a weight it is not there."""
+
+    _fields_ = (("weight", ctypes.c_void_p), ("bias", ctypes.c_void_p), ("epsilon", ctypes.c_float))
+
+
+def norm(module: nn.Module) -> Norm:
+    """A layer norm, or none."""
+    if not isinstance(module, nn.LayerNorm):
+        return Norm(None, None, 0.0)
+    weight = torch.ones(module.normalized_shape) if module.weight is None else module.weight.detach().contiguous()
+    bias = torch.zeros(module.normalized_shape) if module.bias is None else module.bias.detach().contiguous()
+    return Norm(pointer(weight), pointer(bias), module.eps, held=(weight, bias))

@@ -1,0 +1,88 @@
+"""The recurrent decoder of LSTM cells, a whole step in one call: what `decoding/engines/cpu/recurrent.py` finds."""
+
+import ctypes
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.cpp import attention
+from regard.decoding.engines.cpp.attention import Look
+from regard.decoding.engines.cpp.build import library
+from regard.decoding.engines.cpp.embedding import Spoken, Words
+from regard.decoding.engines.cpp.embedding import covers as embeds
+from regard.decoding.engines.cpp.matrices import Kept, Matrix, affine, matrix, nothing, pointer
+from regard.decoding.engines.cpp.search import Stepping
+from regard.decoding.engines.cpu import recurrent
+from regard.decoding.hypothesis import Found
+from regard.models.decoders import Remembered
+from regard.models.decoders.recurrent import NAME, Recurrent
+from regard.models.outputs.projection import Projection
+
+
+class Network(Kept):
+    """Cells, an attention to the source, a read-out and an output."""
+
+    _fields_ = (
+        ("cells", ctypes.POINTER(Matrix)),
+        ("count", ctypes.c_int64),
+        ("size", ctypes.c_int64),
+        ("words", Words),
+        ("before", ctypes.c_int64),
+        ("feeds", ctypes.c_int64),
+        ("cross", Look),
+        ("context", ctypes.c_int64),
+        ("readout", Matrix),
+        ("fit", Matrix),
+        ("output", Matrix),
+    )
+
+
+def covers(decoder: Any) -> str | None:
+    """None where the compiled code computes what this decoder does, else the reason that it does not."""
+    if reason := recurrent.covers(decoder):
+        return reason
+    if not all(isinstance(each, nn.LSTM) for each in decoder.layers):
+        return f"needs LSTM cells, got {type(decoder.layers[0]).__name__}"
+    return attention.covers(decoder.cross) or embeds(decoder.embedding)
+
+
+def cell(made: nn.Module, precision: str) -> Matrix:
+    """One layer of cells: what enters and the state before, as one matrix."""
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
+    return matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision)
+
+
+class Engine:
+    """The decoder's matrices, ready for steps."""
+
+    def __init__(self, decoder: Recurrent, precision: str = "float32"):
+        self.code, spoken, self.cross = library(), Spoken(decoder.embedding), cast(Any, decoder.cross)
+        cells = [cell(made, precision) for made in decoder.layers]
+        table, cross = (Matrix * len(cells))(*cells), attention.look(self.cross, precision, decoder.size)
+        output = cast(Projection, decoder.output)
+        parts = (
+            affine([decoder.readout], precision),
+            affine([output.fit], precision) if isinstance(output.fit, nn.Linear) else nothing(),
+            matrix(output.matrix(decoder.embedding.table.weight).detach(), output.bias.detach(), precision),
+        )
+        how = decoder.before, decoder.feeds, cross, self.cross.size
+        held = cells, table, cross, spoken, parts
+        self.network = Network(table, len(cells), decoder.size, spoken.record, *how, *parts, held=held)
+        self.spoken = spoken.within(self.network.words)
+
+    def begin(self, memory: Remembered) -> Stepping:
+        """The decoder before its first token."""
+        network, kept = self.network, memory.memories[NAME]
+        given, keep = attention.source(self.cross, kept), None if kept.keep is None else kept.keep.contiguous()
+        states = [each.transpose(0, 1).contiguous() for each in memory.initial]  # layers sources size
+        size, places = (len(kept.values), kept.values.shape[2]), [each.data_ptr() for each in states]
+        given_at = ctypes.byref(network), ctypes.byref(given), pointer(keep)
+        handle = self.code.regard_recurrent(*given_at, *size, *places)
+        return Stepping(self.code, handle, self.spoken, network.output.out, (self, given, keep))
+
+    def search(self, memory: Remembered, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
+        """The `best` targets of each sentence, best first: what `native.beam` finds."""
+        return self.begin(memory).search(most, beams, best, length_penalty)

@@ -1,0 +1,109 @@
+"""One batch in the compiled code: a whole search in one call, or step by step."""
+
+import ctypes
+from typing import Any, NamedTuple
+from weakref import finalize
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.cpp.embedding import Spoken
+from regard.decoding.engines.cpp.matrices import pointer
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import stuck, undistributed
+
+FOUND, UNDISTRIBUTED, STUCK, LOST = range(4)
+"""How a search went: as in search.cpp."""
+FEW = 64
+"""Places that are known to begin with, where nobody says how many will be needed."""
+
+
+class Targets(ctypes.Structure):
+    """Where the compiled code writes what it found."""
+
+    _fields_ = (
+        ("best", ctypes.c_int64),
+        ("room", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("tokens", "logprobs", "lengths", "scores", "normalised", "finished")),
+    )
+
+
+class Written(NamedTuple):
+    """The same as arrays: `best` targets of each sentence."""
+
+    tokens: NDArray[np.int64]
+    logprobs: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    normalised: NDArray[np.float64]
+    finished: NDArray[np.bool_]
+
+    def of(self, sentence: int) -> list[Found]:
+        """The targets of one sentence, best first."""
+        found = []
+        for number, length in enumerate(self.lengths[sentence].tolist()):
+            if length:
+                at = sentence, number
+                tokens, logprobs = (each[at][:length].tolist() for each in (self.tokens, self.logprobs))
+                worth = float(self.scores[at]), float(self.normalised[at])
+                found.append(Found(tokens, *worth, logprobs, bool(self.finished[at])))
+        return found
+
+
+def room_for(sentences: int, best: int, room: int) -> Written:
+    """Room for what is to be found."""
+    few, each = (sentences, best), (sentences, best, room)
+    return Written(
+        np.empty(each, np.int64),
+        np.empty(each, np.float32),
+        np.zeros(few, np.int64),
+        np.zeros(few),
+        np.zeros(few),
+        np.zeros(few, np.bool_),
+    )
+
+
+class Stepping:
+    """A decoder at work on one batch: `handle` is what the compiled code knows of it, and `held` what that points at."""
+
+    def __init__(self, code: ctypes.CDLL, handle: int, spoken: Spoken, vocabulary: int, held: Any):
+        self.code, self.handle, self.held, self.vocabulary = code, handle, held, vocabulary
+        self.spoken, self.place = spoken, 0
+        finalize(self, code.regard_end, handle)
+
+    def search(self, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
+        """The `best` targets of each sentence, best first: what `native.beam` finds."""
+        longest = int(most.max())
+        self.spoken.reach(longest)
+        written, length = room_for(len(most), best, longest), ctypes.c_int64()
+        targets = Targets(best, longest, *(each.ctypes.data for each in written))
+        last = ctypes.byref(targets), ctypes.byref(length), torch.get_num_threads()
+        if beams == 1:
+            went = self.code.regard_greedy(self.handle, most.ctypes.data, length_penalty, *last)
+        else:
+            went = self.code.regard_beam(self.handle, most.ctypes.data, beams, length_penalty, *last)
+        if went == UNDISTRIBUTED:
+            raise undistributed()
+        if went == STUCK:
+            raise stuck(length.value)
+        if went == LOST:
+            self.spoken.check(length.value - 1)
+        return [written.of(sentence) for sentence in range(len(most))]
+
+    def leave(self, staying: Int[Tensor, " staying"]) -> None:
+        """Let go of the other sentences."""
+        self.code.regard_leave(self.handle, staying.data_ptr(), len(staying))
+
+    def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
+        """One token for each row."""
+        self.spoken.reach(FEW if self.place < FEW else 2 * self.place)
+        self.spoken.check(self.place)
+        self.place += 1
+        logits, rows = torch.empty(len(tokens), self.vocabulary), len(tokens)
+        given = self.handle, tokens.data_ptr(), pointer(parents), rows
+        self.code.regard_step(*given, logits.data_ptr(), torch.get_num_threads())
+        return logits

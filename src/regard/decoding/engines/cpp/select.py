@@ -1,0 +1,85 @@
+"""Which decoders the compiled code takes, and keeping them ready for as long as their weights stay what they are."""
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.types import Memory
+from regard.decoding.engines.cpp import convolution, recurrent, transformer
+from regard.decoding.engines.cpp.build import UnavailableError, library
+from regard.decoding.engines.cpu.attention import blind
+from regard.decoding.engines.types import Searching
+from regard.decoding.engines.version import Watched
+from regard.decoding.max_length import first_tensor
+from regard.models.types import Tree
+from regard.tree import leaves
+
+KINDS = (transformer, recurrent, convolution)
+
+
+@dataclass
+class Made:
+    """An engine, and what it was made from and for."""
+
+    engine: Searching
+    watched: Watched
+    precision: str
+    known: "ref[Tensor] | None" = None
+    """The first tensor of a memory that `encoding` has made with the weights as they are, of sources that have something in
+    them: it is not looked at again."""
+
+
+MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
+"""The engine of each decoder; it goes when the decoder goes."""
+
+
+@cache
+def usable(precision: str) -> bool:
+    """Whether there is compiled code for this machine; where there is none, a warning says why and what is done instead."""
+    try:
+        fit = bool(library().regard_multiplies_bytes()) or precision != "int8"
+    except UnavailableError as error:
+        warnings.warn(f"nothing is compiled: {error}. The usual engine answers instead", RuntimeWarning, stacklevel=2)
+        return False
+    if not fit:
+        told = "nothing is compiled in int8: this processor has no instruction for it. The usual engine answers instead"
+        warnings.warn(told, RuntimeWarning, stacklevel=2)
+    return fit
+
+
+def ready(decoder: Any, memory: Tree, precision: str = "float32") -> Searching | None:
+    """The engine for a decoder that has read these sources; None where only another will do."""
+    first = first_tensor(memory)
+    if not isinstance(decoder, nn.Module) or first.dtype != torch.float32:
+        return None
+    made = MADE.get(decoder)
+    if made is not None and made.precision == precision and made.known is not None and made.known() is first:
+        return made.engine
+    if made is None or made.precision != precision or not made.watched.unchanged:
+        if reason(decoder) is not None or not usable(precision):
+            return None
+        kind: Any = next(kind for kind in KINDS if kind.covers(decoder) is None)
+        MADE[decoder] = made = Made(kind.Engine(decoder, precision), Watched(decoder), precision)
+        if not made.watched.unchanged:  # somebody listens
+            return None
+    return None if any(map(blind, leaves(memory, Memory))) else made.engine
+
+
+def know(decoder: nn.Module, memory: Tree) -> None:
+    """Take note of a memory that was made with the decoder's weights as they are."""
+    made = MADE.get(decoder)
+    if made is not None:
+        made.known = ref(first_tensor(memory))
+
+
+def reason(decoder: Any) -> str | None:
+    """None where the compiled code takes a decoder, else the reason that it does not."""
+    if not isinstance(decoder, nn.Module) or any(each.dtype != torch.float32 for each in decoder.parameters()):
+        return "needs a module in float32"
+    reasons = [kind.covers(decoder) for kind in KINDS]
+    return None if None in reasons else "; ".join(filter(None, reasons))

@@ -1,0 +1,141 @@
+"""The Transformer's decoder, a whole step in one call: what `decoding/engines/cpu/transformer.py` finds."""
+
+import ctypes
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.cpp import attention
+from regard.decoding.engines.cpp.attention import Look, Source
+from regard.decoding.engines.cpp.build import library
+from regard.decoding.engines.cpp.embedding import Spoken, Words
+from regard.decoding.engines.cpp.embedding import covers as embeds
+from regard.decoding.engines.cpp.matrices import Kept, Matrix, Norm, affine, matrix, norm, nothing, pointer
+from regard.decoding.engines.cpp.search import Stepping
+from regard.decoding.engines.cpu import transformer
+from regard.decoding.hypothesis import Found
+from regard.models.decoders import Remembered
+from regard.models.decoders.transformer import Transformer
+from regard.models.encoders.transformer import Transformer as Encoder
+from regard.models.outputs.projection import Projection
+
+
+class Layer(Kept):
+    """One layer: query, key and value of its self-attention are one matrix."""
+
+    _fields_ = (
+        ("threefold", Matrix),
+        ("own_output", Matrix),
+        ("inner", Matrix),
+        ("outer", Matrix),
+        ("around_self", Norm),
+        ("around_cross", Norm),
+        ("around_feedforward", Norm),
+        ("cross", Look),
+    )
+
+
+class Model(Kept):
+    """Layers, and what stands behind them."""
+
+    _fields_ = (
+        ("layers", ctypes.POINTER(Layer)),
+        ("count", ctypes.c_int64),
+        ("size", ctypes.c_int64),
+        ("heads", ctypes.c_int64),
+        ("head", ctypes.c_int64),
+        ("inner", ctypes.c_int64),
+        ("scale", ctypes.c_float),
+        ("first", ctypes.c_int64),
+        ("last", Norm),
+        ("words", Words),
+        ("fit", Matrix),
+        ("output", Matrix),
+    )
+
+
+def covers(decoder: Any) -> str | None:
+    """None where the compiled code computes what this decoder does, else the reason that it does not."""
+    if reason := transformer.covers(decoder):
+        return reason
+    if reason := plain(decoder):
+        return reason
+    for layer in decoder.layers:
+        if reason := attention.covers(layer.cross):
+            return reason
+        if isinstance(layer.fit, nn.Linear) == isinstance(layer.cross.output, nn.Linear):
+            return "needs attentions to the source with one projection of what they find"
+    return None
+
+
+def plain(stack: Transformer | Encoder) -> str | None:
+    """None where tokens become vectors of the layers' size, and layers bend by relu and have layer norms; else why not."""
+    if reason := embeds(stack.embedding):
+        return reason
+    if not isinstance(stack.widen, nn.Identity):
+        return "needs an embedding as wide as its layers"
+    for layer in map(stack.get_submodule, stack.names):
+        norms = [each for name, each in layer.named_children() if name.startswith("around_")]
+        kinds = {type(cast(Any, each).norm) for each in norms} | {type(stack.norm)}
+        if not kinds <= {nn.LayerNorm, nn.Identity}:
+            return "needs layer norms"
+        if not isinstance(cast(Any, layer).feedforward[1], nn.ReLU):
+            return f"needs relu, got {cast(Any, layer).feedforward[1]}"
+    return None
+
+
+def layer_of(made: Any, precision: str, size: int) -> Layer:
+    """One layer of an encoder or a decoder."""
+    own, cross = made.self, getattr(made, "cross", None)
+    parts = (
+        affine((own.query, own.key, own.value), precision),
+        *(affine([each], precision) for each in (own.output, made.feedforward[0], made.feedforward[2])),
+        norm(made.around_self.norm),
+        norm(nn.Identity() if cross is None else made.around_cross.norm),
+        norm(made.around_feedforward.norm),
+        Look(nothing(), nothing(), 0, 0, 0, 0.0, None)
+        if cross is None
+        else attention.look(cross, precision, size, made.fit),
+    )
+    return Layer(*parts, held=parts)
+
+
+def model_of(stack: Transformer | Encoder, precision: str, spoken: Words, fit: Matrix, output: Matrix) -> Model:
+    """The layers of an encoder or of a decoder, its words, and what stands behind the layers."""
+    each: list[Any] = [stack.get_submodule(name) for name in stack.names]
+    layers = [layer_of(made, precision, stack.size) for made in each]
+    own, inner = each[0].self, layers[0].inner.out
+    scale = cast(ScaledDot, own.score).factor(torch.empty(0, 0, 0, own.head))
+    table, last = (Layer * len(layers))(*layers), norm(stack.norm)
+    sizes = len(layers), stack.size, own.heads, own.head, inner, scale, each[0].around_self.first
+    return Model(table, *sizes, last, spoken, fit, output, held=(layers, table, last, fit, output))
+
+
+class Engine:
+    """The decoder's matrices, ready for steps."""
+
+    def __init__(self, decoder: Transformer, precision: str = "float32"):
+        self.code, spoken = library(), Spoken(decoder.embedding)
+        self.crosses = [cast(Any, layer.cross) for layer in decoder.layers]
+        output = cast(Projection, decoder.output)
+        fit = affine([output.fit], precision) if isinstance(output.fit, nn.Linear) else nothing()
+        table = output.matrix(decoder.embedding.table.weight).detach()
+        self.model = model_of(decoder, precision, spoken.record, fit, matrix(table, output.bias.detach(), precision))
+        self.spoken = spoken.within(self.model.words)
+
+    def begin(self, memory: Remembered) -> Stepping:
+        """The decoder before its first token."""
+        model, kept = self.model, list(memory.memories.values())
+        given = [attention.source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
+        table, keep = (Source * len(given))(*given), kept[0].keep
+        keep = None if keep is None else keep.contiguous()
+        size = len(kept[0].values), kept[0].values.shape[2]
+        handle = self.code.regard_transformer(ctypes.byref(model), table, pointer(keep), *size)
+        return Stepping(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
+
+    def search(self, memory: Remembered, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
+        """The `best` targets of each sentence, best first: what `native.beam` finds."""
+        return self.begin(memory).search(most, beams, best, length_penalty)

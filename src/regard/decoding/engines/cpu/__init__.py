@@ -1,0 +1,1 @@
+"""TODO src/regard/decoding/engines/cpu."""

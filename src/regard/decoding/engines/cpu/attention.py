@@ -1,0 +1,133 @@
+"""How the engine reads a source: an attention that is nothing but a score, a softmax and values, without its calls."""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention.local import Windows
+from regard.attention.module import Attention
+from regard.attention.multihead import MultiHead
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.per_head import spread
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.score import adds, positional
+from regard.attention.score.additive import Additive
+from regard.attention.score.bilinear import Bilinear
+from regard.attention.score.dot import Dot
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Memory
+from regard.decoding.engines.cpu.folded_attention import Bias, Folded, Matrix, Sides, parts
+from regard.decoding.engines.cpu.generic_attention import Asking
+from regard.decoding.engines.cpu.linear import Affine, affine, matrix
+
+SCORES = (Dot, ScaledDot, Bilinear, Additive)
+
+
+def covers(attention: Attention) -> str | None:
+    """None where `Look` finds what this attention finds, else the reason that it does not."""
+    if type(attention).forward not in (Attention.forward, Windows.forward) or getattr(attention, "centre", None) is not None:
+        return f"reads no mechanism of its own way, such as {type(attention).__name__}"
+    if type(attention.score) not in SCORES or positional(attention.score) or adds(attention.score):
+        return f"needs one of the scores {', '.join(each.__name__ for each in SCORES)}, got {type(attention.score).__name__}"
+    if type(attention.normalise) is not Softmax or type(attention.scope) is not Everywhere:
+        return f"needs Softmax and Everywhere, got {type(attention.normalise).__name__} and {attention.scope}"
+    return None
+
+
+def side(layer: nn.Module, precision: str) -> Affine | None:
+    """The projection on one side of an attention, or None where there is none."""
+    return affine(layer, precision) if isinstance(layer, nn.Linear) else None
+
+
+class Look:
+    """An attention over the source, made ready once; `begin` gives it a batch.
+
+    context = merge(softmax(score(W^Q query, keys) + mask) values) W^O
+
+    `behind` are the matrix and the bias that alone read the context; they take the place of W^O where there is none.
+    """
+
+    def __init__(self, attention: Attention, precision: str, behind: tuple[Matrix, Bias] | None = None):
+        self.attention, self.known = attention, covers(attention) is None
+        self.query, self.output = (
+            side(each, precision) if self.known else None for each in (attention.query, attention.output)
+        )
+        self.behind = None if behind is None else matrix(*behind, precision)
+        self.heads = attention.heads if isinstance(attention, MultiHead) else 1
+        self.sides = sides(attention, behind)
+
+    def begin(self, memory: Memory) -> "Looking | Folded | Asking":
+        """Ready to read these sources; what `covers` does not know is asked as it is."""
+        if not self.known:
+            return Asking(self.attention, memory, self.behind)
+        keys, values = (spread(each, self.heads) for each in memory[:2])
+        if self.sides is not None and len(keys) * self.heads * keys.shape[2] <= len(self.sides.output[0]):
+            score = self.attention.score
+            factor = score.factor(keys) if isinstance(score, ScaledDot) else 1.0
+            return Folded(self.sides._replace(factor=factor), keys, values, memory.keep)
+        return Looking(self, keys, values, memory.keep)
+
+
+def sides(attention: Attention, behind: tuple[Matrix, Bias] | None) -> Sides | None:
+    """What can be folded into keys and values; None where that would be nothing, or not the same."""
+    query, output = (parts(each) if isinstance(each, nn.Linear) else None for each in (attention.query, attention.output))
+    product = isinstance(attention.score, Dot | ScaledDot | Bilinear)
+    if not product or getattr(attention, "how", "concat") != "concat" or (output is None) == (behind is None):
+        return None
+    last = output or behind
+    return None if last is None else Sides(query, last)
+
+
+class Looking:
+    """The sources of one batch."""
+
+    def __init__(
+        self,
+        look: Look,
+        keys: Float[Tensor, "sources heads keys dim"],
+        values: Float[Tensor, "sources heads keys value"],
+        keep: Bool[Tensor, "sources keys"] | None,
+    ):
+        self.look, self.keys, self.values = look, keys.contiguous(), values.contiguous()
+        self.mask = None if keep is None else torch.zeros(keep.shape).masked_fill_(~keep, -math.inf)[:, None, None]
+
+    def leave(self, staying: Int[Tensor, " staying"]) -> None:
+        """Let go of the other sources."""
+        self.keys, self.values = self.keys[staying], self.values[staying]
+        self.mask = None if self.mask is None else self.mask[staying]
+
+    def follow(self, parents: Int[Tensor, " rows"]) -> None:
+        """Nothing is carried from step to step."""
+
+    def __call__(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows context"]:
+        """What each row finds; the rows of a source share its keys."""
+        attention, sources = self.look.attention, len(self.keys)
+        asked = query if self.look.query is None else self.look.query(query)
+        asked = asked.view(sources, -1, self.look.heads, asked.shape[1] // self.look.heads).transpose(1, 2)
+        scores = self.compare(asked)
+        if self.mask is not None:
+            scores += self.mask
+        found = attention.merge(scores.softmax(-1) @ self.values).flatten(0, 1)
+        return found if self.look.output is None else self.look.output(found)
+
+    def onto(self, before: Float[Tensor, "rows out"], query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows out"]:
+        """What was before, and what the layer behind makes of what each row finds added to it in its place."""
+        found = self(query)
+        return before.add_(found) if self.look.behind is None else self.look.behind.onto(before, found)
+
+    def compare(self, query: Float[Tensor, "sources heads width dim"]) -> Float[Tensor, "sources heads width keys"]:
+        """The score, without checks that a model in use has passed."""
+        score = self.look.attention.score
+        if isinstance(score, ScaledDot):
+            return (query @ self.keys.mT).mul_(score.factor(query))
+        if isinstance(score, Dot | Bilinear):
+            return query @ self.keys.mT
+        found: Tensor = score(query, self.keys)
+        return found
+
+
+def blind(memory: Memory) -> bool:
+    """Whether some source has nothing in it that may be seen: its softmax would be no number."""
+    return memory.keep is not None and not bool(memory.keep.any(1).all())

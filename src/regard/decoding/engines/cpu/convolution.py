@@ -1,0 +1,111 @@
+"""The convolutional decoder as one function of its weights: one matrix for each convolution."""
+
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention.types import Memory
+from regard.decoding.engines.cpu import attention
+from regard.decoding.engines.cpu.buffers import Rooms
+from regard.decoding.engines.cpu.embedding import Output, Words
+from regard.decoding.engines.cpu.folded_attention import Bias, Matrix
+from regard.decoding.engines.cpu.linear import affine, matrix
+from regard.models.decoders import Remembered, spread
+from regard.models.decoders.convolution import Convolution, Layer, places
+from regard.models.gated import HALF, Gated
+from regard.models.outputs.projection import Projection
+
+Rows = Float[Tensor, "rows _"]
+
+
+def covers(decoder: Any) -> str | None:
+    """None where the engine computes what this decoder does, else the reason that it does not."""
+    if type(decoder) is not Convolution:
+        return f"needs the convolutional decoder, got {type(decoder).__name__}"
+    if decoder.outcome is not None or type(decoder.output) is not Projection:
+        return "needs an output that is nothing but a projection"
+    return None if decoder.attends else "needs an attention to the source"
+
+
+def at_one_place(gated: Gated) -> tuple[Matrix, Bias]:
+    """A convolution at one place: a matrix over the last inputs side by side, the oldest first, and a bias."""
+    weight, bias = gated.convolution.weight.detach(), cast(Tensor, gated.convolution.bias).detach()
+    return weight.transpose(1, 2).flatten(1), bias
+
+
+class Engine:
+    """The decoder's matrices, ready for steps."""
+
+    def __init__(self, decoder: Convolution, precision: str = "float32"):
+        self.words = Words(decoder.embedding)
+        self.widen, self.narrow = affine(decoder.widen, precision), affine(decoder.narrow, precision)
+        self.layers = [Ready(layer, precision) for layer in decoder.layers]
+        self.size, self.before = decoder.size, decoder.before
+        self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
+
+    def begin(self, memory: Remembered) -> "Steps":
+        """The decoder before its first token."""
+        return Steps(self, memory)
+
+
+class Ready:
+    """One layer."""
+
+    def __init__(self, layer: Layer, precision: str):
+        assert layer.cross is not None
+        self.convolution, self.query = matrix(*at_one_place(layer.gated), precision), affine(layer.query, precision)
+        self.cross = attention.Look(layer.cross, precision)
+        self.fit = affine(layer.fit, precision) if isinstance(layer.fit, nn.Linear) else None
+
+
+class Source:
+    """What one layer reads in a batch, made as wide again as the mean over its places has made it small."""
+
+    def __init__(self, layer: Ready, memory: Memory):
+        self.fit, self.looking, self.scale = layer.fit, layer.cross.begin(memory), places(memory).sqrt()
+
+    def leave(self, staying: Int[Tensor, " staying"]) -> None:
+        """Let go of the other sentences."""
+        self.looking.leave(staying)
+        self.scale = self.scale[staying]
+
+    def onto(self, before: Rows, query: Rows) -> Rows:
+        """What was before, and what each row finds added to it in its place."""
+        found = self.looking(query) * spread(self.scale, query.shape[0])
+        return before.add_(found) if self.fit is None else self.fit.onto(before, found)
+
+
+class Steps:
+    """One batch: the last inputs of each layer, side by side, and the sources."""
+
+    def __init__(self, engine: Engine, memory: Remembered):
+        self.engine, self.place, self.rooms = engine, 0, Rooms()
+        kept = list(memory.memories.values())
+        self.sources = [Source(layer, each) for layer, each in zip(engine.layers, kept, strict=True)]
+        nothing = kept[0].values.new_zeros(len(kept[0].values), engine.before * engine.size)
+        self.inputs: list[Rows] = [nothing] * len(engine.layers)
+
+    def leave(self, staying: Int[Tensor, " staying"]) -> None:
+        """Let go of the other sentences; inputs follow with their rows."""
+        for source in self.sources:
+            source.leave(staying)
+
+    def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
+        """One token for each row."""
+        if parents is not None:
+            self.inputs = [each.index_select(0, parents) for each in self.inputs]
+            for source in self.sources:
+                source.looking.follow(parents)
+        token = self.engine.words(tokens, self.place)
+        self.place += 1
+        data = self.engine.widen(token)
+        for number, layer in enumerate(self.engine.layers):
+            whole = torch.cat((self.inputs[number], data), dim=1)
+            self.inputs[number] = whole[:, self.engine.size :]
+            found = F.glu(layer.convolution.within(self.rooms, whole), dim=1)
+            query = layer.query(found).add_(token).mul_(HALF)
+            data = self.sources[number].onto(found, query).mul_(HALF).add_(data).mul_(HALF)
+        return self.engine.output(self.rooms, self.engine.narrow(data))

@@ -1,0 +1,49 @@
+"""How the engine begins and ends a step: tokens become vectors, and vectors logits."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.decoding.engines.cpu.buffers import Rooms
+from regard.decoding.engines.cpu.linear import affine, matrix
+from regard.models.embedding import Embedding
+from regard.models.outputs.projection import Projection
+
+
+class Words:
+    """An embedding, one place at a time; the vector of a place is computed once."""
+
+    def __init__(self, embedding: Embedding):
+        self.embedding, self.table = embedding, embedding.table.weight.detach()
+        self.places: dict[int, Float[Tensor, "1 size"]] = {}
+
+    def __call__(self, tokens: Int[Tensor, " rows"], place: int) -> Float[Tensor, "rows size"]:
+        embedding = self.embedding
+        vectors = torch.embedding(self.table, tokens)
+        if embedding.scale != 1.0:
+            vectors.mul_(embedding.scale)
+        if embedding.positions is not None:
+            here = self.place(place, vectors)
+            joined = embedding.positions.join
+            vectors = vectors.add_(here) if joined == "add" else torch.cat((vectors, here.expand(len(tokens), -1)), dim=1)
+        return vectors if isinstance(embedding.norm, nn.Identity) else embedding.norm(vectors)
+
+    def place(self, number: int, like: Tensor) -> Float[Tensor, "1 size"]:
+        """The vector of a place."""
+        if number not in self.places:
+            positions = self.embedding.positions
+            assert positions is not None
+            # by its call, which refuses a place that it has no vector for
+            self.places[number] = positions(like.new_zeros(1, 1, like.shape[1]), number)[:, 0, -positions.size :]
+        return self.places[number]
+
+
+class Output:
+    """A projection onto the vocabulary, in the room that the step before it used."""
+
+    def __init__(self, output: Projection, table: Float[Tensor, "vocabulary embedding"], precision: str):
+        self.fit = affine(output.fit, precision) if isinstance(output.fit, nn.Linear) else None
+        self.matrix = matrix(output.matrix(table).detach(), output.bias.detach(), precision)
+
+    def __call__(self, rooms: Rooms, data: Float[Tensor, "rows size"]) -> Float[Tensor, "rows vocabulary"]:
+        return self.matrix.within(rooms, data if self.fit is None else self.fit(data))

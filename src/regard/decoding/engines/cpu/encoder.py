@@ -1,0 +1,134 @@
+"""The Transformer's encoder as one function of its weights: what it finds, without the calls of its modules.
+
+At one short source those calls take longer than the arithmetic. Query, key and value of a layer are one matrix, and what a
+sublayer finds is added in its place.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Encoded
+from regard.data.batch import Padded
+from regard.decoding.engines.cpu.buffers import Rooms
+from regard.decoding.engines.cpu.linear import affine
+from regard.decoding.engines.cpu.transformer import Around, normalised
+from regard.decoding.engines.select import listened
+from regard.decoding.engines.version import Watched
+from regard.models.encoders.transformer import Layer, Transformer
+from regard.models.seq2seq import Seq2Seq
+from regard.models.types import Tree
+
+Rows = Float[Tensor, "rows size"]
+MADE: "WeakKeyDictionary[nn.Module, tuple[Engine, Watched]]" = WeakKeyDictionary()
+"""The engine of each encoder, with what it was made from; it goes when the encoder goes."""
+
+
+def encode(model: Any, source: Padded, compiled: bool = False) -> Tree:
+    """What `model.encode` gives; for a trained Transformer on a CPU that nobody listens to, sooner."""
+    if not isinstance(model, Seq2Seq):
+        return model.encode(source)
+    if compiled and plain(model, source):
+        from regard.decoding.engines.cpp.encoder_cache import ready as in_machine_code
+
+        if (encoding := in_machine_code(model)) is not None:
+            return encoding(model, source)
+    engine = ready(model, source)
+    return model.encode(source) if engine is None else model.decoder.remember(engine(source))
+
+
+def plain(model: Seq2Seq, source: Padded) -> bool:
+    """Whether a model is in use on a CPU, in float32, and each of its sources has a row and something in it."""
+    where = source.data.device.type
+    if where != "cpu" or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or model.training:
+        return False
+    if torch.get_default_dtype() != torch.float32 or source.documents is not None:  # rooms and masks take that
+        return False
+    return bool(source.data.numel()) and bool(source.keep.any(1).all())
+
+
+def ready(model: Seq2Seq, source: Padded) -> "Engine | None":
+    """The engine of a model's encoder for such a source; None where only the encoder itself will do."""
+    encoder = model.encoder
+    if not plain(model, source):
+        return None
+    made = MADE.get(encoder) if isinstance(encoder, nn.Module) else None
+    if made is None or not made[1].unchanged:
+        if covers(encoder) is not None or any(map(listened, cast(nn.Module, encoder).modules())):
+            return None
+        whole = cast(Transformer, encoder)
+        MADE[whole] = made = Engine(whole), Watched(whole)
+    return made[0]
+
+
+def covers(encoder: Any) -> str | None:
+    """None where the engine computes what this encoder does, else the reason that it does not."""
+    if type(encoder) is not Transformer:
+        return f"needs the Transformer encoder, got {type(encoder).__name__}"
+    if encoder.embedding.table.weight.dtype != torch.float32:
+        return f"needs weights in float32, got {encoder.embedding.table.weight.dtype}"
+    for layer in map(encoder.get_submodule, encoder.names):
+        own = cast(Any, layer.self)
+        if type(own.score) is not ScaledDot or type(own.normalise) is not Softmax or type(own.scope) is not Everywhere:
+            return f"needs self-attention by scaled_dot and softmax, got {own.score}, {own.normalise}, {own.scope}"
+        if own.key_heads != own.heads or own.how != "concat" or not isinstance(own.output, nn.Linear):
+            return "needs as many heads of keys as of queries, joined by concat, and an output behind them"
+        if not isinstance(cast(Layer, layer).feedforward[0], nn.Linear):
+            return "needs feed-forward networks without gates"
+    return None
+
+
+class Engine:
+    """The encoder's matrices, ready for sources."""
+
+    def __init__(self, encoder: Transformer):
+        self.embedding, self.widen = encoder.embedding, encoder.widen
+        self.layers = [Ready(cast(Layer, encoder.get_submodule(name))) for name in encoder.names]
+        self.norm = normalised(encoder.norm)
+
+    def __call__(self, source: Padded) -> Encoded:
+        """What the encoder finds in a batch, none of whose sources is empty."""
+        tokens, keep = source.data, source.keep
+        hidden = ~keep
+        mask = torch.zeros(keep.shape).masked_fill_(hidden, -math.inf)[:, None, None] if bool(hidden.any()) else None
+        data, rooms = self.widen(self.embedding(tokens)).flatten(0, 1), Rooms()
+        for layer in self.layers:
+            data = layer(data, tokens.shape, mask, rooms)
+        found = self.norm(data).view(*tokens.shape, -1)
+        found = found if mask is None else found.masked_fill(hidden[..., None], 0.0)
+        mean = found.sum(1, keepdim=True) / keep.sum(1)[:, None, None]
+        return Encoded(found, keep, (mean,), tokens=tokens)
+
+
+class Ready:
+    """One layer."""
+
+    def __init__(self, layer: Layer):
+        own = layer.self
+        self.heads, self.scale = own.heads, cast(ScaledDot, own.score).factor(torch.empty(0, 0, 0, own.head))
+        self.threefold = affine((own.query, own.key, own.value))
+        self.own_output = affine(cast(nn.Linear, own.output))
+        self.inner, self.outer = (affine(cast(nn.Linear, layer.feedforward[place])) for place in (0, 2))
+        bend = layer.feedforward[1]
+        self.bend: Callable[[Rows], Rows] = torch.relu_ if isinstance(bend, nn.ReLU) else bend
+        self.around_self, self.around_feedforward = Around(layer.around_self), Around(layer.around_feedforward)
+
+    def __call__(self, data: Rows, shape: torch.Size, mask: Float[Tensor, "batch 1 1 time"] | None, rooms: Rooms) -> Rows:
+        """What goes on; the data is nobody else's, and what each sublayer finds is added in its place."""
+        around = self.around_self
+        sides = self.threefold.within(rooms, around.enter(data)).view(*shape, 3, self.heads, -1)
+        query, keys, values = sides.permute(2, 0, 3, 1, 4)  # batch heads time dim
+        found = F.scaled_dot_product_attention(query, keys, values, mask, scale=self.scale)
+        data = around.leave(self.own_output.onto(data, found.transpose(1, 2).reshape(data.shape[0], -1)))
+        around = self.around_feedforward
+        inner = self.bend(self.inner.within(rooms, around.enter(data)))
+        return around.leave(self.outer.onto(data, inner))

@@ -1,0 +1,40 @@
+"""How the engine reads a source by an attention of any other kind: by its own call, with the state that it carries."""
+
+from typing import cast
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.module import Attention
+from regard.attention.types import Memory
+from regard.decoding.engines.cpu.linear import Affine
+from regard.models.asking import ask
+from regard.models.types import select
+
+
+class Asking:
+    """The sources of one batch. The attention stays as it is, in float32; `behind` alone reads what it finds."""
+
+    def __init__(self, attention: Attention, memory: Memory, behind: Affine | None):
+        self.attention, self.memory, self.behind = attention, memory, behind
+        self.state, self.place = attention.start(memory), 0
+
+    def leave(self, staying: Int[Tensor, " staying"]) -> None:
+        """Let go of the other sources; the state follows with its rows."""
+        self.memory = cast(Memory, select(self.memory, staying))
+
+    def follow(self, parents: Int[Tensor, " rows"]) -> None:
+        """Each row goes on from where its parent stood."""
+        self.state = select(self.state, parents)
+
+    def __call__(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows context"]:
+        """What each row finds."""
+        attended = ask(self.attention, query[:, None], self.memory, self.state, position=self.place)
+        self.state, self.place = attended.state, self.place + 1
+        found: Tensor = attended.context[:, 0]
+        return found
+
+    def onto(self, before: Float[Tensor, "rows out"], query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows out"]:
+        """What was before, and what the layer behind makes of what each row finds added to it in its place."""
+        found = self(query)
+        return before.add_(found) if self.behind is None else self.behind.onto(before, found)

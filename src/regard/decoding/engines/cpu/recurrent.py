@@ -1,0 +1,117 @@
+"""The recurrent decoder as one function of its weights: one matrix for each cell."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.decoding.engines.cpu import attention
+from regard.decoding.engines.cpu.buffers import Rooms
+from regard.decoding.engines.cpu.embedding import Output, Words
+from regard.decoding.engines.cpu.folded_attention import parts
+from regard.decoding.engines.cpu.linear import matrix
+from regard.models.cells import gru, lstm, simple
+from regard.models.decoders import Remembered
+from regard.models.decoders.recurrent import NAME, Recurrent
+from regard.models.outputs.projection import Projection
+
+Rows = Float[Tensor, "rows _"]
+Vectors = tuple[Rows, ...]
+
+
+def covers(decoder: Any) -> str | None:
+    """None where the engine computes what this decoder does, else the reason that it does not."""
+    if type(decoder) is not Recurrent:
+        return f"needs the recurrent decoder, got {type(decoder).__name__}"
+    if decoder.outcome is not None or type(decoder.output) is not Projection:
+        return "needs an output that is nothing but a projection"
+    if decoder.cross is None:
+        return "needs an attention to the source"
+    return None
+
+
+def cell(made: nn.RNNBase, precision: str) -> Callable[[Rows, Vectors], Vectors]:
+    """One layer of cells: what enters and the state before, as one matrix where the cell adds the two."""
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
+    if isinstance(made, nn.GRU):
+        entering, staying = matrix(W, bias, precision), matrix(U, hidden_bias, precision)
+        return lambda data, state: gru(entering(data), staying(state[0]), state)
+    both, advance = matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision), lstm
+    if not isinstance(made, nn.LSTM):
+        advance = simple
+    return lambda data, state: advance(both(torch.cat((data, state[0]), dim=1)), state)
+
+
+class Engine:
+    """The decoder's matrices, ready for steps."""
+
+    def __init__(self, decoder: Recurrent, precision: str = "float32"):
+        assert decoder.cross is not None
+        self.words = Words(decoder.embedding)
+        self.cells = [cell(cast(nn.RNNBase, made), precision) for made in decoder.layers]
+        self.before, self.feeds = decoder.before, decoder.feeds
+        weight, bias = parts(decoder.readout)
+        if self.before:
+            self.readout, self.cross = matrix(weight, bias, precision), attention.Look(decoder.cross, precision)
+        else:  # the context is read here alone
+            own, context = weight[:, : decoder.size], weight[:, decoder.size :]
+            self.readout = matrix(own, bias, precision)
+            self.cross = attention.Look(decoder.cross, precision, (context, torch.zeros_like(bias)))
+        self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
+
+    def begin(self, memory: Remembered) -> "Steps":
+        """The decoder before its first token."""
+        return Steps(self, memory)
+
+
+class Steps:
+    """One batch: the states of the cells, the read-out that is fed back, and the sources."""
+
+    def __init__(self, engine: Engine, memory: Remembered):
+        self.engine, self.place, self.rooms = engine, 0, Rooms()
+        self.states: list[Vectors] = [
+            tuple(each[:, number] for each in memory.initial) for number in range(len(engine.cells))
+        ]
+        self.fed = self.top.new_zeros(self.top.shape) if engine.feeds and not engine.before else None
+        self.source = engine.cross.begin(memory.memories[NAME])
+
+    @property
+    def top(self) -> Rows:
+        """The hidden state of the highest layer."""
+        return self.states[-1][0]
+
+    def leave(self, staying: Int[Tensor, " staying"]) -> None:
+        """Let go of the other sentences; states follow with their rows."""
+        self.source.leave(staying)
+
+    def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
+        """One token for each row."""
+        if parents is not None:
+            self.states = [tuple(each.index_select(0, parents) for each in state) for state in self.states]
+            self.fed = None if self.fed is None else self.fed.index_select(0, parents)
+            self.source.follow(parents)
+        token = self.engine.words(tokens, self.place)
+        self.place += 1
+        return self.engine.output(self.rooms, self.bahdanau(token) if self.engine.before else self.luong(token))
+
+    def bahdanau(self, token: Rows) -> Rows:
+        """Look with the state before the step; what is found enters the step."""
+        context = self.source(self.top)
+        self.advance(torch.cat((token, context), dim=1))
+        return self.engine.readout(torch.cat((self.top, context, token), dim=1)).tanh_()
+
+    def luong(self, token: Rows) -> Rows:
+        """Look with the state after the step; the read-out enters the next step."""
+        self.advance(token if self.fed is None else torch.cat((token, self.fed), dim=1))
+        readout = self.source.onto(self.engine.readout(self.top), self.top).tanh_()
+        self.fed = None if self.fed is None else readout
+        return readout
+
+    def advance(self, data: Rows) -> None:
+        """One step of every layer, from the lowest up."""
+        for number, advance in enumerate(self.engine.cells):
+            self.states[number] = advance(data, self.states[number])
+            data = self.states[number][0]

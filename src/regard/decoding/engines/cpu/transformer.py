@@ -1,0 +1,141 @@
+"""The Transformer's decoder as one function of its weights, with caches that are never reordered."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.scope.causal import Causal
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.decoding.engines.cpu import attention
+from regard.decoding.engines.cpu.buffers import Rooms
+from regard.decoding.engines.cpu.embedding import Output, Words
+from regard.decoding.engines.cpu.folded_attention import Folded, parts
+from regard.decoding.engines.cpu.generic_attention import Asking
+from regard.decoding.engines.cpu.kv_cache import Ancestors, Cache
+from regard.decoding.engines.cpu.linear import affine
+from regard.models.decoders import Remembered
+from regard.models.decoders.transformer import Layer, Transformer
+from regard.models.outputs.projection import Projection
+from regard.models.residual import Residual
+
+Rows = Float[Tensor, "rows size"]
+
+
+def covers(decoder: Any) -> str | None:
+    """None where the engine computes what this decoder does, else the reason that it does not."""
+    if type(decoder) is not Transformer:
+        return f"needs the Transformer decoder, got {type(decoder).__name__}"
+    if decoder.outcome is not None or type(decoder.output) is not Projection:
+        return "needs an output that is nothing but a projection"
+    for layer in decoder.layers:
+        own = layer.self
+        if type(own.score) is not ScaledDot or type(own.normalise) is not Softmax or type(own.scope) is not Causal:
+            return f"needs self-attention by scaled_dot and softmax, got {own.score}, {own.normalise}, {own.scope}"
+        if own.key_heads != own.heads or own.how != "concat" or layer.cross is None:
+            return "needs as many heads of keys as of queries, joined by concat, and an attention to the source"
+        if reason := attention.covers(layer.cross):
+            return reason
+        if not isinstance(own.output, nn.Linear) or not isinstance(layer.feedforward[0], nn.Linear):
+            return "needs an output of its self-attention, and feed-forward networks without gates"
+    return None
+
+
+class Engine:
+    """The decoder's matrices, ready for steps."""
+
+    def __init__(self, decoder: Transformer, precision: str = "float32"):
+        self.words = Words(decoder.embedding)
+        self.widen: Callable[[Rows], Rows] = unchanged if isinstance(decoder.widen, nn.Identity) else decoder.widen
+        self.layers = [Ready(layer, precision) for layer in decoder.layers]
+        self.norm = normalised(decoder.norm)
+        self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
+
+    def begin(self, memory: Remembered) -> "Steps":
+        """The decoder before its first token."""
+        return Steps(self, memory)
+
+
+class Ready:
+    """One layer: query, key and value of its self-attention are one matrix."""
+
+    def __init__(self, layer: Layer, precision: str):
+        own = layer.self
+        self.heads, self.scale = own.heads, cast(ScaledDot, own.score).factor(torch.empty(0, 0, 0, own.head))
+        self.threefold = affine((own.query, own.key, own.value), precision)
+        self.own_output = affine(cast(nn.Linear, own.output), precision)
+        assert layer.cross is not None
+        self.cross = attention.Look(layer.cross, precision, parts(layer.fit) if isinstance(layer.fit, nn.Linear) else None)
+        self.inner, self.outer = (affine(cast(nn.Linear, layer.feedforward[place]), precision) for place in (0, 2))
+        bend = layer.feedforward[1]
+        self.bend: Callable[[Rows], Rows] = torch.relu_ if isinstance(bend, nn.ReLU) else bend
+        self.around_self, self.around_cross = Around(layer.around_self), Around(layer.around_cross)
+        self.around_feedforward = Around(layer.around_feedforward)
+
+
+def unchanged(data: Rows) -> Rows:
+    """What stands where there is no norm."""
+    return data
+
+
+def normalised(norm: nn.Module) -> Callable[[Rows], Rows]:
+    """A norm, without its module where it is the usual one."""
+    if type(norm) is not nn.LayerNorm:
+        return unchanged if isinstance(norm, nn.Identity) else norm
+    shape, epsilon = norm.normalized_shape, norm.eps
+    weight, bias = (None if each is None else each.detach() for each in (norm.weight, norm.bias))
+    return lambda data: torch.layer_norm(data, shape, weight, bias, epsilon, False)
+
+
+class Around:
+    """The way around a sublayer, without dropout."""
+
+    def __init__(self, residual: Residual):
+        norm = normalised(residual.norm)
+        self.enter: Callable[[Rows], Rows] = norm if residual.first else unchanged
+        self.leave: Callable[[Rows], Rows] = unchanged if residual.first else norm
+
+
+class Steps:
+    """One batch: the cache of each layer, who descends from whom, and the sources."""
+
+    def __init__(self, engine: Engine, memory: Remembered):
+        self.engine, self.place, self.rooms = engine, 0, Rooms()
+        kept = list(memory.memories.values())
+        self.sources = [layer.cross.begin(each) for layer, each in zip(engine.layers, kept, strict=True)]
+        self.caches = [Cache(layer.heads) for layer in engine.layers]
+        self.ancestors = Ancestors(len(kept[0].values))
+
+    def leave(self, staying: Int[Tensor, " staying"]) -> None:
+        """Let go of the other sentences."""
+        for source, cache in zip(self.sources, self.caches, strict=True):
+            source.leave(staying)
+            cache.leave(staying)
+        self.ancestors.leave(staying)
+
+    def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
+        """One token for each row."""
+        if self.ancestors.crowded:
+            alive = self.ancestors.squeeze()
+            for cache in self.caches:
+                cache.take(alive)
+        self.ancestors.grow(tokens.shape[0], parents)
+        data = self.engine.widen(self.engine.words(tokens, self.place))
+        for layer, cache, source in zip(self.engine.layers, self.caches, self.sources, strict=True):
+            data = self.through(layer, data, cache, source)
+        self.place += 1
+        return self.engine.output(self.rooms, self.engine.norm(data))
+
+    def through(self, layer: Ready, data: Rows, cache: Cache, source: attention.Looking | Folded | Asking) -> Rows:
+        """One layer; the data is nobody else's, and what each sublayer finds is added in its place."""
+        around = layer.around_self
+        found = cache(layer.threefold.within(self.rooms, around.enter(data)), self.ancestors, layer.scale)
+        data = around.leave(layer.own_output.onto(data, found))
+        around = layer.around_cross
+        data = around.leave(source.onto(data, around.enter(data)))
+        around = layer.around_feedforward
+        inner = layer.bend(layer.inner.within(self.rooms, around.enter(data)))
+        return around.leave(layer.outer.onto(data, inner))

@@ -1,0 +1,44 @@
+"""A sum and its layer norm in one pass, which a decoder makes three times in every layer: by Triton on a GPU."""
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.kernels.runtime import capability
+
+Rows = Float[Tensor, "rows size"]
+WIDEST = 8192
+"""The kernel holds a row in registers."""
+
+
+def add_norm(
+    data: Rows, found: Rows, weight: Float[Tensor, " size"], bias: Float[Tensor, " size"], eps: float
+) -> tuple[Rows, Rows]:
+    """data + found, and its layer norm.
+
+        x = data + found,   norm = (x - mean(x)) / √(var(x) + ε) ∘ w + b
+
+    Ba, Kiros and Hinton 2016, https://arxiv.org/abs/1607.06450
+    """
+    if fits(data):
+        return triton().launch(data, found, weight, bias, eps)
+    total = data + found
+    return total, F.layer_norm(total, weight.shape, weight, bias, eps)
+
+
+def fits(data: Rows) -> bool:
+    """Whether the kernel takes such data."""
+    some = data.is_cuda and data.shape[1] <= WIDEST and not torch.compiler.is_compiling()
+    return some and capability.lacking(data.device, data.dtype) is None and triton() is not None
+
+
+@cache
+def triton() -> Any:
+    """The kernel's file; None where there is no Triton."""
+    return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.add_norm_triton")

@@ -1,0 +1,137 @@
+"""Beam search where the logits are: what `decoding/engines/beam.py` does with arrays, in tensors that stay where they are."""
+
+import math
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.data.vocabulary import BOS, EOS
+from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.cuda.topk import likeliest, prepare
+from regard.decoding.engines.cuda.types import Counter, Project
+from regard.kernels.runtime import capability
+
+SCORE, LOGPROB, TOKEN, ROW = range(4)
+
+
+class Beam:
+    """The hypotheses of each sentence, what the best that ended are worth, and what the last turns found.
+
+    Hypotheses grow the same whatever has ended, so nothing is kept of what ended but its worth, which says when a sentence
+    is done. All else is found in the figures afterwards (told.py). A sentence that is done grows on, and nobody listens.
+    `decoding/beam.py` says why it is done when it is. `each` is how many ways on of a hypothesis are looked at: `beams` + 1,
+    of which one may end it.
+    """
+
+    def __init__(self, sentences: int, beams: int, best: int, each: int, room: int, turns: int, device: torch.device):
+        self.width, self.best, self.each = beams, best, each
+        exact: dict[str, Any] = {"dtype": torch.float64, "device": device}
+        self.tokens: Int[Tensor, " rows"] = torch.full((sentences * beams,), BOS, device=device)
+        self.parents: Int[Tensor, "sentences beams"] = torch.zeros(sentences, beams, dtype=torch.long, device=device)
+        self.scores = torch.zeros(sentences, beams, **exact)
+        self.ended = torch.zeros(sentences, beams, **exact)
+        """What the best that have ended are worth; -infinity where fewer have."""
+        self.shares, self.longest = torch.ones(room, **exact), torch.ones(sentences, 1, **exact)
+        """What a score is divided by at each length, and at the greatest of each sentence."""
+        self.divided: tuple[float, bytes] | None = None
+        self.rows = torch.arange(beams, **exact).repeat_interleave(each).expand(sentences, -1).contiguous()
+        self.told = torch.zeros(turns, 8 * beams * sentences + sentences, **exact)
+        """What every turn found, which the host fetches as one: the figures, and who was done."""
+        self.figures = self.told[:, sentences:].view(turns, 4, sentences, 2 * beams)
+        """Score, log-probability, token and row of the ways on, best first."""
+        self.over = self.told[:, :sentences]
+        """1 where a sentence was done after a turn, or before it."""
+
+    def begin(self, longest: Numbers, alpha: float) -> None:
+        """Before the first token: one hypothesis, and room for others. `longest` is the most tokens of each sentence."""
+        self.tokens.fill_(BOS)
+        self.parents.zero_()
+        self.scores.fill_(-math.inf)[:, 0] = 0.0
+        self.ended.fill_(-math.inf)
+        self.divide(longest, alpha)
+
+    def divide(self, longest: Numbers, alpha: float) -> None:
+        """Know what scores are divided by, which is often what it was."""
+        if self.divided == (divided := (alpha, longest.tobytes())):
+            return
+        self.divided = divided
+        shares = [length**alpha for length in range(1, len(self.shares) + 1)]
+        self.shares.copy_(torch.tensor(shares, dtype=torch.float64))
+        most = [[max(each, 1) ** alpha] for each in longest.tolist()]
+        self.longest.copy_(torch.tensor(most, dtype=torch.float64))
+
+    def take(self, other: "Beam", rows: Int[Tensor, " sentences"]) -> None:
+        """Go on from another, whose sentences are picked."""
+        self.tokens.copy_(other.tokens.view(-1, self.width)[rows].flatten())
+        for mine, theirs in ((self.parents, other.parents), (self.scores, other.scores), (self.ended, other.ended)):
+            mine.copy_(theirs[rows])
+
+    def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
+        """The next token of each hypothesis."""
+        values, tokens = likeliest(found, project, self.each)
+        if self.fits(found.device):
+            triton().launch(self, values, tokens, place, turn)
+        else:
+            self.turn(values, tokens, place, turn)
+
+    def fits(self, device: torch.device) -> bool:
+        """Whether one kernel does a turn."""
+        some = device.type == "cuda" and capability.lacking(device) is None
+        return some and triton() is not None and self.width <= triton().MOST
+
+    def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
+        """Launch what `choose` launches, so that it is compiled: see kernels/runtime/compile.py."""
+        values, tokens = prepare(logits, len(self.tokens), self.each)
+        if self.fits(logits.device):
+            triton().launch(self, values, tokens, place, turn)
+
+    def turn(
+        self, values: Float[Tensor, "rows each"], tokens: Int[Tensor, "rows each"], place: Counter, turn: Counter
+    ) -> None:
+        """The same from the likeliest tokens of each row; of equally good ways on the leftmost comes first."""
+        sentences, beams = self.scores.shape
+        totals = (self.scores.view(-1, 1) + values).view(sentences, -1)
+        order = totals.sort(dim=1, descending=True, stable=True).indices[:, : 2 * beams]
+        every = torch.stack((totals, values.view(sentences, -1).double(), tokens.view(sentences, -1).double(), self.rows))
+        ahead = every.gather(2, order.expand(4, -1, -1))
+        self.figures.index_copy_(0, turn, ahead[None])
+        grows = ahead[TOKEN] != EOS
+        going = grows.byte().sort(dim=1, descending=True, stable=True).indices[:, :beams]  # at most one of each row does not
+        grown = ahead.gather(2, going.expand(4, -1, -1))
+        self.tokens.copy_(grown[TOKEN].view(-1))
+        self.parents.copy_(grown[ROW])
+        self.scores.copy_(grown[SCORE])
+        self.end(ahead[SCORE, :, :beams], grows[:, :beams], place, turn)
+
+    def end(
+        self,
+        scores: Float[Tensor, "sentences beams"],
+        grows: Bool[Tensor, "sentences beams"],
+        place: Counter,
+        turn: Counter,
+    ) -> None:
+        """Note what those that ended are worth, and whether the best that grows can still come before them."""
+        share = self.shares.index_select(0, place)
+        worth = (scores / share).masked_fill_(grows, -math.inf)
+        best = torch.cat((self.ended, worth), dim=1).topk(self.width).values
+        self.ended.copy_(best)
+        growing = self.scores[:, 0]
+        behind = growing / share <= best[:, -1]
+        hopeless = growing / self.longest[:, 0] <= best[:, self.best - 1]
+        self.over.index_copy_(0, turn, (behind | hopeless).to(self.over.dtype)[None])
+
+    def fetch(self, turns: int) -> tuple[Float[Tensor, "turns 4 sentences ways"], Float[Tensor, "turns sentences"]]:
+        """What the turns found, for the host, and who was done."""
+        told, sentences = self.told[:turns].to("cpu", copy=True), len(self.scores)
+        return told[:, sentences:].view(turns, 4, sentences, -1), told[:, :sentences]
+
+
+@cache
+def triton() -> Any:
+    """The file of the kernel that does a turn at once; None where there is no Triton."""
+    return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.beam_triton")

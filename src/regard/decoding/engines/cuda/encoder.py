@@ -1,0 +1,146 @@
+"""Encoders on a GPU: what a source becomes, replayed as one CUDA graph, and in half precision where that is asked for."""
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, proxy
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.config import ConfigError
+from regard.data.batch import Padded
+from regard.data.vocabulary import PAD
+from regard.decoding.engines.cpu.encoder import encode as on_cpu
+from regard.decoding.engines.cuda.buckets import ALIGNED, up
+from regard.decoding.engines.cuda.graph import Pool, Replayed, pool
+from regard.decoding.engines.select import listened
+from regard.decoding.engines.version import Watched
+from regard.models.seq2seq import Seq2Seq
+from regard.models.types import Source, Tree, map_tree
+
+KEPT = 32
+"""Shapes that are kept ready."""
+Encode = Callable[[Padded], Tree]
+LENT = threading.RLock()
+"""Held from the encoding of a batch to the end of its search: graphs and what they leave belong to one thread at a time."""
+
+
+def alone(device: torch.device) -> AbstractContextManager[Any]:
+    """On a GPU, while nobody else encodes or searches."""
+    return LENT if device.type == "cuda" else nullcontext()
+
+
+def encode(model: Any, source: Source, precision: str = "float32", compiled: bool = False) -> Tree:
+    """What `model.encode` gives, faster for a trained model that nobody listens to; on a CPU `native.encoder` sees to it.
+
+    On a GPU, in bf16, it is what a copy of the model in that precision gives; and what is given is lent: the next call may
+    write over it. `compiled` is for a CPU.
+    """
+    if not isinstance(source, Padded):
+        if precision == "bf16":
+            raise ConfigError("precision=bf16 does not cover models that read pictures; use precision=float32")
+        return model.encode(source)
+    if source.data.device.type != "cuda":
+        return on_cpu(model, source, compiled)
+    if not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda") or source.documents is not None:
+        return model.encode(source)
+    found = encoding(model, precision)
+    return model.encode(source) if found is None else found(source)
+
+
+def encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
+    """The encoding of a model, kept for as long as its weights stay what they are.
+
+    None where somebody listens or it trains, unless bf16 is asked for, of which the model itself knows nothing: that is
+    refused.
+    """
+    made = MADE.get(model)
+    if made is not None and made.precision == precision and made.watched.unchanged and not model.training:
+        return made.encoding
+    if model.training or any(map(listened, model.modules())):
+        if precision == "bf16":
+            why = "it is in training" if model.training else "somebody listens to its modules"
+            raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
+        return None
+    half = precision == "bf16" and next(model.parameters()).dtype != torch.bfloat16
+    taken = deepcopy(model).to(torch.bfloat16) if half else proxy(model)  # what holds the model itself would keep it alive
+    MADE[model] = made = Made(Encoding(lambda source: taken.encode(source), limit(model)), Watched(model), precision)
+    return made.encoding
+
+
+def limit(model: Seq2Seq) -> int | None:
+    """The most places of a source that every part of a model has something for; None: any number."""
+    parts = [each for name, each in model.named_modules() if not name.startswith("decoder.embedding.")]
+    return min((each.limit for each in parts if isinstance(getattr(each, "limit", None), int)), default=None)
+
+
+class Encoding:
+    """Sources of few shapes, each with its graph. None is made longer than `limit`, unless it is so itself."""
+
+    def __init__(self, encode: Encode, limit: int | None = None):
+        self.encode, self.limit = encode, limit
+        self.graphs: dict[tuple[int, int], Graph] = {}
+        self.pool: Pool | None = None
+
+    @torch.no_grad()
+    def __call__(self, source: Padded) -> Tree:
+        """What is remembered of a batch, until the next."""
+        count, time = source.data.shape
+        if not source.data.numel():
+            return self.encode(source)
+        wide = up(time, ALIGNED)
+        wide = wide if self.limit is None or wide <= self.limit else max(time, self.limit)
+        shape, where = (up(count), wide), source.data.device
+        if shape not in self.graphs:
+            self.pool = self.pool or pool(where)
+            if len(self.graphs) >= KEPT:
+                self.graphs.pop(next(iter(self.graphs)))
+            self.graphs[shape] = Graph(self.encode, *shape, where, self.pool)
+        graph = self.graphs[shape]
+        graph.fill(source)
+        graph.run()
+        return graph.found if count == shape[0] else map_tree(lambda tensor: tensor[:count], graph.found)
+
+
+class Graph:
+    """One shape: the source that is read, and what was found."""
+
+    def __init__(self, encode: Encode, count: int, time: int, where: torch.device, memory: Pool | None):
+        self.encode = encode
+        keep = torch.zeros(count, time, dtype=torch.bool, device=where)
+        self.source = Padded(torch.full((count, time), PAD, device=where), keep)
+        self.found: Tree = None
+        self.run = Replayed(self.work, where, memory)
+
+    def work(self) -> None:
+        """Read the source."""
+        self.found = self.encode(self.source)
+
+    def fill(self, source: Padded) -> None:
+        """Take a batch in; rows that are left over repeat its first."""
+        count, time = self.source.data.shape
+        for mine, given in zip(self.source[:2], source[:2], strict=True):
+            short = time - given.shape[1]
+            wider = F.pad(given, (0, short)) if short else given  # with PAD, which is 0, and False
+            mine.copy_(wider if len(given) == count else repeated(wider, count))
+
+
+class Made(NamedTuple):
+    """An encoding, and what it was made from and for."""
+
+    encoding: Encoding
+    watched: Watched
+    precision: str
+
+
+MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
+"""What each model was made into; it goes when the model goes."""
+
+
+def repeated(rows: Tensor, count: int) -> Tensor:
+    """As many rows as asked for, the first of them again and again behind the last."""
+    return torch.cat((rows, rows[:1].expand(count - len(rows), -1)))

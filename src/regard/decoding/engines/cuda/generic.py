@@ -1,0 +1,101 @@
+"""Any decoder whose state keeps its shapes from step to step: recurrent and convolutional ones, as they are."""
+
+from copy import deepcopy
+from typing import Any
+from weakref import proxy
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.positions.learned import Learned
+from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.cpu import attention
+from regard.decoding.engines.cuda.buckets import padded
+from regard.decoding.engines.cuda.types import Counter
+from regard.models.decoders.convolution import Convolution
+from regard.models.decoders.recurrent import Recurrent
+from regard.models.outputs.projection import Projection
+from regard.models.types import Tree, map_tree, repeat, select
+from regard.tree import leaves
+
+
+def covers(decoder: Any) -> str | None:
+    """None where the decoder's own steps can be recorded, else the reason that they cannot."""
+    if type(decoder) not in (Recurrent, Convolution):
+        return f"needs a recurrent or convolutional decoder, got {type(decoder).__name__}"
+    if decoder.outcome is not None or type(decoder.output) is not Projection:
+        return "needs an output that is nothing but a projection"
+    if isinstance(decoder.embedding.positions, Learned):
+        return "needs positions that have no last"
+    crosses = [decoder.cross] if isinstance(decoder, Recurrent) else [layer.cross for layer in decoder.layers]
+    reasons = (attention.covers(cross) for cross in crosses if cross is not None)
+    return next(filter(None, reasons), None)
+
+
+class Engine:
+    """A decoder in one precision: itself, or a copy. There is nothing to compile: its steps are the decoder's own."""
+
+    limit: int | None = None
+
+    def __init__(self, decoder: Any, dtype: torch.dtype, compiled: bool = False):
+        same = next(decoder.parameters()).dtype == dtype
+        # what holds the decoder itself would keep it alive
+        self.decoder: Any = proxy(decoder) if same else deepcopy(decoder).to(dtype)
+        self.vocabulary: int = self.decoder.get_parameter("output.bias").shape[0]
+
+    def steps(self, memory: Tree, sentences: int, width: int, room: int) -> "Carried":
+        """Steps for sentences that have read sources shaped like these; a state takes the same room at every step."""
+        return Carried(self.decoder, memory, sentences, width)
+
+    def refuse(self) -> None:
+        """Nothing is beyond its limit."""
+
+
+class Carried:
+    """The memory and the state of so many sentences."""
+
+    def __init__(self, decoder: Any, memory: Tree, sentences: int, width: int):
+        self.decoder, self.sentences, self.width = decoder, sentences, width
+        first = torch.zeros(sentences, dtype=torch.long, device=next(leaves(memory, Tensor)).device)
+        self.memory = map_tree(torch.clone, select(memory, first))
+        self.state = map_tree(torch.clone, repeat(decoder.start(self.memory), width))
+        self.before = torch.arange(0, sentences * width, width, device=first.device)[:, None]
+        """The first row of each sentence."""
+
+    def begin(self, memory: Tree, rows: Numbers) -> None:
+        """Take a batch in; nothing has been written."""
+        write(self.memory, select(memory, torch.from_numpy(padded(rows, self.sentences)).to(self.before.device)))
+        write(self.state, repeat(self.decoder.start(self.memory), self.width))
+
+    def take(self, other: "Carried", rows: Int[Tensor, " sentences"]) -> None:
+        """Go on from others."""
+        write(self.memory, select(other.memory, rows))
+        sides = torch.arange(self.width, device=rows.device)
+        write(self.state, select(other.state, (other.before[rows] + sides).flatten()))
+
+    def step(
+        self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """One token for each row: its logits."""
+        state = self.state if self.width == 1 else select(self.state, (parents + self.before).flatten())
+        found = self.decoder.step(tokens, self.memory, state)
+        write(self.state, found.state)
+        logits: Tensor = found.output
+        return logits
+
+    def prepare(
+        self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
+    ) -> Float[Tensor, "1 vocabulary"]:
+        """Room for a row of logits; a step's programs are the decoder's own."""
+        return torch.empty_like(self.decoder.get_parameter("output.bias"))[None]
+
+    def project(self, found: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+        """They are logits already."""
+        return found
+
+
+def write(mine: Tree, given: Tree) -> None:
+    """The tensors of one tree over those of another that is shaped like it."""
+    for each, other in zip(leaves(mine, Tensor), leaves(given, Tensor), strict=True):
+        each.copy_(other)

@@ -1,0 +1,88 @@
+"""One step of one layer of a Transformer's decoder: a function of its matrices and of tensors that stay where they are."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention.types import Memory
+from regard.decoding.engines.cuda.add_norm import add_norm
+from regard.decoding.engines.cuda.matrices import Matrices
+from regard.decoding.engines.cuda.types import Counter
+
+Rows = Float[Tensor, "rows size"]
+
+
+def through(
+    layer: Matrices,
+    data: tuple[Rows, Rows],
+    cache: Float[Tensor, "sentences room width sides"],
+    source: Memory,
+    masks: tuple[Float[Tensor, "sentences width places"], Float[Tensor, "sentences 1 keys"]],
+    place: Counter,
+) -> tuple[Rows, Rows]:
+    """The data that goes around and the data that enters, before this layer and behind it.
+
+    Each sum is followed by the norm that stands behind it, so that both are one pass over the data.
+    """
+    around, entered = data
+    own, source_mask = masks
+    around, entered = join(layer, 0, around, look_back(layer, entered, cache, own, place))
+    around, entered = join(layer, 1, around, look_across(layer, entered, source, source_mask))
+    return join(layer, 2, around, think(layer, entered))
+
+
+def join(layer: Matrices, number: int, around: Rows, found: Rows) -> tuple[Rows, Rows]:
+    """x + f(x), and its norm: where norms come last, what goes around is the norm too."""
+    norm = layer.norms[number]
+    total, normed = add_norm(around, found, norm.weight, norm.bias, norm.eps)
+    return (total, normed) if layer.first else (normed, normed)
+
+
+def look_back(
+    layer: Matrices,
+    entered: Rows,
+    cache: Float[Tensor, "sentences room width sides"],
+    mask: Float[Tensor, "sentences width places"],
+    place: Int[Tensor, " 1"],
+) -> Rows:
+    """Write the new keys and values behind the last, and let each row look at its past."""
+    sentences, _, width, _ = cache.shape
+    sides = F.linear(entered, *layer.threefold).view(sentences, 1, width, 3 * layer.size)
+    cache.index_copy_(1, place, sides[..., layer.size :])
+    query = sides[:, 0, :, : layer.size].view(sentences, width, layer.heads, -1).transpose(1, 2)
+    keys, values = cache.view(sentences, -1, 2, layer.heads, layer.size // layer.heads).permute(2, 0, 3, 1, 4)
+    found = attend(query, keys, values, mask, layer.scale)
+    return F.linear(found, *layer.own_output)
+
+
+def look_across(layer: Matrices, entered: Rows, source: Memory, mask: Float[Tensor, "sentences 1 keys"]) -> Rows:
+    """What each row finds in its source; the rows of a sentence share one."""
+    asked = entered if layer.asks is None else F.linear(entered, *layer.asks)
+    query = asked.view(len(source.keys), -1, layer.cross_heads, source.keys.shape[3]).transpose(1, 2)
+    found = attend(query, source.keys, source.values, mask, layer.cross_scale)
+    return found if layer.cross_output is None else F.linear(found, *layer.cross_output)
+
+
+def attend(
+    query: Float[Tensor, "sentences heads width dim"],
+    keys: Float[Tensor, "sentences heads keys dim"],
+    values: Float[Tensor, "sentences heads keys dim"],
+    mask: Float[Tensor, "sentences _ keys"],
+    scale: float,
+) -> Rows:
+    """softmax(q kᵀ scale + mask) v, its heads joined: one row for each row of each sentence."""
+    spread = mask[:, None].expand(*query.shape[:3], keys.shape[2])
+    found = F.scaled_dot_product_attention(query, keys, values, attn_mask=spread, scale=scale)
+    return found.transpose(1, 2).flatten(2).flatten(0, 1)
+
+
+def think(layer: Matrices, entered: Rows) -> Rows:
+    """W₂ f(W₁ x); where f(x) is max(0, x), bias and f are part of the product."""
+    matrix, bias = layer.inner
+    bend: Any = layer.bend
+    if isinstance(bend, nn.ReLU) and bias is not None and not torch.compiler.is_compiling():
+        return F.linear(torch._addmm_activation(bias, entered, matrix.mT), *layer.outer)
+    return F.linear(bend(F.linear(entered, matrix, bias)), *layer.outer)

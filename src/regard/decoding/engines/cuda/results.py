@@ -1,0 +1,131 @@
+"""What a search has written, fetched from where it was computed: when each sentence was done, and its best targets."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.data.vocabulary import EOS
+from regard.decoding.engines.candidates import Array, Floats, Numbers
+from regard.decoding.engines.cuda.beam import LOGPROB, ROW, SCORE, TOKEN
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import IMPOSSIBLE, stuck, undistributed
+
+
+class Picked(NamedTuple):
+    """Targets by where they ended, (sentences, best) each: the step, the candidate there, its worth."""
+
+    steps: Array
+    places: Array
+    worth: Array
+    finished: Array
+    there: Array
+    """Whether there is such a target at all."""
+
+
+class Told:
+    """Every candidate of every step, of all sentences that a search began with; each may have a token at least."""
+
+    def __init__(self, most: Numbers, beams: int, best: int, alpha: float):
+        self.most, self.beams, self.best, self.alpha = most, beams, best, alpha
+        self.figures: list[Floats] = []
+        self.ends: Numbers = np.zeros(len(most), np.int64)
+        """How many steps there were of each sentence when it was done; 0: it still grows."""
+        self.length = 0
+
+    def add(self, figures: Floats, done: Floats, sentences: Numbers) -> None:
+        """What some turns found (turns, 4, rows, candidates), and where they were done; the first rows are `sentences`."""
+        turns, _, _, candidates = figures.shape
+        whole = figures[:, :, : len(sentences)]
+        if not np.array_equal(sentences, np.arange(len(self.most))):
+            whole = np.zeros((turns, 4, len(self.most), candidates))
+            whole[:, :, sentences] = figures[:, :, : len(sentences)]
+        over = done[:, : len(sentences)] > 0
+        first = np.where(over.any(0), self.length + over.argmax(0) + 1, np.iinfo(np.int64).max)
+        ends = np.minimum(first, self.most[sentences])
+        self.check(whole[:, SCORE, :, 0], sentences, ends)
+        self.figures.append(whole)
+        self.length += turns
+        fresh = (self.ends[sentences] == 0) & (ends <= self.length)
+        self.ends[sentences[fresh]] = ends[fresh]
+
+    def check(self, heads: Floats, sentences: Numbers, ends: Numbers) -> None:
+        """Raise where a sentence that still grew met an output that is no distribution: its best score is NaN."""
+        lengths = np.arange(self.length + 1, self.length + len(heads) + 1)[:, None]
+        growing = (self.ends[sentences] == 0) & (lengths <= ends)
+        if (np.isnan(heads[:, sentences]) & growing).any():
+            raise undistributed()
+
+    def found(self) -> list[list[Found]]:
+        """The best targets of each sentence, best first."""
+        figures = np.concatenate(self.figures)
+        order = (figures[:, TOKEN] == EOS).argsort(axis=2, kind="stable")  # those that grow come first
+        picked = self.pick(figures, order)
+        scores = figures[picked.steps, SCORE, np.arange(len(self.most))[:, None], picked.places]
+        written = [each.transpose(1, 2, 0) for each in follow(figures, order, picked)]
+        parts = picked.there, picked.steps, scores, picked.worth, picked.finished, *written
+        there, steps, scores, worth, finished, tokens, logprobs = (part.ravel().tolist() for part in parts)  # few lists
+        best, length = picked.steps.shape[1], len(figures)
+        found: list[list[Found]] = []
+        for sentence in range(len(self.most)):
+            few = []
+            for each in range(sentence * best, (sentence + 1) * best):
+                if there[each]:
+                    whole = slice(each * length, each * length + steps[each] + 1)
+                    few.append(Found(tokens[whole], scores[each], worth[each], logprobs[whole], finished[each]))
+            if not few:
+                raise stuck(int(self.ends[sentence]))
+            found.append(few)
+        return found
+
+    def pick(self, figures: Floats, order: Numbers) -> Picked:
+        """The best that finished, and behind them the best of those that were cut off."""
+        shares = np.array([length**self.alpha for length in range(1, len(figures) + 1)])
+        if figures.shape[3] == 1:
+            return self.only(figures, shares)
+        parts = zip(self.finished(figures, shares), self.cut(figures, order, shares), strict=True)
+        both = Picked(*(np.concatenate(pair, axis=1) for pair in parts))
+        chosen = np.argsort(~both.there, axis=1, kind="stable")[:, : self.best]
+        return Picked(*(np.take_along_axis(part, chosen, 1) for part in both))
+
+    def only(self, figures: Floats, shares: Floats) -> Picked:
+        """The one target of each sentence where there was one way on at every step."""
+        last = self.ends - 1
+        scores, tokens = figures[last, SCORE, np.arange(len(last)), 0], figures[last, TOKEN, np.arange(len(last)), 0]
+        finished = tokens == EOS
+        there = (scores > IMPOSSIBLE) & (finished | (self.ends == self.most))
+        parts = last, np.zeros_like(last), scores / shares[last], finished, there
+        return Picked(*(part[:, None] for part in parts))
+
+    def finished(self, figures: Floats, shares: Floats) -> Picked:
+        """The best that ended among the first candidates of a step, until their sentence was done; of equals the earlier."""
+        in_time = np.arange(1, len(figures) + 1)[:, None, None] <= self.ends[:, None]
+        ended = (figures[:, TOKEN] == EOS) & in_time
+        worth = np.where(ended, figures[:, SCORE] / shares[:, None, None], IMPOSSIBLE)[..., : self.beams]
+        flat = worth.transpose(1, 0, 2).reshape(len(self.most), -1)
+        first = np.argsort(-flat, axis=1, kind="stable")[:, : self.best]
+        best = np.take_along_axis(flat, first, 1)
+        return Picked(first // self.beams, first % self.beams, best, np.full(first.shape, True), best > IMPOSSIBLE)
+
+    def cut(self, figures: Floats, order: Numbers, shares: Floats) -> Picked:
+        """Those that still grew when their sentence became as long as it may."""
+        last, each = self.ends[:, None] - 1, np.arange(len(self.most))[:, None]
+        places = order[last, each, np.arange(min(self.beams, order.shape[2]))]
+        scores, tokens = figures[last, SCORE, each, places], figures[last, TOKEN, each, places]
+        there = (scores > IMPOSSIBLE) & (tokens != EOS) & (self.ends == self.most)[:, None]
+        steps = np.broadcast_to(last, places.shape)
+        return Picked(steps, places, scores / shares[last], np.full(places.shape, False), there)
+
+
+def follow(figures: Floats, order: Numbers, picked: Picked) -> tuple[Numbers, Floats]:
+    """Tokens and log-probabilities of each target, (steps, sentences, best), followed back to its beginning."""
+    if figures.shape[3] == 1:  # there was one way on at every step
+        return figures[:, TOKEN].astype(np.int64), figures[:, LOGPROB]
+    steps, each = len(figures), np.arange(figures.shape[2])[:, None]
+    tokens = np.zeros((steps, *picked.steps.shape), np.int64)
+    logprobs, row = np.zeros(tokens.shape), np.zeros(picked.steps.shape, np.int64)
+    for step in reversed(range(steps)):
+        place = np.where(picked.steps == step, picked.places, order[step][each, row])
+        at: Array = figures[step][:, each, place]
+        tokens[step], logprobs[step] = at[TOKEN], at[LOGPROB]
+        row = np.where(picked.steps >= step, at[ROW], 0).astype(np.int64)
+    return tokens, logprobs

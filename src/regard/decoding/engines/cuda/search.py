@@ -1,0 +1,178 @@
+"""Search on a GPU: several steps at a time, after which those that are done leave for good when they are half of all."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.decoding.backpointers import nothing
+from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.cuda.beam import Beam
+from regard.decoding.engines.cuda.buckets import ROOM, padded, room, up
+from regard.decoding.engines.cuda.graph import Pool, Replayed, pool
+from regard.decoding.engines.cuda.greedy import Greedy
+from regard.decoding.engines.cuda.results import Told
+from regard.decoding.engines.cuda.types import Engine, Steps
+from regard.decoding.hypothesis import Found
+from regard.decoding.max_length import limits
+from regard.kernels.runtime import compile
+from regard.models.types import Tree
+from regard.tree import leaves
+
+TURNS = 8
+"""Steps between two looks of the host."""
+ROWS = 1024
+"""Hypotheses that are followed at once, unless one sentence alone has more: enough to keep a GPU busy, and what a beam takes
+in memory does not grow with the batch beyond."""
+KEPT = 32
+"""Shapes that are kept ready; of more, the one that was used longest ago is forgotten."""
+
+
+class Board:
+    """A search of one shape: the decoder's tensors, the choice's, and the step from one token to the next."""
+
+    def __init__(self, steps: Steps, choice: Greedy | Beam, where: torch.device, memory: Pool | None):
+        self.steps, self.choice = steps, choice
+        self.clock = torch.zeros(2, dtype=torch.long, device=where)
+        self.step = Replayed(self.advance, where, memory)
+
+    def advance(self) -> None:
+        """One step of all sentences."""
+        place, turn = self.clock[:1], self.clock[1:]
+        found = self.steps.step(self.choice.tokens, self.choice.parents, place)
+        self.choice.choose(found, self.steps.project, place, turn)
+        self.clock += 1
+
+    def prepare(self) -> None:
+        """Have Triton compile what a step needs, side by side, before the first."""
+        compile.prepare(self.launch, self.clock.device)
+
+    def launch(self) -> None:
+        """Every program of a step once."""
+        place, turn = self.clock[:1], self.clock[1:]
+        logits = self.steps.prepare(self.choice.tokens, self.choice.parents, place)
+        self.choice.prepare(logits, place, turn)
+
+    def start(self, place: int, turns: int) -> None:
+        """Some steps from a place on, which go on while the host does something else, until it fetches what they found."""
+        self.clock[:1].fill_(place)
+        self.clock[1:].zero_()
+        for _ in range(turns):
+            self.step()
+
+
+class Searching:
+    """A decoder made ready, and the boards that it has been needed on."""
+
+    def __init__(self, engine: Engine, where: torch.device):
+        self.engine, self.device, self.pool = engine, where, pool(where)
+        self.boards: OrderedDict[tuple[Any, ...], Board] = OrderedDict()
+
+    @torch.no_grad()
+    def __call__(
+        self, memory: Tree, *, beams: int, length: int | Sequence[int], best: int = 1, length_penalty: float = 1.0
+    ) -> list[list[Found]]:
+        """The `best` targets of each sentence, best first: what `decoding.beam` finds; a beam of one is greedy search."""
+        most = np.array(limits(length, memory), dtype=np.int64)
+        found = [[nothing(weights=False)] for _ in most]
+        shape = Shape(self, memory, beams, best)
+        write: Callable[[], None] = idle
+        for group in groups(np.flatnonzero(most > 0), ROWS // beams):
+            told = Told(most[group], beams, best, length_penalty)
+            self.run(told, shape, memory, group, write)
+            write = partial(put, found, group, told)
+        write()
+        return found
+
+    def run(self, told: Told, shape: "Shape", memory: Tree, group: Numbers, meanwhile: Callable[[], None]) -> None:
+        """Step by step until every sentence of a group is done; `meanwhile` is done once, while the GPU is at work."""
+        most, sentences = told.most, np.arange(len(group))
+        count, space = up(len(group)), room(min(ROOM, int(most.max())))
+        board = shape.board(count, space)
+        board.steps.begin(memory, group)
+        self.begin(board, most[padded(sentences, count)], told.alpha)
+        while True:
+            turns = min(TURNS, space - told.length, int(most[sentences].max()) - told.length)
+            if self.engine.limit is not None:
+                turns = min(turns, self.engine.limit - told.length)
+                if not turns:
+                    self.engine.refuse()
+            board.start(told.length, turns)
+            meanwhile()
+            meanwhile = idle
+            figures, done = board.choice.fetch(turns)
+            told.add(figures.numpy(), done.numpy(), sentences)
+            staying = np.flatnonzero(told.ends[sentences] == 0)
+            if not len(staying):
+                return
+            full, fewer = told.length == space, up(len(staying))
+            if full or 2 * fewer <= count:
+                count, space = fewer, 2 * space if full else space
+                before, board = board, shape.board(count, space)
+                rows, sentences = self.placed(padded(staying, count)), sentences[staying]
+                self.move(before, board, rows, most[padded(sentences, count)], told.alpha)
+
+    def begin(self, board: Board, longest: Numbers, alpha: float) -> None:
+        """Let a board's choice start anew."""
+        if isinstance(board.choice, Beam):
+            board.choice.begin(longest, alpha)
+        else:
+            board.choice.begin()
+
+    def move(self, before: Board, after: Board, rows: Int[Tensor, " sentences"], longest: Numbers, alpha: float) -> None:
+        """Let another board go on from these rows."""
+        after.steps.take(before.steps, rows)
+        if isinstance(after.choice, Beam) and isinstance(before.choice, Beam):
+            after.choice.take(before.choice, rows)
+            after.choice.divide(longest, alpha)
+        elif isinstance(after.choice, Greedy) and isinstance(before.choice, Greedy):
+            after.choice.take(before.choice, rows)
+
+    def placed(self, rows: Numbers) -> Int[Tensor, " rows"]:
+        """These numbers on the device."""
+        return torch.from_numpy(rows).to(self.device)
+
+
+def idle() -> None:
+    """There is nothing else to do."""
+
+
+def put(found: list[list[Found]], group: Numbers, told: Told) -> None:
+    """Write what was found for the sentences of a group where they stand."""
+    for sentence, few in zip(group.tolist(), told.found(), strict=True):
+        found[sentence] = few
+
+
+def groups(sentences: Numbers, most: int) -> list[Numbers]:
+    """The sentences in groups of about the same size, none of more than so many but of one at least."""
+    return np.array_split(sentences, -(-len(sentences) // max(1, most))) if len(sentences) else []
+
+
+class Shape:
+    """What the boards of one search have in common."""
+
+    def __init__(self, searching: Searching, memory: Tree, beams: int, best: int):
+        self.searching, self.memory, self.beams, self.best = searching, memory, beams, best
+        self.sizes = tuple((tuple(each.shape[1:]), each.dtype) for each in leaves(memory, Tensor))
+
+    def board(self, sentences: int, space: int) -> Board:
+        """The board for so many sentences with room for so many steps: the one that is there, or a new one."""
+        boards, engine, where = self.searching.boards, self.searching.engine, self.searching.device
+        key = sentences, space, self.beams, self.best, self.sizes
+        if key not in boards:
+            choice: Greedy | Beam = Greedy(sentences, TURNS, where)
+            if self.beams > 1:
+                each = min(self.beams + 1, engine.vocabulary)
+                choice = Beam(sentences, self.beams, self.best, each, space, TURNS, where)
+            steps = engine.steps(self.memory, sentences, self.beams, space)
+            boards[key] = Board(steps, choice, where, self.searching.pool)
+            boards[key].prepare()
+        boards.move_to_end(key)
+        while len(boards) > KEPT:
+            boards.popitem(last=False)
+        return boards[key]

@@ -1,0 +1,68 @@
+"""Which decoders the engine takes on a GPU, and keeping them ready for as long as their weights stay what they are."""
+
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from regard.config import ConfigError
+from regard.decoding.engines.cuda import generic, transformer
+from regard.decoding.engines.cuda.search import Searching
+from regard.decoding.engines.select import listened
+from regard.decoding.engines.version import Watched
+from regard.decoding.max_length import first_tensor
+from regard.models.types import Tree
+
+KINDS = (transformer, generic)
+
+
+class Made(NamedTuple):
+    """A search, and what it was made from and for."""
+
+    search: Searching
+    watched: Watched
+    how: tuple[Any, ...]
+
+
+MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
+"""What each decoder was made into; it goes when the decoder goes."""
+
+
+def on_gpu(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> Searching | None:
+    """The search for a model in use on a GPU; None elsewhere, and where only the reference will do."""
+    if first_tensor(memory).device.type != "cuda" or torch.is_autocast_enabled("cuda") or precision == "int8":
+        return None
+    return ready(decoder, memory, precision, compiled)
+
+
+def ready(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> Searching | None:
+    """The search for a decoder that has read these sources, in the precision that they are in.
+
+    None where only the reference will do, unless that is asked for in bf16, of which it knows nothing: that is refused.
+    `compiled` lets torch.compile join small kernels, which takes its time for each new shape.
+    """
+    like = first_tensor(memory)
+    how = like.dtype, like.device, compiled
+    made = MADE.get(decoder) if isinstance(decoder, nn.Module) and not decoder.training else None
+    if made is not None and made.how == how and made.watched.unchanged:
+        return made.search
+    why = reason(decoder)
+    if why is not None and precision == "bf16":
+        raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
+    if why is not None:
+        return None
+    kind = next(kind for kind in KINDS if kind.covers(decoder) is None)
+    engine = kind.Engine(decoder, like.dtype, compiled)
+    MADE[decoder] = made = Made(Searching(engine, like.device), Watched(decoder), how)
+    return made.search
+
+
+def reason(decoder: Any) -> str | None:
+    """None where the engine takes a decoder, else the reason that it does not."""
+    if not isinstance(decoder, nn.Module) or decoder.training:
+        return "it needs a trained module"
+    if any(map(listened, decoder.modules())):
+        return "somebody listens to its modules"
+    reasons = [kind.covers(decoder) for kind in KINDS]
+    return None if None in reasons else "; ".join(filter(None, reasons))

@@ -1,0 +1,63 @@
+"""The likeliest tokens of each row, found where the logits are: by one kernel on a GPU, and few rows at a time."""
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.data.vocabulary import BOS, PAD
+from regard.decoding.engines.cuda.types import Project
+from regard.decoding.logprobs import IMPOSSIBLE
+from regard.kernels.runtime import capability
+
+PIECE = 512
+"""Rows whose logits are there at a time: they are the widest thing there is, and so a beam takes no more room for them."""
+FORBIDDEN = slice(PAD, BOS + 1)
+"""What no target holds: the lowest numbers."""
+Best = tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]
+
+
+def likeliest(found: Float[Tensor, "rows size"], project: Project, count: int) -> Best:
+    """The log-probabilities of the `count` likeliest tokens of each row, and the tokens, best first.
+
+    They are in float32 whatever precision the decoder runs in; float64 stays. A row that has no distribution is NaN at
+    least in front. Of equally likely tokens the lowest number comes first; without the kernel, where several are asked for,
+    any may.
+    """
+    pieces = [best(project(piece), count) for piece in torch.split(found, PIECE)]
+    values, tokens = zip(*pieces, strict=True)
+    return pieces[0] if len(pieces) == 1 else (torch.cat(values), torch.cat(tokens))
+
+
+def best(logits: Float[Tensor, "rows vocabulary"], count: int) -> Best:
+    """Those of some rows."""
+    if fits(logits, count):
+        return triton().launch(logits, count)
+    logs = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+    logs[:, FORBIDDEN] = IMPOSSIBLE
+    found = logs.max(-1, keepdim=True) if count == 1 else logs.topk(count)
+    return found.values, found.indices
+
+
+def fits(logits: Float[Tensor, "rows vocabulary"], count: int) -> bool:
+    """Whether the kernel takes such logits."""
+    some = logits.is_cuda and logits.dtype != torch.float64 and capability.lacking(logits.device, logits.dtype) is None
+    return some and triton() is not None and logits.shape[1] <= triton().WIDEST and count <= triton().MOST
+
+
+def prepare(logits: Float[Tensor, "1 vocabulary"], rows: int, count: int) -> Best:
+    """Launch what `likeliest` launches, so that it is compiled (kernels/runtime/compile.py); returns buffers."""
+    if fits(logits, count):
+        triton().launch(logits, count)
+    kind = torch.promote_types(logits.dtype, torch.float32)
+    return logits.new_empty(rows, count, dtype=kind), logits.new_empty(rows, count, dtype=torch.long)
+
+
+@cache
+def triton() -> Any:
+    """The kernel's file; None where there is no Triton."""
+    return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.topk_triton")

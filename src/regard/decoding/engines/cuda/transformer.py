@@ -1,0 +1,238 @@
+"""The Transformer's decoder with caches that never move: what `decoding/engines/cpu/transformer.py` computes, in tensors of fixed size.
+
+Keys and values of all rows of a sentence are written behind the last, and a table, which all layers share, says which of
+them are each row's own past: a search that reorders its hypotheses reorders nothing but the table. All rows of a sentence
+read one memory of its source.
+"""
+
+import math
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from regard.attention.multihead import MultiHead
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.types import Memory
+from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.cpu import transformer
+from regard.decoding.engines.cuda import fused_layer
+from regard.decoding.engines.cuda.layer import Rows, through
+from regard.decoding.engines.cuda.matrices import Norm, Weights, cast_to, linear, matrices, norm
+from regard.decoding.engines.cuda.types import Counter
+from regard.models.decoders import Remembered
+from regard.models.decoders.transformer import Transformer
+from regard.user_cache import set_compiler_cache
+
+KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""On a GPU: those that need no search for a plan of their own for every new shape."""
+NOBODY = -1
+"""Who wrote at a place where nothing is written."""
+
+
+def covers(decoder: Any) -> str | None:
+    """None where these steps compute what this decoder does, else the reason that they do not."""
+    if reason := transformer.covers(decoder):
+        return reason
+    for layer in decoder.layers:
+        cross = layer.cross
+        if not isinstance(cross, MultiHead) or type(cross.score) is not ScaledDot:
+            return f"needs a source read by heads of scaled_dot, got {type(cross).__name__} of {cross.score}"
+        if cross.key_heads != cross.heads or cross.how != "concat":
+            return "needs as many heads of keys as of queries over the source, joined by concat"
+        if type(layer.around_self.norm) is not nn.LayerNorm or layer.self.query.bias is None:
+            return "needs layer norms, and matrices with biases"
+    return None
+
+
+class Engine:
+    """The decoder's matrices in one precision, ready for steps."""
+
+    def __init__(self, decoder: Transformer, dtype: torch.dtype, compiled: bool = False):
+        self.dtype = dtype
+        if compiled:
+            set_compiler_cache()
+        self.through = torch.compile(through, dynamic=False) if compiled else through
+        self.embedding, output = decoder.embedding, cast(Any, decoder.output)
+        embedding = self.embedding
+        self.table, self.scale = cast_to(dtype, embedding.table.weight), embedding.scale
+        self.embedding_norm, self.widen = norm(embedding.norm, dtype), linear(decoder.widen, dtype)
+        self.adds = (
+            embedding.positions is not None
+            and embedding.positions.join == "add"
+            and self.embedding_norm is None
+            and self.widen is None
+        )
+        """Whether vectors of tokens and places are added, and that is all."""
+        self.layers = matrices(decoder, dtype)
+        self.fused = not compiled and fused_layer.covers(self.layers, self.table.device, dtype) is None
+        self.enters: Norm | None = norm(decoder.layers[0].around_self.norm, dtype) if self.layers[0].first else None
+        self.fit: Weights | None = linear(output.fit, dtype)
+        self.onto: Weights = cast_to(dtype, output.matrix(embedding.table.weight)), cast_to(dtype, output.bias)
+        self.vocabulary = len(output.bias)
+        self.limit: int | None = getattr(embedding.positions, "limit", None)
+        self.places: dict[int, Float[Tensor, "room size"] | None] = {}
+
+    def steps(self, memory: Remembered, sentences: int, width: int, room: int) -> "Cached":
+        """Steps for sentences that have read sources shaped like these."""
+        return Cached(self, memory, sentences, width, room)
+
+    def refuse(self) -> None:
+        """Raise the decoder's own error for a step beyond its limit."""
+        self.embedding(torch.zeros(1, 1, dtype=torch.long, device=self.table.device), self.limit or 0)
+
+    def positions(self, room: int) -> Float[Tensor, "room size"] | None:
+        """The vectors of the first places; those that the decoder has none for are zero, and never used."""
+        if room not in self.places:
+            made = self.embedding.positions
+            self.places[room] = None
+            if made is not None:
+                known = room if self.limit is None else min(room, self.limit)
+                vectors = made.at(torch.arange(known, device=self.table.device))
+                self.places[room] = F.pad(cast_to(self.dtype, vectors), (0, 0, 0, room - known))
+        return self.places[room]
+
+
+class Cached:
+    """The caches of so many sentences, who descends from whom, and the sources."""
+
+    def __init__(self, engine: Engine, memory: Remembered, sentences: int, width: int, room: int):
+        self.engine, self.width = engine, width
+        like: dict[str, Any] = {"dtype": engine.dtype, "device": engine.table.device}
+        self.caches = [torch.zeros(sentences, room, width, 2 * layer.size, **like) for layer in engine.layers]
+        each = torch.arange(width, dtype=torch.int32, device=engine.table.device)
+        self.own = each[:, None].expand(sentences, width, 1).contiguous()
+        self.past = torch.full((sentences, width, room), NOBODY, dtype=torch.int32, device=engine.table.device)
+        """Which row of its sentence wrote what a row sees at each place."""
+        self.sources = list[Memory]()
+        for kept in memory.memories.values():
+            shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (each.shape for each in kept[:2]))
+            keys, values = (torch.zeros(shape, **like).transpose(1, 2) for shape in shapes)
+            self.sources.append(Memory(keys, values))
+        self.keep = torch.ones(sentences, self.sources[0].keys.shape[2], dtype=torch.bool, device=engine.table.device)
+        self.places = engine.positions(room)
+        self.placed = self.places if engine.fused and engine.adds else None
+
+    def begin(self, memory: Remembered, rows: Numbers) -> None:
+        """Take a batch in; nothing has been written."""
+        given = list(memory.memories.values())
+        fill(sides(self.sources), sides(given), rows)
+        if given[0].keep is not None:
+            fill([self.keep], [given[0].keep], rows)
+        if not self.engine.fused:
+            self.clear()
+
+    def clear(self) -> None:
+        """Leave nothing in a cache that is no number, not even of another batch: what is masked is multiplied by zero.
+
+        Who may look at nothing finds zero: it looks at zeros.
+        """
+        self.past.fill_(NOBODY)
+        for cache in self.caches:
+            cache.zero_()
+        blind = ~self.keep.any(1, keepdim=True)
+        self.keep |= blind
+        for mine in self.sources:
+            mine.values.masked_fill_(blind[..., None, None], 0.0)
+
+    def take(self, other: "Cached", rows: Int[Tensor, " sentences"]) -> None:
+        """Go on from other caches, which have as much room or less."""
+        room = other.past.shape[2]
+        self.past.fill_(NOBODY)
+        self.past[:, :, :room] = other.past.index_select(0, rows)
+        self.keep.copy_(other.keep.index_select(0, rows))
+        for mine, theirs in zip(self.caches, other.caches, strict=True):
+            mine[:, :room] = theirs.index_select(0, rows)
+            mine[:, room:] = 0.0
+        for source, given in zip(sides(self.sources), sides(other.sources), strict=True):
+            source.copy_(given.index_select(0, rows))
+
+    def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
+        """One token for each row: what its logits are made of."""
+        engine, data = self.engine, self.embed(tokens, place)
+        if not engine.fused:
+            return self.masked(data, parents, place)
+        seen = fused_layer.Seen(self.caches, self.sources, self.past, self.keep)
+        fused_layer.follow(self.past, parents, place)
+        if engine.enters is not None and fused_layer.joins(engine.layers, len(tokens)):
+            return fused_layer.joined(engine.layers, engine.enters, data, seen, place)
+        return fused_layer.stacked(engine.layers, engine.enters, data, seen, place)
+
+    def prepare(
+        self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
+    ) -> Float[Tensor, "1 vocabulary"]:
+        """Launch what a step launches of ours, and give room for a row of logits."""
+        engine = self.engine
+        if engine.fused:
+            size = engine.layers[0].threefold[0].shape[1]
+            data = engine.table.new_empty(len(tokens), size) if self.placed is None else self.embed(tokens, place)
+            fused_layer.follow(self.past, parents, place)
+            seen = fused_layer.Seen(self.caches, self.sources, self.past, self.keep)
+            fused_layer.prepare(engine.layers, engine.enters, data, seen, place)
+        return engine.onto[0].new_empty(1, engine.vocabulary)
+
+    def masked(self, data: Rows, parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
+        """All layers by kernels of PyTorch, with masks for what each row may see, which all layers share."""
+        if self.width > 1:
+            self.past.copy_(self.past.gather(1, parents[..., None].expand_as(self.past)))
+        self.past.index_copy_(2, place, self.own)
+        masks = hiding(self.past[..., None] == self.own[0, :, 0], data).flatten(2), hiding(self.keep[:, None], data)
+        enters = self.engine.enters
+        both = data, data if enters is None else F.layer_norm(data, *enters)
+        with kernels(data.device):
+            for layer, cache, source in zip(self.engine.layers, self.caches, self.sources, strict=True):
+                both = self.engine.through(layer, both, cache, source, masks, place)
+        return both[1]
+
+    def embed(self, tokens: Int[Tensor, " rows"], place: Counter) -> Rows:
+        """The vectors of tokens at a place."""
+        engine, positions = self.engine, self.engine.embedding.positions
+        if self.placed is not None:
+            return fused_layer.embed(tokens, engine.table, engine.scale, self.placed, place)
+        vectors = F.embedding(tokens, engine.table)
+        here = None if self.places is None else self.places.index_select(0, place)
+        if here is None or positions is None:
+            vectors = vectors * engine.scale
+        elif positions.join == "add":
+            vectors = torch.add(here, vectors, alpha=engine.scale)
+        else:
+            vectors = torch.cat((vectors * engine.scale, here.expand(len(tokens), -1)), dim=1)
+        if engine.embedding_norm is not None:
+            vectors = F.layer_norm(vectors, *engine.embedding_norm)
+        return vectors if engine.widen is None else F.linear(vectors, *engine.widen)
+
+    def project(self, found: Rows) -> Float[Tensor, "rows vocabulary"]:
+        """The logits of these rows."""
+        return F.linear(found if self.engine.fit is None else F.linear(found, *self.engine.fit), *self.engine.onto)
+
+
+def kernels(where: torch.device) -> AbstractContextManager[Any]:
+    """Let PyTorch choose among few kernels on a GPU."""
+    return sdpa_kernel(KERNELS) if where.type == "cuda" else nullcontext()
+
+
+def hiding(seen: Bool[Tensor, "*places"], like: Tensor) -> Float[Tensor, "*places"]:
+    """What is added to scores: nothing where something may be seen, else -infinity."""
+    return torch.zeros(seen.shape, dtype=like.dtype, device=like.device).masked_fill_(~seen, -math.inf)
+
+
+def sides(memories: Iterable[Memory]) -> list[Tensor]:
+    """Keys and values of all layers."""
+    return [side for memory in memories for side in memory[:2]]
+
+
+def fill(mine: list[Tensor], given: list[Tensor], rows: Numbers) -> None:
+    """The first rows of tensors become these rows of others: all at once where they stand one behind the other."""
+    count, first = len(rows), int(rows[0])
+    if np.array_equal(rows, np.arange(first, first + count)):
+        chosen = [each[first : first + count] for each in given]
+    else:
+        places = torch.from_numpy(rows).to(given[0].device)
+        chosen = [each.index_select(0, places) for each in given]
+    torch._foreach_copy_([each[:count] for each in mine], chosen)

@@ -1,0 +1,77 @@
+"""Greedy search in few operations: what `decoding.greedy` finds where nothing but the targets is asked for."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.data.vocabulary import BOS, EOS, PAD
+from regard.decoding.engines.candidates import Array, Numbers
+from regard.decoding.engines.cpu.buffers import Rooms
+from regard.decoding.engines.types import Engine
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import IMPOSSIBLE, stuck, undistributed
+from regard.models.types import Tree
+
+
+class Taken(NamedTuple):
+    """What one step chose for the sentences that were not done before it."""
+
+    sentences: Numbers
+    tokens: Numbers
+    logprobs: NDArray[np.float64]
+
+
+def greedy(engine: Engine, memory: Tree, most: Numbers, length_penalty: float) -> list[Found]:
+    """One target for each sentence of the memory, each of 1 token or more and of at most so many.
+
+    A beam of one keeps several candidates at each step; here only the best is looked for, of equals the leftmost.
+    """
+    steps, rooms, taken = engine.begin(memory), Rooms(), list[Taken]()
+    sentences, tokens, parents = np.arange(len(most)), np.full(len(most), BOS), None
+    while len(sentences):
+        best, logprobs = likeliest(steps.step(torch.from_numpy(tokens), parents), rooms, len(taken) + 1)
+        taken.append(Taken(sentences, best, logprobs))
+        staying = np.flatnonzero((best != EOS) & (most[sentences] > len(taken)))
+        parents, tokens = None, best
+        if len(staying) < len(sentences):
+            sentences, tokens, parents = sentences[staying], best[staying], torch.from_numpy(staying)
+            if len(staying):
+                steps.leave(parents)
+    return targets(taken, len(most), length_penalty)
+
+
+def likeliest(logits: torch.Tensor, rooms: Rooms, length: int) -> tuple[Numbers, NDArray[np.float64]]:
+    """The best token of each row and its log-probability, in float32 whatever the logits are; float64 stays."""
+    if logits.dtype == torch.float32:
+        logs: Array = torch.log_softmax(logits, -1, out=rooms(*logits.shape)).numpy()
+    else:
+        logs = (logits if logits.dtype == torch.float64 else logits.float()).log_softmax(-1).numpy()
+    if np.isnan(logs[:, 0]).any():
+        raise undistributed()
+    logs[:, PAD] = logs[:, BOS] = IMPOSSIBLE
+    tokens: Numbers = logs.argmax(1)
+    found = logs[np.arange(len(tokens)), tokens].astype(np.float64)
+    if found.min() == IMPOSSIBLE:
+        raise stuck(length)
+    return tokens, found
+
+
+def targets(taken: list[Taken], sentences: int, length_penalty: float) -> list[Found]:
+    """What was chosen, sentence by sentence."""
+    tokens: list[list[int]] = [[] for _ in range(sentences)]
+    logprobs: list[list[float]] = [[] for _ in range(sentences)]
+    for step in taken:
+        for sentence, token, logprob in zip(*(each.tolist() for each in step), strict=True):
+            tokens[sentence].append(token)
+            logprobs[sentence].append(logprob)
+    return [found(*each, length_penalty) for each in zip(tokens, logprobs, strict=True)]
+
+
+def found(tokens: list[int], logprobs: list[float], length_penalty: float) -> Found:
+    """One target."""
+    score = 0.0
+    for logprob in logprobs:
+        score += logprob
+    return Found(tokens, score, score / len(tokens) ** length_penalty, logprobs, tokens[-1] == EOS)

@@ -1,0 +1,74 @@
+"""The likeliest few tokens of each row, in few passes over the logits."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.data.vocabulary import BOS, PAD, UNK
+from regard.decoding.logprobs import IMPOSSIBLE, undistributed
+from regard.decoding.topk import highest
+
+PIECE = 32
+"""Rows that are taken at a time: what is found of them stays in the cache until it is used."""
+BLOCKS = 96
+"""The columns are shared out to so many blocks; the best tokens stand in the blocks with the best maxima."""
+
+
+class Likeliest:
+    """`highest(possible(likelihood(logits)), count)`, with room that is made once."""
+
+    def __init__(self, count: int, unknown: bool = True):
+        self.count = count
+        self.forbidden = [PAD, BOS] if unknown else [PAD, BOS, UNK]
+        self.room = torch.empty(0, 0)
+
+    def __call__(
+        self, logits: Float[Tensor, "rows vocabulary"]
+    ) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
+        values, tokens = zip(*map(self.best, torch.split(logits, PIECE)), strict=True)
+        return torch.cat(values), torch.cat(tokens)
+
+    def best(self, logits: Float[Tensor, "rows vocabulary"]) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
+        """The best of a few rows."""
+        logs = self.logs(logits)
+        if logs[:, 0].isnan().any():
+            raise undistributed()
+        for token in self.forbidden:
+            logs[:, token] = IMPOSSIBLE
+        vocabulary = logs.shape[1]
+        if vocabulary < 4 * BLOCKS or self.count >= BLOCKS:
+            return highest(logs, self.count)
+        values, tokens = blockwise(logs, self.count + 1)
+        tied = ((values[:, 1:] == values[:, :-1]) & (values[:, 1:] > IMPOSSIBLE)).any(1)
+        values, tokens = values[:, : self.count], tokens[:, : self.count]
+        if tied.any():
+            values[tied], tokens[tied] = highest(logs[tied], self.count)
+        return values, tokens
+
+    def logs(self, logits: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+        """Log-probabilities, in float32 whatever precision the decoder runs in; float64 stays."""
+        rows, vocabulary = logits.shape
+        if logits.dtype != torch.float32:
+            logits = logits if logits.dtype == torch.float64 else logits.float()
+        if self.room.shape != (PIECE, vocabulary) or self.room.dtype != logits.dtype:
+            self.room = logits.new_empty(PIECE, vocabulary)
+        return torch.log_softmax(logits, -1, out=self.room[:rows])
+
+
+def blockwise(
+    logs: Float[Tensor, "rows vocabulary"], count: int
+) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
+    """The `count` best of each row, best first, of equal ones any.
+
+    Block b of n holds the columns b, b + n, b + 2n, ...: the rows of a matrix of n columns. The last few columns, which fill
+    no row of it, are looked at in any case.
+    """
+    rows, vocabulary = logs.shape
+    height = vocabulary // BLOCKS
+    whole = logs[:, : height * BLOCKS].view(rows, height, BLOCKS)
+    _, blocks = whole.amax(1).topk(count)
+    steps = torch.arange(0, height * BLOCKS, BLOCKS, device=logs.device)
+    rest = torch.arange(height * BLOCKS, vocabulary, device=logs.device).expand(rows, -1)
+    columns = torch.cat(((blocks[:, :, None] + steps).flatten(1), rest), dim=1)
+    values, places = logs.gather(1, columns).topk(count)
+    return values, columns.gather(1, places)

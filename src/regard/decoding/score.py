@@ -1,0 +1,39 @@
+"""Rate given targets: how likely does the model find them."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.batch import Padded, shifted
+from regard.decoding.logprobs import likelihood
+from regard.decoding.max_length import first_tensor
+from regard.models.types import Decoder, Tree
+
+
+class Rated(NamedTuple):
+    """The log-probability of each token, 0 where there is none, and of each target: their sum, in float64 on the CPU."""
+
+    logprobs: Float[Tensor, "batch time"]
+    scores: Float[Tensor, " batch"]
+
+
+@torch.no_grad()
+def rate(decoder: Decoder, memory: Tree, target: Padded) -> Rated:
+    """Teach the decoder each target and read off what it gave the right token.
+
+        score(Y) = sum_t log P(y_t | X, y_1 ... y_t-1)
+
+    The targets are as search finds them: without BOS, with EOS. For a target that search found this is its score.
+    """
+    first = first_tensor(memory)
+    target = target.to(first.device)
+    batch, time = target.data.shape
+    if batch != len(first):
+        raise ValueError(f"rate needs one target for each source, got {batch} targets and {len(first)} sources")
+    if time == 0:
+        return Rated(torch.zeros(batch, 0), torch.zeros(batch, dtype=torch.float64))
+    logs = likelihood(decoder(shifted(target.data), memory).output)
+    logprobs = logs.gather(-1, target.data[..., None])[..., 0].masked_fill(~target.keep, 0.0).cpu()
+    return Rated(logprobs, logprobs.double().sum(1))

@@ -1,0 +1,140 @@
+"""Find answers as the settings of a search say."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+
+import torch
+
+from regard.config import ConfigError, Search
+from regard.decoding.beam import beam
+from regard.decoding.constraints.state import Guard
+from regard.decoding.engines.beam import beam as native
+from regard.decoding.engines.cuda.select import on_gpu
+from regard.decoding.engines.select import ready
+from regard.decoding.engines.types import Engine
+from regard.decoding.greedy import greedy
+from regard.decoding.hypothesis import Found
+from regard.decoding.mbr import Utility, rank
+from regard.decoding.sample import sample
+from regard.decoding.search_tree import Tree as Branches
+from regard.models.types import Decoder, Tree
+
+WITH_PHRASES = 8
+"""The least hypotheses that are followed where a target must hold phrases: some before each, some after."""
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Greedy search, beam search, groups of beams, or the least risk, by the settings.
+
+    `text` says what tokens mean to a person; the `utility` is what risk goes by, and the seed what samples go by. `compiled`
+    lets a plain search run in compiled code, where there is any for the decoder; it is no setting, so that no config of a
+    model that somebody sent starts a compiler.
+    """
+
+    settings: Search
+    text: Callable[[Sequence[int]], str]
+    utility: Utility | None = None
+    seed: int = 0
+    compiled: bool = False
+
+    def __call__(
+        self,
+        decoder: Decoder,
+        memory: Tree,
+        lengths: Sequence[int],
+        *,
+        best: int = 1,
+        weights: bool = False,
+        tree: Branches | None = None,
+        guard: Guard | None = None,
+    ) -> list[list[Found]]:
+        """The `best` answers to each source, best first, no two of one text; fewer where there are no more."""
+        settings, phrases = self.settings, guard is not None and guard.includes
+        search = self.fast(decoder, memory, plain=not weights and tree is None and guard is None)
+        if settings.risk != "none" and settings.draw == "sample":
+            found = self._draw(decoder, memory, lengths, weights, guard)
+        elif search is not None:
+            several = settings.candidates if settings.risk != "none" else best
+            beams = self.beams(several, phrases=False)
+            few = 1 if several == 1 else beams
+            found = search(memory, beams=beams, length=lengths, best=few, length_penalty=self.penalty(beams))
+        elif settings.risk == "none" and best == 1 and settings.beam == 1 and not phrases:
+            return [[each] for each in greedy(decoder, memory, length=lengths, weights=weights, guard=guard)]
+        else:
+            several = settings.candidates if settings.risk != "none" else best
+            beams = self.beams(several, phrases)
+            found = beam(
+                decoder,
+                memory,
+                beams=beams,
+                length=lengths,
+                best=1 if several == 1 else beams,
+                length_penalty=settings.length_penalty,
+                coverage_penalty=settings.coverage_penalty,
+                weights=weights,
+                tree=tree,
+                groups=settings.groups,
+                diversity=settings.diversity,
+                guard=guard,
+            )
+        if self.utility is not None and settings.risk != "none":
+            drawn, most = settings.draw == "sample", settings.candidates
+            found = [rank(few if drawn else self._distinct(few)[:most], self.utility, drawn=drawn) for few in found]
+            if tree is not None:
+                tree.follow(found[0][0].tokens)
+        return [self._distinct(few)[:best] for few in found]
+
+    def fast(self, decoder: Decoder, memory: Tree, plain: bool) -> Callable[..., list[list[Found]]] | None:
+        """What searches faster on this device; None: the search that knows all options."""
+        settings = self.settings
+        if self.plain(plain) and (found := on_gpu(decoder, memory, settings.precision, self.compiled)) is not None:
+            return found
+        engine = self.engine(decoder, memory, plain)
+        return None if engine is None else partial(native, engine)
+
+    def plain(self, asked: bool) -> bool:
+        """Whether nothing but the best answers is asked for, neither here nor by the settings."""
+        settings = self.settings
+        drawn = settings.risk != "none" and settings.draw == "sample"
+        return asked and settings.groups == 1 and not settings.coverage_penalty and not drawn
+
+    def engine(self, decoder: Decoder, memory: Tree, plain: bool) -> Engine | None:
+        """What searches faster, where nothing but the best answers is asked for; None: the search that knows all options."""
+        settings = self.settings
+        if self.plain(plain):
+            return ready(decoder, memory, settings.precision, self.compiled)
+        if settings.precision != "float32":
+            raise ConfigError(
+                f"search.precision={settings.precision} is for plain search; weights (--align, --trace), constraints, "
+                "block_ngrams, groups, coverage_penalty and samples need search.precision=float32"
+            )
+        return None
+
+    def penalty(self, beams: int) -> float:
+        """Greedy search tells the mean log-probability of a token, whatever the penalty; no other answer competes."""
+        return 1.0 if beams == 1 and self.settings.risk == "none" else self.settings.length_penalty
+
+    def beams(self, several: int, phrases: bool) -> int:
+        """How many hypotheses to follow for so many answers: more than the settings say where there would be too few."""
+        least = max(several, WITH_PHRASES if phrases else 1)
+        groups = self.settings.groups
+        return self.settings.beam if self.settings.beam >= least else ceil(least / groups) * groups
+
+    def _draw(
+        self, decoder: Decoder, memory: Tree, lengths: Sequence[int], weights: bool, guard: Guard | None
+    ) -> list[list[Found]]:
+        """As many samples of each answer as there are to be candidates."""
+        generator = torch.Generator().manual_seed(self.seed)
+        times = range(self.settings.candidates)
+        drawn = [sample(decoder, memory, length=lengths, generator=generator, weights=weights, guard=guard) for _ in times]
+        return [list(each) for each in zip(*drawn, strict=True)]
+
+    def _distinct(self, few: Sequence[Found]) -> list[Found]:
+        """The first of each text."""
+        found: dict[str, Found] = {}
+        for each in few:
+            found.setdefault(self.text(each.tokens), each)
+        return list(found.values())

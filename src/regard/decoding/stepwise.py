@@ -1,0 +1,87 @@
+"""One hypothesis per sentence, one token per step: what greedy search and sampling share."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.data.vocabulary import BOS, EOS
+from regard.decoding.attention_weights import by_row
+from regard.decoding.backpointers import Ending, History, Moment, nothing
+from regard.decoding.constraints.state import Guard, unkept
+from regard.decoding.hypothesis import Found
+from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible, stuck
+from regard.decoding.max_length import device, limits
+from regard.decoding.penalties import normalise
+from regard.models.types import Decoder, Tree, select
+
+Choose = Callable[[Tensor], Tensor]
+"""One token for each row of log-probabilities: (rows, vocabulary) -> (rows)."""
+
+
+@torch.no_grad()
+def walk(
+    decoder: Decoder,
+    memory: Tree,
+    choose: Choose,
+    *,
+    length: int | Sequence[int],
+    weights: bool,
+    unknown: bool,
+    guard: Guard | None = None,
+) -> list[Found]:
+    """Feed every sentence its chosen token until it ends; the sentence then leaves the batch.
+
+    `normalised` is the mean log-probability of a token. A `guard` says what each target must begin with and must not hold.
+    """
+    most, where, history = limits(length, memory), device(memory), History(memory)
+    endings: dict[int, Ending] = {}
+    if guard is not None:
+        guard.fit(most)
+        if guard.includes:
+            raise ValueError("a target that must hold phrases needs beam search: one hypothesis cannot try where they go")
+    watched = None if guard is None else guard.start(range(len(most)))
+    state = decoder.start(memory) if most else ()
+    sentences, scores = list(range(len(most))), [0.0] * len(most)
+    moment = Moment([BOS] * len(most), [0.0] * len(most), sentences)
+    staying = [row for row in sentences if most[row] > 0]
+    while staying:
+        if len(staying) < len(sentences):
+            chosen = torch.tensor(staying, device=where)
+            (state, watched), memory = select((state, watched), chosen), select(memory, chosen)
+            sentences, scores = [sentences[row] for row in staying], [scores[row] for row in staying]
+        fed = Moment([moment.tokens[row] for row in staying], [moment.logprobs[row] for row in staying], staying)
+        tokens = torch.tensor(fed.tokens, device=where)
+        step = decoder.step(tokens, memory, state, weights=weights)
+        history.add(fed, by_row(step.attended) if weights else None)
+        logs = possible(likelihood(step.output), unknown)
+        if guard is not None and watched is not None:
+            watched = guard.after(watched, tokens)
+            logs = guard.forbid(watched, logs)
+        if (logs.amax(-1) == IMPOSSIBLE).any():
+            raise stuck(len(history)) if guard is None else unkept(len(history))
+        state, moment = step.state, _take(logs, choose)
+        scores = [score + logprob for score, logprob in zip(scores, moment.logprobs, strict=True)]
+        endings |= _end(moment, sentences, scores, len(history), most)
+        staying = [row for row, sentence in enumerate(sentences) if sentence not in endings]
+    return [history.found(endings[each], weights) if each in endings else nothing(weights) for each in range(len(most))]
+
+
+def _take(logs: Float[Tensor, "rows vocabulary"], choose: Choose) -> Moment:
+    """The chosen tokens, and what the model thinks of them."""
+    chosen: Int[Tensor, " rows"] = choose(logs)
+    return Moment(chosen.tolist(), logs.gather(-1, chosen[:, None])[:, 0].tolist(), list(range(len(logs))))
+
+
+def _end(moment: Moment, sentences: list[int], scores: list[float], length: int, most: list[int]) -> dict[int, Ending]:
+    """The sentences that end here: with EOS, or because they have become as long as they may."""
+    return {
+        sentence: Ending(
+            sentence, length - 1, row, token, logprob, score, normalise(score, length, 1.0), finished=token == EOS
+        )
+        for row, (sentence, token, logprob, score) in enumerate(
+            zip(sentences, moment.tokens, moment.logprobs, scores, strict=True)
+        )
+        if token == EOS or length == most[sentence]
+    }

@@ -1,0 +1,77 @@
+"""A search that tells what is decided while it is still looking."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from regard.decoding.backpointers import nothing
+from regard.decoding.beam import Rules, Search
+from regard.decoding.constraints.state import Guard
+from regard.decoding.engines.beam import Search as Native
+from regard.decoding.engines.types import Engine
+from regard.decoding.max_length import limits
+from regard.decoding.search import Finder
+from regard.decoding.streaming.stable_prefix import Place, agreed
+from regard.models.types import Decoder, Tree
+
+
+def decided(
+    finder: Finder, decoder: Decoder, memory: Tree, length: int, *, guard: Guard | None = None
+) -> Iterator[list[int]]:
+    """The tokens of the answer to one source that are decided so far, longer each time; the last time, the whole answer.
+
+    It is the answer that the finder finds, by the same search; on a GPU by one that rounds otherwise. A greedy one decides a
+    token at each step. A beam decides what all its hypotheses agree on, and what has ended best so far: seldom much before
+    its end.
+    """
+    settings = finder.settings
+    if settings.risk != "none" or settings.groups > 1:
+        raise ValueError(
+            f"nothing is decided before the end of a search with search.risk={settings.risk} and "
+            f"search.groups={settings.groups}; it needs search.risk=none and search.groups=1"
+        )
+    beams = finder.beams(1, phrases=guard is not None and guard.includes)
+    most = limits(length, memory)
+    if len(most) != 1:
+        raise ValueError(f"what is decided is told of one source, got {len(most)}; search for one at a time")
+    if not most[0]:
+        return iter([nothing(weights=False).tokens])
+    engine = finder.engine(decoder, memory, plain=guard is None)
+    if engine is not None:
+        return _by_engine(engine, memory, Native(most, beams, 1, finder.penalty(beams)))
+    covered = settings.coverage_penalty if beams > 1 else 0.0  # greedy search has nothing to rank
+    rules = Rules(beams, 1, settings.length_penalty, covered, None, unknown=True, weights=False, early=True)
+    return _by_search(Search(decoder, memory, most, rules, guard=guard), memory)
+
+
+def _by_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[list[int]]:
+    """As `native.beam` searches; whoever takes what is decided stays out of inference mode."""
+    steps, before = search.run(engine, memory, np.zeros(1, np.int64)), 0
+    while True:
+        with torch.inference_mode():
+            fed = next(steps, None)
+        if fed is None:
+            break
+        pool = search.pool.of(0)
+        found = agreed([*search.steps, fed], Place(*pool[0][:2]) if pool else None)
+        if len(found) > before:
+            before = len(found)
+            yield found
+    yield search.found(0)[0].tokens
+
+
+def _by_search(search: Search, memory: Tree) -> Iterator[list[int]]:
+    """As `decoding.beam` searches."""
+    front, before = search.begin(memory), 0
+    while front is not None:
+        with torch.no_grad():
+            front = search.advance(front)
+        if front is None:
+            break
+        [[pool]] = search.pools
+        found = agreed([*search.history.moments, front.moment], Place(pool[0].step, pool[0].row) if pool else None)
+        if len(found) > before:
+            before = len(found)
+            yield found
+    yield search.history.found(search.answers(0)[0], weights=False).tokens

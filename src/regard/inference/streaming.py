@@ -1,0 +1,57 @@
+"""An answer as it is decided: pieces of text that together are what `predict` gives."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import torch
+
+from regard.config import ConfigError, Search
+from regard.data.table import Record
+from regard.decoding.constraints.spec import Wish
+from regard.decoding.streaming.search import decided
+from regard.decoding.streaming.stable_text import Written
+
+if TYPE_CHECKING:
+    from regard.trained import Trained
+
+
+def streamable(search: Search) -> None:
+    """Raise for settings of a search that know their answer only when it is whole."""
+    if search.risk != "none":
+        raise ConfigError(
+            f"search.risk={search.risk} compares whole answers, so nothing is decided before the last one is there; leave "
+            "it out, or use predict"
+        )
+    if search.groups > 1:
+        raise ConfigError(
+            f"search.groups={search.groups} are there to differ, so little is decided before the end; leave them out, or "
+            "use predict"
+        )
+    if search.unknown != "keep":
+        raise ConfigError(
+            f"search.unknown={search.unknown} replaces words when the answer is whole; search.unknown=keep lets them stand"
+        )
+
+
+def stream(trained: "Trained", text: str, beam: int, wish: Wish) -> Iterator[str]:
+    """The pieces of the answer to a text, none of them empty, each as soon as nothing can change it."""
+    with nullcontext() if trained.recorder is None else trained.recorder.pause():
+        record = trained.task.prepare(Record(text, None, "input:1"))
+        [example] = trained.codec.encode_all([record], over_long="cut").examples
+        [(_, batch)] = trained.codec.loader([example], trained.codec.budget([example], 1)).in_order()
+        with torch.no_grad():
+            memory = trained.model.encode(batch.source.to(next(trained.model.parameters()).device))
+        plan = trained.plan(trained.limits(batch.source), beam, [wish])
+        found = decided(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
+        yield from pieces(Written(trained.text), found)
+
+
+def pieces(written: Written, found: Iterable[Sequence[int]]) -> Iterator[str]:
+    """What each of several beginnings of an answer adds to the one before; the last of them is the whole."""
+    tokens: Sequence[int] = ()
+    for tokens in found:
+        if piece := written.more(tokens):
+            yield piece
+    if piece := written.rest(tokens):
+        yield piece

@@ -1,0 +1,79 @@
+import pytest
+
+from regard.data import tokenise
+from regard.data.vocabulary import BOS
+from regard.decoding.constraints.prefix import Prefix, table
+
+TEXTS = ["the cat sees the catalogue", "Tom chases a cat", "Tom chatted"] * 5
+
+
+def written(prefix, tokeniser):
+    """Every way to write a prefix, as text, with the tokens that it takes."""
+    ways, found = [((), 0)], []
+    while ways:
+        tokens, state = ways.pop()
+        if state == len(prefix.states):
+            found.append(tokens)
+        else:
+            ways += [((*tokens, token), after) for token, after in prefix.states[state].items()]
+    return {tokeniser.decode(tokens): tokens for tokens in found}
+
+
+def test_forced_tokens_come_one_by_one():
+    assert Prefix.forced([7, 5]).states == ({7: 1}, {5: 2})
+
+
+def test_the_last_word_stays_open():
+    tokeniser = tokenise.train("words", TEXTS, 100)
+    assert set(written(Prefix.of("Tom cha", tokeniser), tokeniser)) == {"Tom chases", "Tom chatted"}
+    assert set(written(Prefix.of("the cat", tokeniser), tokeniser)) == {"the cat", "the catalogue"}
+
+
+def test_a_space_closes_the_last_word():
+    tokeniser = tokenise.train("words", TEXTS, 100)
+    assert set(written(Prefix.of("the cat ", tokeniser), tokeniser)) == {"the cat"}
+
+
+def test_characters_are_what_they_are():
+    tokeniser = tokenise.train("characters", TEXTS, 100)
+    assert set(written(Prefix.of("Tom c", tokeniser), tokeniser)) == {"Tom c"}
+
+
+@pytest.mark.parametrize("kind", ["bytes", "bpe", "unigram"])
+@pytest.mark.parametrize("text", ["Tom cha", "the cat", "the cat ", "t", "汤姆", "Tom  c"])
+def test_parts_of_words_write_the_prefix_in_every_way_and_nothing_else(kind, text):
+    tokeniser = tokenise.train(kind, TEXTS, 300)
+    ways = written(Prefix.of(text, tokeniser), tokeniser)
+    assert ways
+    assert all(each.startswith(text) for each in ways)
+    assert text in ways
+
+
+def test_complete_words_are_cut_as_the_tokeniser_cuts_them_and_the_last_as_the_model_likes():
+    tokeniser = tokenise.train("bpe", TEXTS, 300)
+    forced = tokeniser.encode("the cat")
+    prefix = Prefix.of("the cat ", tokeniser)
+    assert [list(each) for each in prefix.states[: len(forced)]] == [[token] for token in forced]
+    after = {tokeniser.decode([token]) for token in prefix.states[len(forced)]}
+    assert " cat" in after
+    assert all(each.startswith(" ") for each in after)
+
+
+def test_a_word_that_the_model_cannot_write_is_an_error():
+    tokeniser = tokenise.train("words", TEXTS, 100)
+    with pytest.raises(ValueError, match=r"the prefix 'Tom dog' holds 'dog', which the model cannot write; begin with"):
+        Prefix.of("Tom dog", tokeniser)
+    with pytest.raises(ValueError, match="holds 'ca', which the model cannot write"):
+        Prefix.of("ca sees", tokeniser)
+
+
+def test_a_table_leads_through_every_prefix_to_the_free_state():
+    one, two = Prefix.forced([5, 6]), Prefix()
+    rows, firsts = table([one, two, one], 8)
+    assert rows.shape == (3, 8)
+    assert firsts[two] == 0
+    first = firsts[one]
+    assert rows[first].tolist() == [-1, first, -1, -1, -1, first + 1, -1, -1]
+    assert rows[first + 1, 6] == 0
+    assert rows[first + 1, BOS] == first + 1
+    assert rows[0].eq(0).all()

@@ -1,0 +1,43 @@
+import pytest
+
+from regard.data import tokenise
+from regard.decoding.constraints.spelling import NOTHING, Spelling
+
+TEXTS = ['Tom\'s cat sees "Tom".', "the cat sees the catalogue", "a cat, a cat and a cat"] * 3
+
+
+def test_a_token_of_bytes_is_spelt_by_its_bytes_and_a_special_one_by_what_no_text_holds():
+    tokeniser = tokenise.train("bpe", TEXTS, 300)
+    spelling = Spelling.of(tokeniser)
+    assert spelling.spell("cat") == tuple(b"cat")
+    for number, letters in enumerate(spelling.letters.tolist()):
+        written = [letter for letter in letters if letter != NOTHING]
+        assert written == ([256 + number] if number < 4 else list(tokeniser.table[number]))
+    assert spelling.size == 260
+
+
+def test_a_word_is_the_same_letter_joined_or_not():
+    tokeniser = tokenise.train("words", TEXTS, 100)
+    spelling = Spelling.of(tokeniser)
+    quoted = tokeniser.vocabulary.number("￭Tom")
+    assert quoted > 3
+    assert spelling.letters[quoted].tolist() == spelling.letters[tokeniser.vocabulary.number("Tom")].tolist()
+    assert spelling.spell("Tom") == tuple(spelling.letters[quoted].tolist())
+
+
+def test_a_word_that_no_token_writes_has_no_spelling():
+    assert Spelling.of(tokenise.train("words", TEXTS, 100)).spell("a dog") is None
+    assert Spelling.of(tokenise.train("characters", TEXTS, 100)).spell("catz") is None
+
+
+@pytest.mark.parametrize("kind", tokenise.KINDS)
+def test_the_letters_of_a_text_are_those_of_its_tokens(kind):
+    tokeniser = tokenise.train(kind, TEXTS, 300)
+    spelling = Spelling.of(tokeniser)
+    rows = [spelling.letters[number].tolist() for number in tokeniser.encode("a cat sees the catalogue")]
+    assert spelling.spell("a cat sees the catalogue") == tuple(each for row in rows for each in row if each != NOTHING)
+
+
+def test_numbers_spell_no_text():
+    with pytest.raises(ValueError, match="a spelling of numbers has no texts; give the phrase as token numbers"):
+        Spelling.numbers(8).spell("cat")

@@ -1,0 +1,43 @@
+import pytest
+import torch
+
+from regard import registry
+from regard.decoding.engines.cpu.generic_attention import Asking
+from regard.decoding.engines.cpu.linear import affine
+from regard.models.asking import ask
+from regard.models.types import select
+
+from .test_attention import read
+
+PARENTS = torch.tensor([0, 0, 1, 1, 2, 2])
+
+
+@pytest.mark.parametrize("name", [*registry.names("mechanisms"), "additive+sparsemax"])
+def test_every_attention_finds_what_it_finds_through_reordering_and_leaving(name):
+    made, memory = read(name)
+    made.eval()
+    first, second, third = (torch.randn(rows, 8) for rows in (3, 6, 2))
+    asking = Asking(made, memory, None)
+    with torch.no_grad():
+        one = ask(made, first[:, None], memory, made.start(memory), position=0)
+        torch.testing.assert_close(asking(first), one.context[:, 0])
+        asking.follow(PARENTS)
+        two = ask(made, second[:, None], memory, select(one.state, PARENTS), position=1)
+        torch.testing.assert_close(asking(second), two.context[:, 0])
+        staying, rows = torch.tensor([1]), torch.tensor([3, 2])
+        asking.leave(staying)
+        asking.follow(rows)
+        three = ask(made, third[:, None], select(memory, staying), select(two.state, rows), position=2)
+        torch.testing.assert_close(asking(third), three.context[:, 0])
+
+
+def test_it_is_added_to_what_was_before_through_the_layer_behind():
+    made, memory = read("monotonic")
+    made.eval()
+    behind, before, query = torch.nn.Linear(made.size, 5), torch.randn(3, 5), torch.randn(3, 8)
+    with torch.no_grad():
+        expected = before + behind(Asking(made, memory, None)(query))
+        torch.testing.assert_close(Asking(made, memory, affine(behind)).onto(before.clone(), query), expected)
+        alone = torch.randn(3, made.size)
+        expected = alone + Asking(made, memory, None)(query)
+        torch.testing.assert_close(Asking(made, memory, None).onto(alone, query), expected)
