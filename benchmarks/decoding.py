@@ -29,8 +29,8 @@ from attention import commit, hardware
 from regard.config import AttentionPart, Data, Dropout, Model
 from regard.data.batch import Padded
 from regard.data.table import Record
-from regard.data.text import TextCodec
-from regard.data.vocabulary import EOS, PAD
+from regard.data.text.codec import TextCodec
+from regard.data.text.vocabulary import EOS, PAD
 from regard.loading import load
 from regard.models.seq2seq import build
 from regard.tasks.translate import Config

@@ -25,9 +25,9 @@ from _timing import WHERE, append, where
 from regard.config import AttentionPart, Data, Dropout, Model, Train
 from regard.data.batch import Batch
 from regard.data.loader import Loader
-from regard.data.packed import Packed
+from regard.data.packing import Packed
 from regard.data.table import Record, read
-from regard.data.text import Example, TextCodec
+from regard.data.text.codec import Example, TextCodec
 from regard.models.seq2seq import build
 from regard.training.experiment import Loss, Progress
 from regard.training.graphed import Graphed, rounded

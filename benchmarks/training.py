@@ -28,7 +28,7 @@ from regard.config import Dropout, Model
 from regard.data.batch import Batch, shifted
 from regard.data.loader import Loader
 from regard.data.table import Record, read
-from regard.data.text import Example, TextCodec
+from regard.data.text.codec import Example, TextCodec
 from regard.models.seq2seq import build
 from regard.training.losses import teach
 

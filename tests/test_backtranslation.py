@@ -9,8 +9,8 @@ from regard import backtranslation
 from regard.backtranslation import Pair, Way, backtranslate, drawn
 from regard.config import Data, Model, Search, Train
 from regard.data.lines import DataError, Line
-from regard.data.noise import Noise
 from regard.data.table import read
+from regard.data.text.noise import Noise
 from regard.tasks import experiment
 from regard.tasks.reverse import Config
 from regard.training.loop import train

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.drawn.shapes import SHAPES
+from regard.data.image.synthetic.shapes import SHAPES
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "pictures.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)

@@ -15,8 +15,8 @@ import torch
 
 from regard.data.lines import DataError, Line
 from regard.data.loader import Loader
-from regard.data.noise import Noise
 from regard.data.table import Record
+from regard.data.text.noise import Noise
 from regard.decoding.sample import sample
 from regard.trained import Trained
 from regard.training.seed import mixed

@@ -12,10 +12,10 @@ from regard import tasks
 from regard.alignment.head import Head
 from regard.alignment.unknown import dictionary, replaced
 from regard.data.image.codec import PictureCodec
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.data.table import Record
-from regard.data.text import Example, TextCodec
-from regard.data.vocabulary import UNK
+from regard.data.text.codec import Example, TextCodec
+from regard.data.text.vocabulary import UNK
 from regard.decoding.align import align as links
 from regard.decoding.attention_weights import crosses
 from regard.decoding.constraints.spec import Phrases, Wish, wishes

@@ -7,9 +7,9 @@ from regard.alignment.links import Gold
 from regard.alignment.score import counts, figures
 from regard.alignment.soft import soft
 from regard.config import Data, Model, Train
-from regard.data import synthetic
 from regard.data.batch import pad, shifted
 from regard.data.table import Record
+from regard.data.text import synthetic
 from regard.tasks.translate import Config
 from regard.trained import Trained
 from regard.training.experiment import Progress

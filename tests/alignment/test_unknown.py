@@ -7,8 +7,8 @@ from regard.alignment.unknown import dictionary, replaced, words
 from regard.config import ConfigError, Data
 from regard.data.lines import DataError
 from regard.data.table import Record
-from regard.data.text import TextCodec
-from regard.data.vocabulary import EOS, UNK
+from regard.data.text.codec import TextCodec
+from regard.data.text.vocabulary import EOS, UNK
 
 from .conftest import made
 

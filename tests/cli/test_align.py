@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from regard import tasks
 from regard.cli import app
 from regard.config import Data, Model, Train
-from regard.data import synthetic
+from regard.data.text import synthetic
 from regard.training.loop import train
 
 pytestmark = pytest.mark.unhooked  # the hook does not know the context that typer passes to a command

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from regard.cli import app
 from regard.cli.index import _kind
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.models.pictures.index import Index
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets

@@ -7,7 +7,7 @@ from regard.config import PictureData
 from regard.data.image.codec import PictureCodec
 from regard.data.image.paired import PairCodec
 from regard.data.lines import DataError
-from regard.data.record import Record
+from regard.data.records import Record
 
 
 def model(kind):

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from regard.data.text import TextCodec
+from regard.data.text.codec import TextCodec
 from regard.manifest import NAME, digest, seal, unseal
 
 from .conftest import regard

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from regard.data.loader import Loader
 from regard.data.table import Record
-from regard.data.text import Example
+from regard.data.text.codec import Example
 
 
 def examples(*lengths: tuple[int, int | None]) -> list[Example]:

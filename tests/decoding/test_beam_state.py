@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 from regard.decoding.backpointers import Moment
 from regard.decoding.beam_state import Candidates, Front
 

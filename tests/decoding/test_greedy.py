@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.data.vocabulary import EOS, UNK
+from regard.data.text.vocabulary import EOS, UNK
 from regard.decoding import greedy
 from regard.decoding.greedy import most_likely
 from regard.models.types import select

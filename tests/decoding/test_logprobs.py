@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.data.lines import DataError
-from regard.data.vocabulary import BOS, EOS, PAD, UNK
+from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
 from regard.decoding.logprobs import UndistributedError, likelihood, possible, stuck
 
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 from regard.decoding.hypothesis import Found
 from regard.decoding.mbr import likely, rank
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.data.batch import pad
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 from regard.decoding import greedy, sample, score
 from regard.decoding.sample import Draw
 

@@ -1,6 +1,6 @@
 import torch
 
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 from regard.decoding.stepwise import walk
 
 from .decoders import Recurrent, sources, table

@@ -10,7 +10,7 @@ from safetensors.torch import save
 from regard import tasks
 from regard.config import AttentionPart, Data, Model, Search, Train
 from regard.data.table import Record
-from regard.data.vocabulary import BOS, PAD
+from regard.data.text.vocabulary import BOS, PAD
 from regard.loading import load
 from regard.tasks.translate import Config
 from regard.trained import Trained

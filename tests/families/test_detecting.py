@@ -6,9 +6,9 @@ import torch
 from regard import tasks
 from regard.attention.score.additive import Additive
 from regard.config import ConfigError, DetectData, read
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.data.table import DataError
 from regard.families.detecting import enough, outline, samples
 from regard.models.applies import buildable, heeded

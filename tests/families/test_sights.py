@@ -6,9 +6,9 @@ import torch
 from regard import tasks
 from regard.config import ConfigError
 from regard.data.image.labelled import LabelCodec
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.data.lines import DataError
-from regard.data.text import Report
+from regard.data.text.codec import Report
 from regard.families.sights import Judge, assemble, checked, plain
 
 REPORT = Report(2, 2, 0, 0, 0, 0.0)

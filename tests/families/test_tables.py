@@ -7,10 +7,10 @@ import regard
 from regard import config as configuration
 from regard import tasks
 from regard.config import Data
-from regard.data.held_out import HeldOut
 from regard.data.image.writing import png
 from regard.data.lines import DataError
-from regard.data.record import Record
+from regard.data.records import Record
+from regard.data.split import HeldOut
 from regard.families.tables import Tables, pictures, tables, texts
 from regard.training.loop import train
 

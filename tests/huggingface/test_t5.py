@@ -3,7 +3,7 @@ import torch
 from transformers.models.t5.modeling_t5 import T5Attention
 
 from regard.attention.score.t5 import T5
-from regard.data.tokenise.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.huggingface.settings import Settings
 from regard.huggingface.t5 import Named, described, named, tied, weights
 

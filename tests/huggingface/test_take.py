@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 import regard
 from regard.data.batch import Padded
-from regard.data.vocabulary import BOS
+from regard.data.text.vocabulary import BOS
 from regard.errors import RefusedError
 from regard.export.put import put
 from regard.huggingface.take import files

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import regard
 from regard.config import ConfigError, Search
-from regard.data.tokenise import KINDS
+from regard.data.text.tokenizers import KINDS
 from regard.decoding.constraints.spec import Wish
 from regard.decoding.streaming.stable_text import Written
 from regard.inference.streaming import pieces, stream, streamable

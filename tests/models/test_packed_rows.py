@@ -6,9 +6,9 @@ from torch.testing import assert_close
 
 import regard
 from regard.data.batch import Batch, shifted
-from regard.data.packed import Packed
+from regard.data.packing import Packed
 from regard.data.table import Record
-from regard.data.text import Example
+from regard.data.text.codec import Example
 from regard.models.packable import packable
 from regard.training.losses import teach
 

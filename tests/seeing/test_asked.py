@@ -7,9 +7,9 @@ from torch.testing import assert_close
 import regard
 from regard import tasks
 from regard.config import Train, VqaModel
-from regard.data.drawn.asked import Drawn
-from regard.data.drawn.questions import Asked, Question
-from regard.data.drawn.scene import Scene, Thing
+from regard.data.image.synthetic.asked import Drawn
+from regard.data.image.synthetic.questions import Asked, Question
+from regard.data.image.synthetic.scene import Scene, Thing
 from regard.data.lines import DataError
 from regard.models.pictures import Answer
 from regard.seeing.asked import hit, last

@@ -5,14 +5,14 @@ import torch
 from torch.testing import assert_close
 
 from regard.config import AttentionPart, ClassifyData, ClassifyModel
-from regard.data.drawn.boxes import Boxed
-from regard.data.drawn.labelled import Drawn
-from regard.data.drawn.scene import Scene, Thing
-from regard.data.drawn.shapes import SHAPES
 from regard.data.image.labelled import LabelCodec
-from regard.data.image.pictured import PictureBatch, Pictured
+from regard.data.image.synthetic.boxes import Boxed
+from regard.data.image.synthetic.labelled import Drawn
+from regard.data.image.synthetic.scene import Scene, Thing
+from regard.data.image.synthetic.shapes import SHAPES
+from regard.data.image.types import PictureBatch, Pictured
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.families.classifying import build
 from regard.seeing.classifier import Asked, Classifier, labelled, wanted
 from regard.tasks.classify import Config

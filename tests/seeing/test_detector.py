@@ -4,9 +4,9 @@ from torch.testing import assert_close
 
 from regard import tasks
 from regard.config import read
-from regard.data.image.annotated import Annotated
+from regard.data.image.annotations import Annotated
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.data.table import DataError
 from regard.models.pictures.detector import Detected, Proposals
 from regard.models.pictures.objects import Detections

@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from regard.config import ClassifyData, ClassifyModel
 from regard.data.image.labelled import LabelCodec
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.data.image.writing import png
 from regard.families.classifying import build
 from regard.seeing.glimpser import Glimpser, asides, coarser

@@ -9,7 +9,7 @@ from regard.cli.evaluate import measure
 from regard.data.image.labelled import LabelCodec
 from regard.data.image.writing import png
 from regard.data.lines import DataError
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.families import classifying

@@ -8,7 +8,7 @@ from regard import tasks
 from regard.config import RetrieveData, RetrieveModel, Train
 from regard.data import table
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError

@@ -2,13 +2,13 @@ import torch
 from torch.testing import assert_close
 
 from regard.config import ClassifyData, ClassifyModel
-from regard.data.drawn.motion import Clip
-from regard.data.drawn.moving import Moving
-from regard.data.drawn.scene import Thing
 from regard.data.image.labelled import LabelCodec
-from regard.data.image.pictured import Pictured
+from regard.data.image.synthetic.motion import Clip
+from regard.data.image.synthetic.moving import Moving
+from regard.data.image.synthetic.scene import Thing
+from regard.data.image.types import Pictured
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.families.classifying import build
 from regard.seeing.classifier import Asked
 from regard.seeing.watcher import Watcher, filled, sheet

@@ -1,8 +1,8 @@
 import dataclasses
 
 from regard import tasks
-from regard.data.drawn.labelled import RADII
-from regard.data.record import Record
+from regard.data.image.synthetic.labelled import RADII
+from regard.data.records import Record
 from regard.tasks import classify
 from regard.tasks.classify import Config
 

@@ -1,5 +1,5 @@
-from regard.data.image.annotated import Annotated
-from regard.data.record import Record
+from regard.data.image.annotations import Annotated
+from regard.data.records import Record
 from regard.tasks import detect
 
 

@@ -1,4 +1,4 @@
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.tasks import caption, retrieve
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from regard import tasks
 from regard.data.image.inquiry import Inquiry
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.tasks import vqa
 from regard.tasks.vqa import Config
 

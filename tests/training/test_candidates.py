@@ -3,7 +3,7 @@ import torch
 
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import pad
-from regard.data.vocabulary import BOS, EOS, PAD
+from regard.data.text.vocabulary import BOS, EOS, PAD
 from regard.decoding.score import rate
 from regard.models.seq2seq import build
 from regard.training.candidates import best, drawn, rated, resting

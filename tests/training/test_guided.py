@@ -10,7 +10,7 @@ from regard.config import AttentionPart, ConfigError, Data, Model, Train
 from regard.data.batch import Batch, pad
 from regard.data.loader import Loader
 from regard.data.table import DataError, Record
-from regard.data.text import TextCodec
+from regard.data.text.codec import TextCodec
 from regard.models.seq2seq import build
 from regard.tasks.translate import Config
 from regard.training.experiment import Progress

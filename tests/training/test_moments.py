@@ -7,7 +7,7 @@ from regard.attention.multihead import MultiHead
 from regard.attention.types import Attended, Encoded
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, pad
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 from regard.models.seq2seq import build
 from regard.training.experiment import Progress
 from regard.training.losses import Teacher, teach

@@ -1,8 +1,8 @@
 import torch
 
-from regard.data.drawn.captions import Captioned, captions
-from regard.data.drawn.drawing import Drawing
-from regard.data.drawn.scene import Scene, Thing
+from regard.data.image.synthetic.captioned import Drawing
+from regard.data.image.synthetic.captions import Captioned, captions
+from regard.data.image.synthetic.scene import Scene, Thing
 from regard.training.pointing import hit
 
 SCENE = Scene((Thing("circle", "red", 40, 40, 24), Thing("square", "blue", 200, 60, 24)))  # left, right

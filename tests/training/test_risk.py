@@ -7,7 +7,7 @@ import torch
 
 from regard.config import AttentionPart, Data, Dropout, Model, Search, Train
 from regard.data.batch import Batch, pad
-from regard.data.vocabulary import BOS, EOS, PAD, UNK
+from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
 from regard.metrics.reward import Reward
 from regard.models.seq2seq import build
 from regard.tasks import experiment, find

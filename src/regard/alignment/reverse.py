@@ -7,7 +7,7 @@ from regard.alignment.hard import Merge, every
 from regard.alignment.links import Links, flipped
 from regard.alignment.soft import Soft, soft
 from regard.data.lines import DataError
-from regard.data.record import Record
+from regard.data.records import Record
 
 if TYPE_CHECKING:
     from regard.trained import Trained

@@ -13,8 +13,8 @@ from regard.alignment.units import Units
 from regard.data.batch import Batch
 from regard.data.loader import Loader
 from regard.data.table import Record
-from regard.data.text import Example
-from regard.data.vocabulary import EOS
+from regard.data.text.codec import Example
+from regard.data.text.vocabulary import EOS
 
 if TYPE_CHECKING:
     from regard.trained import Trained

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from regard.alignment.links import Link, Links
 from regard.data.table import Record
-from regard.data.text import TextCodec
-from regard.data.tokenise import Piece, Tokeniser
-from regard.data.tokenise.spans import Span, spans
+from regard.data.text.codec import TextCodec
+from regard.data.text.tokenizers import Piece, Tokeniser
+from regard.data.text.tokenizers.offsets import Span, spans
 
 
 class Units(NamedTuple):

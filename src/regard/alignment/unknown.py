@@ -11,9 +11,9 @@ from regard.alignment.units import Units, merge
 from regard.config import quoted
 from regard.data.lines import DataError, lines
 from regard.data.table import Record
-from regard.data.text import TextCodec
-from regard.data.tokenise.spans import spans
-from regard.data.vocabulary import UNK
+from regard.data.text.codec import TextCodec
+from regard.data.text.tokenizers.offsets import spans
+from regard.data.text.vocabulary import UNK
 
 KEEP, COPY = "keep", "copy"
 

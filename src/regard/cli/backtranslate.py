@@ -79,7 +79,7 @@ def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, ta
     if len(tag.split()) > 1 or tag != tag.strip():
         raise ConfigError(f"--tag needs one word without spaces, got {tag!r}")
     from regard.backtranslation import Way
-    from regard.data.noise import Noise
+    from regard.data.text.noise import Noise
 
     heat = 1.0 if temperature is None else temperature
     return Way(draw, beam or 5, heat, Noise() if noise else None, tag, seed)

@@ -13,7 +13,7 @@ from regard.config import ConfigError
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
-    from regard.data.record import Record
+    from regard.data.records import Record
     from regard.models.pictures.index import Kind
     from regard.seeing import Seeing
     from regard.seeing.retriever import Retriever

@@ -12,7 +12,7 @@ from regard.config import ConfigError
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
-    from regard.data.text import Report
+    from regard.data.text.codec import Report
     from regard.training.experiment import Experiment
 
 ANY = {"allow_extra_args": True, "ignore_unknown_options": True}

@@ -58,7 +58,7 @@ class Unread:
 
 def unread(model: "Trained | Seeing", text: str | None, file: str | None) -> Unread | None:
     """Who takes note of the inputs of a file, or of standard input, that have no answer; a single one has none."""
-    from regard.data.image.sight import Sight
+    from regard.data.image.preprocess import Sight
 
     if text is not None:
         return None

@@ -18,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data.batch import Batch, Padded
-from regard.data.levels import levels
-from regard.data.text import Example
-from regard.data.vocabulary import PAD
+from regard.data.bucketing import levels
+from regard.data.text.codec import Example
+from regard.data.text.vocabulary import PAD
 
 Numbers = NDArray[np.int64]
 

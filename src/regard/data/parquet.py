@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from regard.data.lines import Bounds, DataError, unreadable
-from regard.data.record import Columns, Record, no_column, numbered, record
+from regard.data.records import Columns, Record, no_column, numbered, record
 from regard.inputs import open_regular
 
 ROWS = 4096

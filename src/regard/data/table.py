@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from regard.data.lines import LIMIT, Bounds, DataError, Line, lines
-from regard.data.record import SIDES, Columns, Record, no_column, numbered, record
+from regard.data.records import SIDES, Columns, Record, no_column, numbered, record
 
 __all__ = ["LIMIT", "DataError", "Record", "read"]
 

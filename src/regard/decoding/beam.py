@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.data.vocabulary import BOS
+from regard.data.text.vocabulary import BOS
 from regard.decoding import diverse
 from regard.decoding.attention_weights import by_row, cross, kept
 from regard.decoding.backpointers import Ending, History, Moment, nothing

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 from regard.decoding.backpointers import Ending
 from regard.decoding.beam_state import Candidates, Front, Ways
 from regard.decoding.logprobs import IMPOSSIBLE

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.config import ConfigError
-from regard.data.vocabulary import NAMES
+from regard.data.text.vocabulary import NAMES
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.decoding.max_length import first_tensor
 from regard.models.types import Decoder, Step, Tree

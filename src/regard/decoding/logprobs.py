@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.lines import DataError
-from regard.data.vocabulary import BOS, PAD, UNK
+from regard.data.text.vocabulary import BOS, PAD, UNK
 
 IMPOSSIBLE = float("-inf")
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.vocabulary import BOS, EOS
+from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding.attention_weights import by_row
 from regard.decoding.backpointers import Ending, History, Moment, nothing
 from regard.decoding.constraints.state import Guard, unkept

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.alignment.head import Head
 from regard.data.image.codec import PictureCodec
-from regard.data.text import TextCodec
+from regard.data.text.codec import TextCodec
 from regard.ensembles.model import Ensemble
 from regard.loading import load
 from regard.models.seq2seq import Seq2Seq

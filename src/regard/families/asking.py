@@ -12,15 +12,15 @@ from torch import nn
 from regard import registry
 from regard.alignment.head import Head
 from regard.config import ConfigError, PictureDropout, VqaData, VqaModel
-from regard.data.drawn.asked import Drawn
-from regard.data.drawn.questions import Asked
 from regard.data.image import inquiry
 from regard.data.image.asked import AskedCodec
 from regard.data.image.inquiry import Inquiry, places
-from regard.data.image.pictured import PictureBatch
 from regard.data.image.reading import present
+from regard.data.image.synthetic.asked import Drawn
+from regard.data.image.synthetic.questions import Asked
+from regard.data.image.types import PictureBatch
 from regard.data.image.writing import png
-from regard.data.text import Report
+from regard.data.text.codec import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
 from regard.families.tables import Tables, pictures, tables

@@ -12,17 +12,17 @@ import torch
 from regard.alignment.head import Head
 from regard.config import ConfigError, PictureData, PictureDropout, PictureModel
 from regard.data import table
-from regard.data.drawn.captions import Captioned
-from regard.data.drawn.drawing import Drawing
-from regard.data.drawn.words import Language
-from regard.data.held_out import HeldOut
-from regard.data.image.augmenting import named
+from regard.data.image.augmentation import named
 from regard.data.image.codec import PictureCodec
 from regard.data.image.reading import present
+from regard.data.image.synthetic.captioned import Drawing
+from regard.data.image.synthetic.captions import Captioned
+from regard.data.image.synthetic.words import Language
 from regard.data.image.writing import png
 from regard.data.lines import bounds
+from regard.data.split import HeldOut
 from regard.data.table import Record
-from regard.data.text import Report
+from regard.data.text.codec import Report
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.families.tables import pictures, tables

@@ -12,17 +12,17 @@ from torch import Tensor, nn
 from regard.alignment.head import Head
 from regard.config import ClassifyData, ClassifyModel, ConfigError, PictureDropout
 from regard.data import table
-from regard.data.drawn import boxes, motion
-from regard.data.drawn.labelled import RADII, Drawn
-from regard.data.drawn.moving import Moving
-from regard.data.held_out import HeldOut
 from regard.data.image.batch import Pictures
 from regard.data.image.labelled import LabelCodec
-from regard.data.image.pictured import PictureBatch
+from regard.data.image.synthetic import boxes, motion
+from regard.data.image.synthetic.labelled import RADII, Drawn
+from regard.data.image.synthetic.moving import Moving
+from regard.data.image.types import PictureBatch
 from regard.data.image.writing import png
 from regard.data.lines import DataError, bounds
-from regard.data.record import Record
-from regard.data.text import Report
+from regard.data.records import Record
+from regard.data.split import HeldOut
+from regard.data.text.codec import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
 from regard.families.tables import pictures, tables

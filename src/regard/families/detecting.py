@@ -12,14 +12,14 @@ from torch import nn
 
 from regard.alignment.head import Head
 from regard.config import ConfigError, DetectData, DetectModel, PictureDropout
-from regard.data.drawn.objects import Drawn
-from regard.data.image import annotated
-from regard.data.image.annotated import Annotated
+from regard.data.image import annotations
+from regard.data.image.annotations import Annotated
 from regard.data.image.objects import ObjectCodec
-from regard.data.image.pictured import PictureBatch, Pictured
 from regard.data.image.reading import present
+from regard.data.image.synthetic.detection import Drawn
+from regard.data.image.types import PictureBatch, Pictured
 from regard.data.image.writing import png
-from regard.data.text import Report
+from regard.data.text.codec import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
 from regard.families.tables import Tables, pictures, tables
@@ -137,7 +137,7 @@ def outline(config: DetectConfig) -> nn.Module:
 
 def read(data: DetectData, path: str) -> list[Annotated]:
     """The pictures of a table, and what is on them."""
-    return annotated.read(path, data)
+    return annotations.read(path, data)
 
 
 def codec(directory: Traversable) -> ObjectCodec:

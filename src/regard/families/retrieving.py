@@ -16,15 +16,15 @@ from regard.attention.types import Encoded
 from regard.config import ConfigError, Model, RetrieveData, RetrieveDropout, RetrieveModel
 from regard.data import table
 from regard.data.batch import Padded
-from regard.data.drawn.captions import Captioned
-from regard.data.drawn.drawing import Drawing
 from regard.data.image.paired import PairCodec, pairs
-from regard.data.image.pictured import PictureBatch
 from regard.data.image.reading import present
+from regard.data.image.synthetic.captioned import Drawing
+from regard.data.image.synthetic.captions import Captioned
+from regard.data.image.types import PictureBatch
 from regard.data.image.writing import png
 from regard.data.lines import bounds
-from regard.data.record import Record
-from regard.data.text import Report
+from regard.data.records import Record
+from regard.data.text.codec import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
 from regard.families.tables import Tables, pictures, tables

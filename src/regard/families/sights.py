@@ -10,9 +10,9 @@ from torch import nn
 from regard.alignment.head import Head
 from regard.config import ConfigError
 from regard.data import table
-from regard.data.image.augmenting import named
-from regard.data.image.pictured import Pictured
-from regard.data.text import Report
+from regard.data.image.augmentation import named
+from regard.data.image.types import Pictured
+from regard.data.text.codec import Report
 from regard.families import TaskConfig, family
 from regard.metrics.text import DOWNWARDS, Measured
 from regard.seeing import Kept, Seeing

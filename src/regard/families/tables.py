@@ -6,10 +6,10 @@ from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.data.held_out import HeldOut, held
 from regard.data.image.reading import place
 from regard.data.lines import DataError
-from regard.data.record import Record
+from regard.data.records import Record
+from regard.data.split import HeldOut, held
 
 Read = Callable[[Any, str], list[Any]]
 """How a family reads a table."""

@@ -14,10 +14,10 @@ from regard.config import Data, Model
 from regard.data import table
 from regard.data.lines import bounds
 from regard.data.loader import Loader
-from regard.data.packed import Packed
+from regard.data.packing import Packed
 from regard.data.table import Record
-from regard.data.text import Example, Report, TextCodec
-from regard.data.vocabulary import EOS, UNK
+from regard.data.text.codec import Example, Report, TextCodec
+from regard.data.text.vocabulary import EOS, UNK
 from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.families.tables import Tables, tables, texts

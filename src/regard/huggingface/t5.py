@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.config import AttentionPart
-from regard.data.tokenise.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.huggingface.numbers import NEVER, copies
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from torch import Tensor
 from regard import tasks
 from regard.boundary import boundary
 from regard.config import AttentionPart, Data, Dropout, Model
-from regard.data.text import TextCodec
-from regard.data.tokenise.pretrained import Pretrained
+from regard.data.text.codec import TextCodec
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.huggingface import names, t5, waves
 from regard.huggingface.families import PICTURES, usual_task

@@ -11,7 +11,7 @@ from regard.attention.mechanisms.monotonic import Monotonic
 from regard.attention.types import Memory
 from regard.config import ConfigError, Search
 from regard.data.table import Record
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 from regard.decoding.attention_weights import crosses
 from regard.decoding.streaming.simultaneous_search import Heard, wait
 from regard.decoding.streaming.source import arrived

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 
 Text = Callable[[Sequence[int]], str]
 """What the numbers of an output say to a person."""

@@ -15,9 +15,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard import tasks
-from regard.data.image.pictured import PictureBatch, Pictured
-from regard.data.image.sight import Sight
-from regard.data.record import Record
+from regard.data.image.preprocess import Sight
+from regard.data.image.types import PictureBatch, Pictured
+from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.families import Figures, Task, TaskConfig
 from regard.prediction import Prediction

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.drawn.asked import Drawn
 from regard.data.image.inquiry import Inquiry, typed
-from regard.data.image.pictured import PictureBatch, Pictured
+from regard.data.image.synthetic.asked import Drawn
+from regard.data.image.types import PictureBatch, Pictured
 from regard.families import Figures
 from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.encoders.maps import shrink

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batch import Padded
-from regard.data.drawn.labelled import Drawn
-from regard.data.image.pictured import PictureBatch, Pictured
+from regard.data.image.synthetic.labelled import Drawn
+from regard.data.image.types import PictureBatch, Pictured
 from regard.families import Figures
 from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.encoders.maps import shrink

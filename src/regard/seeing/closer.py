@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.data.batch import pad
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.models.pictures.matching import Matching
 from regard.models.pictures.towers import Embedded
 from regard.models.types import select

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.image.annotated import Annotated
-from regard.data.image.pictured import PictureBatch, Pictured
+from regard.data.image.annotations import Annotated
+from regard.data.image.types import PictureBatch, Pictured
 from regard.data.lines import DataError
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.families import Figures
 from regard.metrics.boxes import corners
 from regard.metrics.detection_interval import STRICT, Ranked, measured, ranked

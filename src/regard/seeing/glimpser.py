@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.image.pictured import PictureBatch, Pictured
+from regard.data.image.types import PictureBatch, Pictured
 from regard.seeing import Glance, Shown
 from regard.seeing.classifier import Asked, Classifier, Where
 from regard.training.glimpses import averaged

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from regard.data import table
 from regard.data.image.paired import pairs
-from regard.data.image.pictured import PictureBatch, Pictured
 from regard.data.image.reading import missing, place, size
-from regard.data.record import Record
+from regard.data.image.types import PictureBatch, Pictured
+from regard.data.records import Record
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError

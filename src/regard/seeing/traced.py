@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.viewer.record import Recorder, record
 from regard.viewer.source import ITSELF
 from regard.viewer.trace import Example, Graph, Look, Trace

@@ -8,8 +8,8 @@ from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.drawn.moving import Moving
-from regard.data.image.pictured import Pictured
+from regard.data.image.synthetic.moving import Moving
+from regard.data.image.types import Pictured
 from regard.seeing import Glance, Shown
 from regard.seeing.classifier import Asked, Classifier, Where
 from regard.viewer.axes import Axis, Text

@@ -11,7 +11,7 @@ from typing import Any, cast
 from torch import nn
 
 from regard import registry
-from regard.data.text import Report
+from regard.data.text.codec import Report
 from regard.families import Figures, Task, TaskConfig, Writes, family
 from regard.families.text import TextConfig
 from regard.training.experiment import Experiment

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from regard.config import AttentionPart, PictureData, PictureDropout, PictureModel, Train
-from regard.data.drawn import captions
-from regard.data.drawn.captions import Captioned
+from regard.data.image.synthetic import captions
+from regard.data.image.synthetic.captions import Captioned
 from regard.data.table import Record
 from regard.families import Figures
 from regard.families.captioning import PictureConfig

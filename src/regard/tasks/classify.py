@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 from regard.config import ClassifyData, ClassifyModel, Train
-from regard.data.drawn import boxes
-from regard.data.drawn.boxes import Boxed
-from regard.data.drawn.labelled import RADII
-from regard.data.record import Record
+from regard.data.image.synthetic import boxes
+from regard.data.image.synthetic.boxes import Boxed
+from regard.data.image.synthetic.labelled import RADII
+from regard.data.records import Record
 from regard.families.classifying import ClassifyConfig
 
 

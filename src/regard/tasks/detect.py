@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from regard.config import DetectData, DetectModel, PictureDropout, Train
-from regard.data.drawn import boxes
-from regard.data.drawn.objects import Drawn
-from regard.data.image.annotated import Annotated
+from regard.data.image.annotations import Annotated
+from regard.data.image.synthetic import boxes
+from regard.data.image.synthetic.detection import Drawn
 from regard.families.detecting import DetectConfig
 
 SIDE = 64

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from regard.config import Data, Dropout, Model, Train
-from regard.data import invented, synthetic
 from regard.data.table import Record
+from regard.data.text import synthetic, synthetic_languages
 from regard.metrics.text import ErrorRate, ExactMatch
 from regard.metrics.text import measure as measured
 from regard.tasks import Figures, TextConfig
@@ -48,7 +48,7 @@ def spaced(word: str) -> str:
 
 def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
     """Invented lemmas in an invented, mostly regular inflection."""
-    return synthetic.split(invented.inflection(samples, seed), valid=max(1, samples // 10))
+    return synthetic.split(synthetic_languages.inflection(samples, seed), valid=max(1, samples // 10))
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:

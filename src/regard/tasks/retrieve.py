@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from regard.config import RetrieveData, RetrieveDropout, RetrieveModel, Train
-from regard.data.drawn import captions
-from regard.data.drawn.captions import Captioned
-from regard.data.record import Record
+from regard.data.image.synthetic import captions
+from regard.data.image.synthetic.captions import Captioned
+from regard.data.records import Record
 from regard.families.retrieving import RetrieveConfig
 from regard.tasks.caption import SHAPES, SIZES
 

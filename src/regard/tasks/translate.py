@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from regard.config import Data, Model, Train
-from regard.data import synthetic
 from regard.data.table import Record
+from regard.data.text import synthetic
 from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, by_length
 from regard.metrics.text import measure as measured
 from regard.tasks import Figures, TextConfig

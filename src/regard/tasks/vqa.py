@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from regard.config import PictureDropout, Train, VqaData, VqaModel
-from regard.data.drawn import questions
-from regard.data.drawn.questions import Asked
 from regard.data.image.inquiry import Inquiry
+from regard.data.image.synthetic import questions
+from regard.data.image.synthetic.questions import Asked
 from regard.families.asking import AskConfig
 
 KINDS = ("colour", "shape", "exists", "where")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.config import Train
 from regard.data.batch import Batch
-from regard.data.image.pictured import PictureBatch
+from regard.data.image.types import PictureBatch
 
 AnyBatch = Batch | PictureBatch
 """Of texts, or of pictures."""

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
-from regard.data.image.pictured import PictureBatch
-from regard.data.vocabulary import PAD
+from regard.data.image.types import PictureBatch
+from regard.data.text.vocabulary import PAD
 from regard.training.experiment import AnyBatch, Experiment, Loss, Repeating
 from regard.training.gradient import accumulate, out_of_memory, release
 

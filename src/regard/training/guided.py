@@ -19,8 +19,8 @@ from regard.attention.module import Attention
 from regard.attention.normalise import widen
 from regard.attention.types import Attended
 from regard.config import Data, Train
-from regard.data.record import Record
-from regard.data.text import TextCodec
+from regard.data.records import Record
+from regard.data.text.codec import TextCodec
 from regard.decoding.attention_weights import crosses
 
 LEAST = 1e-6

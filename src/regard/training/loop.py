@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from regard.data.prefetch import Ahead
 from regard.errors import FailedError, Interrupted, TrainingError
-from regard.training.ahead import Ahead
 from regard.training.directory import RunDirectory
 from regard.training.experiment import Experiment
 from regard.training.gradient import advice, out_of_memory

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from regard.attention.normalise import widen
 from regard.data.batch import shifted
-from regard.data.drawn.drawing import Drawing
-from regard.data.image.pictured import Pictured
-from regard.data.tokenise.spans import Span, spans
+from regard.data.image.synthetic.captioned import Drawing
+from regard.data.image.types import Pictured
+from regard.data.text.tokenizers.offsets import Span, spans
 from regard.decoding.attention_weights import crosses
 from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.encoders.maps import shrink

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from regard.config import VqaData
-from regard.data.drawn.asked import Drawn
-from regard.data.drawn.questions import draw
 from regard.data.image.asked import AskedCodec
 from regard.data.image.inquiry import Inquiry
+from regard.data.image.synthetic.asked import Drawn
+from regard.data.image.synthetic.questions import draw
 from regard.data.image.writing import png
 from regard.data.lines import DataError
-from regard.data.record import Record
-from regard.data.vocabulary import EOS, UNK
+from regard.data.records import Record
+from regard.data.text.vocabulary import EOS, UNK
 
 DATA = VqaData(height=16, width=16, longest_question=6)
 

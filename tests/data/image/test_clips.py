@@ -3,7 +3,7 @@ import torch
 
 from regard.data.image.clips import Folder, ordered, present
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.data.table import DataError
 
 

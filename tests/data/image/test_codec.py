@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from regard.config import PictureData
+from regard.data.image.cache import Gallery
 from regard.data.image.codec import PictureCodec
-from regard.data.image.gallery import Gallery
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.data.image.writing import png
 from regard.data.lines import DataError
-from regard.data.record import Record
-from regard.data.vocabulary import EOS, UNK
+from regard.data.records import Record
+from regard.data.text.vocabulary import EOS, UNK
 
 RECORDS = [Record("a.png", "a Red star", "t.tsv:1"), Record("b.png", "two stars", "t.tsv:2")]
 

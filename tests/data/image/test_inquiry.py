@@ -5,7 +5,7 @@ import pytest
 from regard.config import ConfigError, VqaData
 from regard.data.image.inquiry import Inquiry, places, read, typed
 from regard.data.lines import DataError
-from regard.data.record import Record
+from regard.data.records import Record
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import torch
 from regard.config import ClassifyData
 from regard.data.image.labelled import LabelCodec, split
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.data.table import DataError
 
 DATA = ClassifyData(height=8, width=8)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from regard.data.image.augment import Several
 from regard.data.image.augment.affine import Affine
 from regard.data.image.augment.crop import Crop
-from regard.data.image.gallery import Gallery
+from regard.data.image.cache import Gallery
 from regard.data.image.loader import Loader
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 
 
 def examples(*sizes: tuple[int, int]) -> list[Pictured]:

@@ -5,14 +5,14 @@ import torch
 from torch.testing import assert_close
 
 from regard.config import DetectData
-from regard.data.drawn.boxes import draw
-from regard.data.drawn.objects import Drawn
-from regard.data.image.annotated import Annotated
+from regard.data.image.annotations import Annotated
 from regard.data.image.objects import ObjectCodec
+from regard.data.image.synthetic.boxes import draw
+from regard.data.image.synthetic.detection import Drawn
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.data.table import DataError
-from regard.data.text import SETTINGS
+from regard.data.text.codec import SETTINGS
 
 DATA = DetectData(height=32, width=32)
 

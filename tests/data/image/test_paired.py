@@ -4,9 +4,9 @@ import torch
 from regard.config import RetrieveData
 from regard.data.image.paired import PairCodec, pairs
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.data.table import DataError
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 import torch
 
-from regard.data.image.gallery import Gallery, shared
+from regard.data.image.cache import Gallery, shared
 from regard.data.image.loader import Loader
-from regard.data.image.pictured import Pictured
 from regard.data.image.shared import Shared, grouped
-from regard.data.record import Record
+from regard.data.image.types import Pictured
+from regard.data.records import Record
 
 PICTURES = [torch.full((3, 8, 8), value) for value in (0.0, 0.5, 1.0)]
 

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data import tokenise
+from regard.data.text import tokenizers
 from regard.decoding.constraints.phrases import NEVER, Phrases, automaton, distance
 from regard.decoding.constraints.spelling import Spelling
 
@@ -29,7 +29,7 @@ def test_what_no_token_leads_to_is_never_reached():
 
 
 def test_parts_of_words_complete_a_phrase_by_the_fewest_tokens():
-    tokeniser = tokenise.train("bpe", ["the cat sees the cat"] * 9, 300)
+    tokeniser = tokenizers.train("bpe", ["the cat sees the cat"] * 9, 300)
     spelling = Spelling.of(tokeniser)
     phrase = spelling.spell("cat sees")
     cat, sees = tokeniser.encode(" cat"), tokeniser.encode(" sees")

@@ -1,7 +1,7 @@
 import pytest
 
-from regard.data import tokenise
-from regard.data.vocabulary import BOS
+from regard.data.text import tokenizers
+from regard.data.text.vocabulary import BOS
 from regard.decoding.constraints.prefix import Prefix, table
 
 TEXTS = ["the cat sees the catalogue", "Tom chases a cat", "Tom chatted"] * 5
@@ -24,25 +24,25 @@ def test_forced_tokens_come_one_by_one():
 
 
 def test_the_last_word_stays_open():
-    tokeniser = tokenise.train("words", TEXTS, 100)
+    tokeniser = tokenizers.train("words", TEXTS, 100)
     assert set(written(Prefix.of("Tom cha", tokeniser), tokeniser)) == {"Tom chases", "Tom chatted"}
     assert set(written(Prefix.of("the cat", tokeniser), tokeniser)) == {"the cat", "the catalogue"}
 
 
 def test_a_space_closes_the_last_word():
-    tokeniser = tokenise.train("words", TEXTS, 100)
+    tokeniser = tokenizers.train("words", TEXTS, 100)
     assert set(written(Prefix.of("the cat ", tokeniser), tokeniser)) == {"the cat"}
 
 
 def test_characters_are_what_they_are():
-    tokeniser = tokenise.train("characters", TEXTS, 100)
+    tokeniser = tokenizers.train("characters", TEXTS, 100)
     assert set(written(Prefix.of("Tom c", tokeniser), tokeniser)) == {"Tom c"}
 
 
 @pytest.mark.parametrize("kind", ["bytes", "bpe", "unigram"])
 @pytest.mark.parametrize("text", ["Tom cha", "the cat", "the cat ", "t", "汤姆", "Tom  c"])
 def test_parts_of_words_write_the_prefix_in_every_way_and_nothing_else(kind, text):
-    tokeniser = tokenise.train(kind, TEXTS, 300)
+    tokeniser = tokenizers.train(kind, TEXTS, 300)
     ways = written(Prefix.of(text, tokeniser), tokeniser)
     assert ways
     assert all(each.startswith(text) for each in ways)
@@ -50,7 +50,7 @@ def test_parts_of_words_write_the_prefix_in_every_way_and_nothing_else(kind, tex
 
 
 def test_complete_words_are_cut_as_the_tokeniser_cuts_them_and_the_last_as_the_model_likes():
-    tokeniser = tokenise.train("bpe", TEXTS, 300)
+    tokeniser = tokenizers.train("bpe", TEXTS, 300)
     forced = tokeniser.encode("the cat")
     prefix = Prefix.of("the cat ", tokeniser)
     assert [list(each) for each in prefix.states[: len(forced)]] == [[token] for token in forced]
@@ -60,7 +60,7 @@ def test_complete_words_are_cut_as_the_tokeniser_cuts_them_and_the_last_as_the_m
 
 
 def test_a_word_that_the_model_cannot_write_is_an_error():
-    tokeniser = tokenise.train("words", TEXTS, 100)
+    tokeniser = tokenizers.train("words", TEXTS, 100)
     with pytest.raises(ValueError, match=r"the prefix 'Tom dog' holds 'dog', which the model cannot write; begin with"):
         Prefix.of("Tom dog", tokeniser)
     with pytest.raises(ValueError, match="holds 'ca', which the model cannot write"):

@@ -1,14 +1,14 @@
 import pytest
 
-from regard.data import tokenise
 from regard.data.lines import DataError, Line
+from regard.data.text import tokenizers
 from regard.decoding import beam
 from regard.decoding.constraints.spec import Wish, guard, read, wishes
 from regard.decoding.constraints.spelling import Spelling
 
 from ..decoders import random_table
 
-WORDS = Spelling.of(tokenise.train("words", ["the cat sees the dog"] * 2, 100))
+WORDS = Spelling.of(tokenizers.train("words", ["the cat sees the dog"] * 2, 100))
 
 
 def test_one_value_is_for_all_and_a_list_has_one_for_each():
@@ -74,9 +74,9 @@ def test_a_phrase_without_a_word_is_an_error(wish):
         guard([wish], WORDS, str, 0, "cpu")
 
 
-@pytest.mark.parametrize("kind", tokenise.KINDS)
+@pytest.mark.parametrize("kind", tokenizers.KINDS)
 def test_however_a_text_is_cut_answers_are_as_wished(kind):
-    tokeniser = tokenise.train(kind, ["the cat sees the catalogue", "a dog chases the cat"] * 3, 300)
+    tokeniser = tokenizers.train(kind, ["the cat sees the catalogue", "a dog chases the cat"] * 3, 300)
     spelling = Spelling.of(tokeniser)
     decoder = random_table(3, tokeniser.size, sharpness=2.0)
     asked = [Wish("the c", ("dog", "sees the"), ("cat sees",)), Wish(include=("cat",)), Wish("a ", (), ("the", "c"))]

@@ -1,13 +1,13 @@
 import pytest
 
-from regard.data import tokenise
+from regard.data.text import tokenizers
 from regard.decoding.constraints.spelling import NOTHING, Spelling
 
 TEXTS = ['Tom\'s cat sees "Tom".', "the cat sees the catalogue", "a cat, a cat and a cat"] * 3
 
 
 def test_a_token_of_bytes_is_spelt_by_its_bytes_and_a_special_one_by_what_no_text_holds():
-    tokeniser = tokenise.train("bpe", TEXTS, 300)
+    tokeniser = tokenizers.train("bpe", TEXTS, 300)
     spelling = Spelling.of(tokeniser)
     assert spelling.spell("cat") == tuple(b"cat")
     for number, letters in enumerate(spelling.letters.tolist()):
@@ -17,7 +17,7 @@ def test_a_token_of_bytes_is_spelt_by_its_bytes_and_a_special_one_by_what_no_tex
 
 
 def test_a_word_is_the_same_letter_joined_or_not():
-    tokeniser = tokenise.train("words", TEXTS, 100)
+    tokeniser = tokenizers.train("words", TEXTS, 100)
     spelling = Spelling.of(tokeniser)
     quoted = tokeniser.vocabulary.number("￭Tom")
     assert quoted > 3
@@ -26,13 +26,13 @@ def test_a_word_is_the_same_letter_joined_or_not():
 
 
 def test_a_word_that_no_token_writes_has_no_spelling():
-    assert Spelling.of(tokenise.train("words", TEXTS, 100)).spell("a dog") is None
-    assert Spelling.of(tokenise.train("characters", TEXTS, 100)).spell("catz") is None
+    assert Spelling.of(tokenizers.train("words", TEXTS, 100)).spell("a dog") is None
+    assert Spelling.of(tokenizers.train("characters", TEXTS, 100)).spell("catz") is None
 
 
-@pytest.mark.parametrize("kind", tokenise.KINDS)
+@pytest.mark.parametrize("kind", tokenizers.KINDS)
 def test_the_letters_of_a_text_are_those_of_its_tokens(kind):
-    tokeniser = tokenise.train(kind, TEXTS, 300)
+    tokeniser = tokenizers.train(kind, TEXTS, 300)
     spelling = Spelling.of(tokeniser)
     rows = [spelling.letters[number].tolist() for number in tokeniser.encode("a cat sees the catalogue")]
     assert spelling.spell("a cat sees the catalogue") == tuple(each for row in rows for each in row if each != NOTHING)

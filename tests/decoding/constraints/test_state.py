@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.batch import pad
-from regard.data.vocabulary import BOS, EOS
+from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding import beam, greedy, sample
 from regard.decoding import score as rate
 from regard.decoding.constraints.prefix import Prefix

@@ -7,7 +7,7 @@ import torch
 
 from regard import tasks
 from regard.config import AttentionPart, Data, Model, Search
-from regard.data.text import TextCodec
+from regard.data.text.codec import TextCodec
 from regard.tasks.translate import Config
 from regard.trained import Trained
 

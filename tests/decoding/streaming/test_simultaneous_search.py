@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention.types import Attended, Memory
-from regard.data.vocabulary import BOS, EOS
+from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding.streaming.simultaneous_search import Heard, stopped, take, wait
 from regard.models.decoders import Remembered
 from regard.models.types import Step

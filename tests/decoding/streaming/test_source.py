@@ -3,9 +3,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.table import Record
-from regard.data.tokenise import KINDS
-from regard.data.tokenise.pretrained import Pretrained
-from regard.data.vocabulary import EOS
+from regard.data.text.tokenizers import KINDS
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.vocabulary import EOS
 from regard.decoding.streaming.source import arrived, covers, settled
 
 from .models import codec

@@ -6,7 +6,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.alignment.head import Head
-from regard.data.vocabulary import BOS, PAD
+from regard.data.text.vocabulary import BOS, PAD
 from regard.errors import RefusedError
 from regard.export.ctranslate2.engine import Ctranslate2, opened
 from regard.export.ctranslate2.specification import files

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from regard.data.tokenise.bytes import Bytes
-from regard.data.tokenise.words import Words
-from regard.data.vocabulary import Vocabulary
+from regard.data.text.tokenizers.bytes import Bytes
+from regard.data.text.tokenizers.words import Words
+from regard.data.text.vocabulary import Vocabulary
 from regard.errors import RefusedError
 from regard.export.ctranslate2.specification import files, spellings
 

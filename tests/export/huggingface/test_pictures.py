@@ -11,9 +11,9 @@ from torch.testing import assert_close
 import regard
 from regard import tasks
 from regard.config import AttentionPart, PatchesPart, PictureData, PictureModel
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.data.image.writing import png
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.errors import RefusedError
 from regard.export.huggingface.pictures import misfit
 from regard.export.huggingface.write import files, write

@@ -1,7 +1,7 @@
 import torch
 
-from regard.data.tokenise.bytes import Bytes
-from regard.data.tokenise.pretrained import Pretrained
+from regard.data.text.tokenizers.bytes import Bytes
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.export.huggingface.special import owners, special
 
 

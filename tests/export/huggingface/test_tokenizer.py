@@ -5,11 +5,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import pytest
 import transformers
 
-from regard.data import tokenise
-from regard.data.synthetic import grammar
-from regard.data.text import TextCodec
-from regard.data.tokenise.pretrained import Pretrained
-from regard.data.vocabulary import EOS
+from regard.data.text import tokenizers
+from regard.data.text.codec import TextCodec
+from regard.data.text.synthetic import grammar
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.vocabulary import EOS
 from regard.export.huggingface.tokenizer import tokenizer
 
 TEXTS = [text for record in grammar(250, 0) for text in (record.source, record.target)]
@@ -17,7 +17,7 @@ ODD = ["", " ", "  two  blanks ", "naïve café 😀", "tab\tand\nline", "汤姆
 
 
 def codec(kind, texts=TEXTS, **settings):
-    tokens = tokenise.train(kind, texts, 400)
+    tokens = tokenizers.train(kind, texts, 400)
     return TextCodec(tokens, tokens, **settings)
 
 

@@ -11,7 +11,7 @@ import transformers
 from torch.testing import assert_close
 
 from regard.data.batch import Padded
-from regard.data.vocabulary import BOS, EOS
+from regard.data.text.vocabulary import BOS, EOS
 from regard.errors import DamagedError, RefusedError
 from regard.export.huggingface.write import files, write
 from regard.export.put import put

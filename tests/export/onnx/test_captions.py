@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 
 import regard
 from regard.cli import app
-from regard.data.drawn.drawing import Drawing
 from regard.data.image.batch import Pictures
+from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.writing import png
 from regard.data.table import read
 from regard.export.onnx import write as writing

@@ -7,9 +7,9 @@ from torch.testing import assert_close
 
 import regard
 from regard.data.image.batch import collect
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.data.image.writing import png
-from regard.data.vocabulary import BOS
+from regard.data.text.vocabulary import BOS
 from regard.errors import RefusedError
 from regard.export.put import put
 from regard.huggingface.take import files

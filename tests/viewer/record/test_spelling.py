@@ -2,8 +2,8 @@ import pytest
 
 from regard.config import Data
 from regard.data.table import Record
-from regard.data.text import TextCodec
-from regard.data.vocabulary import BOS, EOS, UNK
+from regard.data.text.codec import TextCodec
+from regard.data.text.vocabulary import BOS, EOS, UNK
 from regard.viewer.file.check_axes import check_axis
 from regard.viewer.record.spelling import Words, written
 

@@ -10,19 +10,19 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import VqaData, quoted
-from regard.data import tokenise
 from regard.data.image.augment import Change
-from regard.data.image.gallery import Gallery, shared
+from regard.data.image.cache import Gallery, shared
 from regard.data.image.inquiry import Inquiry, places
-from regard.data.image.learned import refuse
-from regard.data.image.pictured import Pictured
+from regard.data.image.preprocess import Sight, checked, usual
 from regard.data.image.reading import place, present
 from regard.data.image.shared import Shared, grouped
-from regard.data.image.sight import Sight, checked, usual
+from regard.data.image.types import Pictured
+from regard.data.image.unknown_label import refuse
 from regard.data.table import DataError
-from regard.data.text import SETTINGS, Corpus, OverLong, Report
-from regard.data.tokenise import Piece, Tokeniser
-from regard.data.vocabulary import EOS, NAMES, UNK
+from regard.data.text import tokenizers
+from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report
+from regard.data.text.tokenizers import Piece, Tokeniser
+from regard.data.text.vocabulary import EOS, NAMES, UNK
 
 FORMAT = 1
 KIND = "pictures with questions"
@@ -53,7 +53,7 @@ class AskedCodec(Sight):
         if len(answers) < 2:
             raise DataError(f"to answer takes 2 different answers or more, got {', '.join(answers) or 'none'}")
         texts = [record.question.lower() if data.lowercase else record.question for record in records]
-        question = tokenise.train(data.tokens, texts, data.vocabulary, data.least)
+        question = tokenizers.train(data.tokens, texts, data.vocabulary, data.least)
         limits = data.longest_question, data.over_long
         return cls(question, tuple(answers), data.lowercase, *limits, **usual(data, stride))
 
@@ -145,7 +145,7 @@ class AskedCodec(Sight):
             values = _checked(json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} needs to be the settings of a codec of {KIND}, format {FORMAT}: {error}") from error
-        return cls(tokenise.load(directory, "source"), **values)
+        return cls(tokenizers.load(directory, "source"), **values)
 
     def _tokens(self, records: Sequence[Inquiry]) -> list[list[int]]:
         return self.question.encode_all([self.prepare(each.question) for each in records])

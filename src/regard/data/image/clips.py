@@ -14,7 +14,7 @@ from regard.config import shortened
 from regard.data.image.reading import SHOWN, place, read_pixels, size
 from regard.data.image.resize import Box, fit
 from regard.data.lines import DataError
-from regard.data.record import Record
+from regard.data.records import Record
 
 DIGITS = re.compile(r"(\d+)")
 

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import PictureData
-from regard.data import tokenise
-from regard.data.image.pictured import Pictured
+from regard.data.image.preprocess import Sight, checked, usual
 from regard.data.image.reading import place, present
-from regard.data.image.sight import Sight, checked, usual
-from regard.data.record import Record
+from regard.data.image.types import Pictured
+from regard.data.records import Record
 from regard.data.table import DataError
-from regard.data.text import SETTINGS, Corpus, OverLong, Report, until_end
-from regard.data.tokenise import Tokeniser
-from regard.data.vocabulary import EOS, UNK
+from regard.data.text import tokenizers
+from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report, until_end
+from regard.data.text.tokenizers import Tokeniser
+from regard.data.text.vocabulary import EOS, UNK
 
 FORMAT = 1
 KINDS: dict[str, type] = {"lowercase": bool, "longest_target": int, "over_long": str}
@@ -55,7 +55,7 @@ class PictureCodec(Sight):
         texts = [record.target.lower() if data.lowercase else record.target for record in records if record.target]
         if not texts or len(texts) < len(records):
             raise DataError(f"tokens are learnt from pictures with texts, got {len(records)} and {len(texts)}")
-        target = tokenise.train(data.tokens, texts, data.vocabulary, data.least)
+        target = tokenizers.train(data.tokens, texts, data.vocabulary, data.least)
         return cls(target, data.lowercase, data.longest_target, data.over_long, **usual(data, stride, whole))
 
     def fitted(self, data: PictureData) -> "PictureCodec":
@@ -120,7 +120,7 @@ class PictureCodec(Sight):
             values = _checked(settings)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} needs to be the settings of a codec of pictures, format {FORMAT}: {error}") from error
-        return cls(tokenise.load(directory, "target"), **values)
+        return cls(tokenizers.load(directory, "target"), **values)
 
 
 def unknown(examples: Sequence[Pictured]) -> float:

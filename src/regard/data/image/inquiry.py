@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from regard.config import ConfigError, VqaData, quoted
 from regard.data import table
 from regard.data.lines import DataError, bounds
-from regard.data.record import Record, numbered
+from regard.data.records import Record, numbered
 from regard.inputs import is_pipe
 
 

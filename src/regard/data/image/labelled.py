@@ -12,13 +12,13 @@ from torch import Tensor
 from regard.config import ClassifyData, quoted
 from regard.data.image import clips
 from regard.data.image.clips import Folder
-from regard.data.image.learned import refuse
-from regard.data.image.pictured import Pictured
+from regard.data.image.preprocess import Sight, checked, usual
 from regard.data.image.reading import place, present
-from regard.data.image.sight import Sight, checked, usual
-from regard.data.record import Record
+from regard.data.image.types import Pictured
+from regard.data.image.unknown_label import refuse
+from regard.data.records import Record
 from regard.data.table import DataError
-from regard.data.text import SETTINGS, Corpus, Report
+from regard.data.text.codec import SETTINGS, Corpus, Report
 
 FORMAT = 1
 KIND = "labelled pictures"

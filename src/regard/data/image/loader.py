@@ -18,12 +18,12 @@ from torch import Tensor
 from regard.data.batch import Padded, pad
 from regard.data.image.augment import Change, Together
 from regard.data.image.batch import Pictures, collect
-from regard.data.image.gallery import Gallery
-from regard.data.image.order import order
-from regard.data.image.pictured import Part, PictureBatch
-from regard.data.image.weakly import weakly
-from regard.data.image.window import Window
-from regard.data.vocabulary import PAD
+from regard.data.image.bucketing import order
+from regard.data.image.cache import Gallery
+from regard.data.image.types import Part, PictureBatch
+from regard.data.prefetch_ahead import Window
+from regard.data.text.vocabulary import PAD
+from regard.data.weak_method import weakly
 
 OPTIONAL = ("target", "labels", "boxes", "question")
 

@@ -12,14 +12,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import DetectData
-from regard.data.drawn.objects import Drawn
-from regard.data.image.annotated import Annotated, Box, located
-from regard.data.image.learned import refuse
-from regard.data.image.pictured import Pictured
+from regard.data.image.annotations import Annotated, Box, located
+from regard.data.image.preprocess import Sight, checked, usual
 from regard.data.image.reading import place, present, size
-from regard.data.image.sight import Sight, checked, usual
+from regard.data.image.synthetic.detection import Drawn
+from regard.data.image.types import Pictured
+from regard.data.image.unknown_label import refuse
 from regard.data.table import DataError
-from regard.data.text import SETTINGS, Corpus, Report
+from regard.data.text.codec import SETTINGS, Corpus, Report
 
 FORMAT = 1
 KIND = "pictures with things on them"

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from regard.data.image.codec import Drawn, PictureCodec
-from regard.data.image.pictured import Pictured
 from regard.data.image.reading import place
-from regard.data.record import Record
-from regard.data.text import Corpus, OverLong
-from regard.data.vocabulary import EOS, UNK
+from regard.data.image.types import Pictured
+from regard.data.records import Record
+from regard.data.text.codec import Corpus, OverLong
+from regard.data.text.vocabulary import EOS, UNK
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard.config import shortened
-from regard.data.image.kinds import HEAD, Bytes, Kind, kind
+from regard.data.image.formats import HEAD, Bytes, Kind, kind
 from regard.data.lines import DataError, unreadable
-from regard.data.record import Record
+from regard.data.records import Record
 from regard.inputs import open_regular
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Shaped
 from torch import Tensor
 
-from regard.data.image.pictured import Picture
+from regard.data.image.types import Picture
 
 
 def png(picture: Shaped[Tensor, "channels height width"]) -> bytes:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.vocabulary import EOS
+from regard.data.text.vocabulary import EOS
 from regard.decoding.beam_state import Candidates, Front, Ways
 from regard.decoding.constraints.state import Guard, Watched
 from regard.decoding.logprobs import IMPOSSIBLE

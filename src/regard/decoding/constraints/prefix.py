@@ -14,12 +14,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.data.tokenise import Tokeniser
-from regard.data.tokenise.exact import Exact
-from regard.data.tokenise.listed import Listed
-from regard.data.tokenise.pieces import clean
-from regard.data.tokenise.words import Words
-from regard.data.vocabulary import BOS, NAMES, UNK
+from regard.data.text.tokenizers import Tokeniser
+from regard.data.text.tokenizers.byte_level import Exact
+from regard.data.text.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.words import Words
+from regard.data.text.vocabulary import BOS, NAMES, UNK
 
 REFUSED = -1
 """Where a token that a prefix does not allow leads."""

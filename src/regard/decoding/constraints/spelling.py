@@ -11,13 +11,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.data.tokenise import Tokeniser
-from regard.data.tokenise.exact import Exact
-from regard.data.tokenise.listed import Listed
-from regard.data.tokenise.pieces import clean
-from regard.data.tokenise.spacing import bare
-from regard.data.tokenise.words import Words
-from regard.data.vocabulary import NAMES
+from regard.data.text.tokenizers import Tokeniser
+from regard.data.text.tokenizers.byte_level import Exact
+from regard.data.text.tokenizers.pretokenize import bare
+from regard.data.text.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.words import Words
+from regard.data.text.vocabulary import NAMES
 
 NOTHING = -1
 """Fills up the rows of tokens that have fewer letters than the longest."""

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.vocabulary import BOS, PAD, UNK
+from regard.data.text.vocabulary import BOS, PAD, UNK
 from regard.decoding.logprobs import IMPOSSIBLE, undistributed
 from regard.decoding.topk import highest
 

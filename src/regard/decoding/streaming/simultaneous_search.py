@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 from regard.attention.types import State
-from regard.data.vocabulary import BOS, EOS
+from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible, stuck
 from regard.decoding.max_length import device
 from regard.models.decoders import Remembered

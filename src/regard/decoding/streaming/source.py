@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from regard.data.text import TextCodec
-from regard.data.tokenise import KINDS
-from regard.data.vocabulary import EOS
+from regard.data.text.codec import TextCodec
+from regard.data.text.tokenizers import KINDS
+from regard.data.text.vocabulary import EOS
 
 ALONE = ("characters", "bytes")
 """Tokens that no neighbour changes."""

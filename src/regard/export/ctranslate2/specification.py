@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from regard.alignment.head import Head
 from regard.attention.multihead import MultiHead
-from regard.data.tokenise import Tokeniser
-from regard.data.vocabulary import BOS, EOS, NAMES, UNK
+from regard.data.text.tokenizers import Tokeniser
+from regard.data.text.vocabulary import BOS, EOS, NAMES, UNK
 from regard.errors import RefusedError
 from regard.export.needed import needed
 from regard.export.plain import halves, misfit, refuse_unfinite

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.config import PictureModel
 from regard.data.image.codec import PictureCodec
-from regard.data.tokenise.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.export.huggingface.special import owners, special
 from regard.export.plain import whole
 from regard.huggingface.families import PICTURES

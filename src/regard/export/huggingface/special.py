@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from regard.data.tokenise import Tokeniser
-from regard.data.tokenise.pretrained import Pretrained
-from regard.data.vocabulary import BOS, EOS, PAD
+from regard.data.text.tokenizers import Tokeniser
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.vocabulary import BOS, EOS, PAD
 from regard.errors import RefusedError
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.data.tokenise.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.export.plain import halves
 from regard.huggingface import t5
 from regard.huggingface.families import FAMILIES, RELATIVE

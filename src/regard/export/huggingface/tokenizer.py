@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 from regard.data.image.codec import PictureCodec
-from regard.data.text import TextCodec
-from regard.data.tokenise.bpe import PRINTABLE, Bpe
-from regard.data.tokenise.bytes import Bytes
-from regard.data.tokenise.characters import Characters
-from regard.data.tokenise.listed import Listed
-from regard.data.tokenise.pretrained import Pretrained
-from regard.data.tokenise.words import Words
-from regard.data.vocabulary import EOS, NAMES, UNK
+from regard.data.text.codec import TextCodec
+from regard.data.text.tokenizers.bpe import PRINTABLE, Bpe
+from regard.data.text.tokenizers.bytes import Bytes
+from regard.data.text.tokenizers.characters import Characters
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.words import Words
+from regard.data.text.vocabulary import EOS, NAMES, UNK
 
 CLASS = "PreTrainedTokenizerFast"
 ROLES = ("pad_token", "bos_token", "eos_token", "unk_token")

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from regard.attention.positions.sinusoidal import Sinusoidal
-from regard.data.tokenise.pretrained import Pretrained
-from regard.data.vocabulary import PAD
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.vocabulary import PAD
 from regard.errors import RefusedError
 from regard.export.huggingface import t5
 from regard.export.huggingface.special import owners

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.image.codec import PictureCodec
-from regard.data.tokenise.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.export.huggingface import pictures, t5
 from regard.export.huggingface.special import special

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.alignment.head import Head
 from regard.data.image.codec import PictureCodec
-from regard.data.text import TextCodec
+from regard.data.text.codec import TextCodec
 from regard.errors import DamagedError, RefusedError
 from regard.export.cache import kept
 from regard.export.onnx.graphs import OUTPUT

@@ -9,8 +9,8 @@ import torch
 
 from regard.attention.types import Attended
 from regard.data.batch import shifted
-from regard.data.image.pictured import Pictured
-from regard.data.text import Example as Encoded
+from regard.data.image.types import Pictured
+from regard.data.text.codec import Example as Encoded
 from regard.decoding.attention_weights import crosses
 from regard.decoding.constraints.spec import Wish
 from regard.errors import RefusedError

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import tasks
 from regard.config import AttentionPart, PictureData, PictureDropout, PictureModel
 from regard.data.image.codec import PictureCodec
-from regard.data.tokenise.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.families.captioning import PictureConfig
 from regard.huggingface.numbers import NEVER, copies, tokens_of

@@ -13,7 +13,7 @@ from regard.data.table import Record
 from regard.errors import DamagedWarning, RefusedError
 
 if TYPE_CHECKING:
-    from regard.data.text import Example as Encoded
+    from regard.data.text.codec import Example as Encoded
     from regard.training.experiment import Experiment
 
 FILM = "film.attn.safetensors"
@@ -30,7 +30,7 @@ def film(experiment: "Experiment", directory: Path, step: int) -> "Film | None":
 def encoded(experiment: "Experiment", sentence: str) -> "Encoded":
     """The probe sentence with its target: what stands behind a tab, or else what the data have for that source."""
     from regard import tasks
-    from regard.data.text import TextCodec
+    from regard.data.text.codec import TextCodec
 
     if not isinstance(experiment.codec, TextCodec):
         raise ConfigError("train.film needs a task that reads text, whose codec makes tokens of a sentence; leave it out")

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from regard.config import ConfigError, Search
 from regard.data.batch import shifted
-from regard.data.image.pictured import Pictured
+from regard.data.image.types import Pictured
 from regard.data.table import Record
-from regard.data.text import Example as Read
+from regard.data.text.codec import Example as Read
 from regard.decoding.attention_weights import crosses
 from regard.decoding.constraints.spec import Wish
 from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from regard.data.image.codec import PictureCodec
-from regard.data.image.pictured import Pictured
-from regard.data.text import Example, TextCodec
-from regard.data.tokenise import Tokeniser
-from regard.data.tokenise.spans import SILENT, Span, real, spans
-from regard.data.vocabulary import BOS, NAMES
+from regard.data.image.types import Pictured
+from regard.data.text.codec import Example, TextCodec
+from regard.data.text.tokenizers import Tokeniser
+from regard.data.text.tokenizers.offsets import SILENT, Span, real, spans
+from regard.data.text.vocabulary import BOS, NAMES
 from regard.viewer.axes import Image, Text
 from regard.viewer.record.language import guess
 from regard.viewer.record.shown import shown

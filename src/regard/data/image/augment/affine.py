@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.image.augment import Changed
-from regard.data.image.augment.following import VISIBLE, inside, moved
+from regard.data.image.augment.boxes import VISIBLE, inside, moved
 
 
 @dataclass(frozen=True)

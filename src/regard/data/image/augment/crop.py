@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.image.augment import Changed, share
-from regard.data.image.augment.following import VISIBLE, inside
+from regard.data.image.augment.boxes import VISIBLE, inside
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
 
 namespace regard {
 
-constexpr int64_t PAD = 0, BOS = 1, EOS = 2;  // data/vocabulary.py
+constexpr int64_t PAD = 0, BOS = 1, EOS = 2;  // data/text/vocabulary.py
 constexpr int64_t BLOCK = 16 * WIDTH;         // columns whose highest is noted: the best stand in the blocks with the best
 
 inline float highest(const float* from, int64_t count) {

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from regard.config import ConfigError
 from regard.data.batch import Padded
-from regard.data.vocabulary import PAD
+from regard.data.text.vocabulary import PAD
 from regard.decoding.engines.cpu.encoder import encode as on_cpu
 from regard.decoding.engines.cuda.buckets import ALIGNED, up
 from regard.decoding.engines.cuda.graph import Pool, Replayed, pool

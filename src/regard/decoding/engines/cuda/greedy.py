@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.vocabulary import BOS, EOS
+from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding.engines.cuda import fused_layer
 from regard.decoding.engines.cuda.topk import likeliest, prepare
 from regard.decoding.engines.cuda.types import Counter, Project

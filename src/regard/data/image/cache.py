@@ -1,0 +1,165 @@
+"""Pictures by number, each decoded once while there is room to keep it."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+import torch
+from jaxtyping import Float, Shaped, UInt8
+from torch import Tensor
+
+from regard.data.image.reading import CAP, SHOWN, read_pixels, size
+from regard.data.image.resize import Box, fit, fitted, stretch
+from regard.data.image.types import Picture, Pictured
+from regard.data.lines import DataError
+
+GREY = (0.299, 0.587, 0.114)
+"""How much red, green and blue count in a grey (ITU-R BT.601), as where Pillow makes one."""
+
+THREADS = 8
+
+Size = TypeVar("Size", bound=tuple[int, ...])
+
+
+class Gallery:
+    """The pictures of examples, as bytes. Whether one is kept or made again changes no bit of it.
+
+    A file that several examples share, such as one that several questions are about, is one picture, and so is what draws
+    the same. A picture larger than `box` is made smaller, or with `stretched` every one as large as that; `room` is the
+    most bytes that are kept of what was decoded or drawn.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Pictured],
+        box: Box | None = None,
+        channels: int = 3,
+        *,
+        stretched: bool = False,
+        cap: int = CAP,
+        room: int = 1 << 30,
+    ):
+        if channels not in (1, 3):
+            raise ValueError(f"a gallery has pictures of 1 channel or 3, got {channels}")
+        self.examples, self.box, self.channels, self.cap = examples, box, channels, cap
+        self.stretched = stretched and box is not None
+        self._room = room
+        self._kept: dict[int, Tensor] = {}
+        self._lock = Lock()
+        self.first = shared(examples)
+        """For each example the first that has the same picture."""
+        own = sorted(set(self.first))
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="regard-sizes") as pool:
+            found = dict(zip(own, readable(list(pool.map(self._measured, own))), strict=True))
+        self.sizes: list[tuple[int, int, int]] = [found[number] for number in self.first]
+        """Frames, height and width of each; 0 frames for what is no clip."""
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def raw(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
+        """One picture, from 0 to 255."""
+        number = self.first[number]
+        kept = self._kept.get(number)
+        if kept is not None:
+            return kept
+        made = self._made(number)
+        if made is not self.examples[number].picture:
+            self._keep(number, made)
+        return made
+
+    def picture(self, number: int) -> Float[Tensor, "*frames channels height width"]:
+        """One picture, from 0 to 1."""
+        return self.raw(number).float() / 255
+
+    def _keep(self, number: int, made: Tensor) -> None:
+        with self._lock:
+            if number not in self._kept and made.numel() <= self._room:
+                self._room -= made.numel()
+                self._kept[number] = made
+
+    def _made(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
+        found = self.examples[number].picture
+        if isinstance(found, (str, Path)):
+            picture: Tensor = read_pixels(found, self._where(number), channels=self.channels, cap=self.cap)
+        else:
+            picture = _checked(found if isinstance(found, Tensor) else found(), number)
+        picture = _coloured(picture, self.channels)
+        height, width = picture.shape[-2:]
+        if self.box is not None and self._fitted(height, width) != (height, width):
+            picture = (stretch if self.stretched else fit)(picture, self.box)
+        return picture if picture.dtype == torch.uint8 else (picture.clamp(0, 1) * 255).round().byte()
+
+    def _measured(self, number: int) -> tuple[int, int, int] | DataError:
+        """The size of one, or why it has none."""
+        try:
+            return self._size(number)
+        except DataError as error:
+            return error
+
+    def _size(self, number: int) -> tuple[int, int, int]:
+        """A file's size is in its header; what is drawn is drawn, and kept if there is room."""
+        found = self.examples[number].picture
+        if isinstance(found, (str, Path)):
+            height, width = size(found, self._where(number), cap=self.cap)
+            return 0, *self._fitted(height, width)
+        picture = _checked(found, number) if isinstance(found, Tensor) else self.raw(number)
+        height, width = picture.shape[-2:]
+        frames = picture.shape[0] if picture.dim() == 4 else 0
+        return frames, *self._fitted(height, width)
+
+    def _fitted(self, height: int, width: int) -> tuple[int, int]:
+        """How large a picture of this size is read."""
+        if self.box is None:
+            return height, width
+        return self.box if self.stretched else fitted(height, width, self.box)
+
+    def _where(self, number: int) -> str | None:
+        return getattr(self.examples[number].record, "where", None)
+
+
+def readable(sizes: Sequence[Size | DataError]) -> list[Size]:
+    """The sizes; an error that lists the first of those that have none."""
+    if wrong := [each for each in sizes if isinstance(each, DataError)]:
+        listed = "; ".join(str(each) for each in wrong[:SHOWN])
+        more = f"; and {len(wrong) - SHOWN:,} more" * (len(wrong) > SHOWN)
+        many = f"{len(wrong):,} of {len(sizes):,} pictures cannot be read: " * (len(wrong) > 1)
+        raise DataError(f"{many}{listed}{more}") from wrong[0]
+    return [each for each in sizes if not isinstance(each, DataError)]
+
+
+def shared(examples: Sequence[Pictured]) -> list[int]:
+    """For each example the first that has the same picture; a tensor, and what draws something else, is its own."""
+    first: dict[Any, int] = {}
+    found = []
+    for number, example in enumerate(examples):
+        picture = example.picture
+        same = picture if isinstance(picture, (str, Path)) else getattr(picture, "same", None)
+        found.append(number if same is None else first.setdefault(same, number))
+    return found
+
+
+def _checked(picture: Tensor, number: int) -> Picture:
+    """A picture that somebody hands over: of the right kind and shape, and not empty."""
+    right = picture.dim() in (3, 4) and picture.shape[-3] in (1, 3) and picture.numel() > 0
+    if not right or not (picture.dtype == torch.uint8 or picture.is_floating_point()):
+        raise ValueError(
+            "a picture needs to be a tensor of bytes or floats, ([frames,] 1 or 3 channels, height, width), "
+            f"got {picture.dtype} {tuple(picture.shape)} in example {number}"
+        )
+    return picture
+
+
+def _coloured(picture: Picture, channels: int) -> Shaped[Tensor, "*frames wanted height width"]:
+    if picture.shape[-3] == channels:
+        return picture
+    if channels == 3:
+        return picture.expand(*picture.shape[:-3], 3, -1, -1)
+    weights = torch.tensor(GREY)[:, None, None]
+    return (_floats(picture) * weights).sum(-3, keepdim=True)
+
+
+def _floats(picture: Picture) -> Float[Tensor, "*frames channels height width"]:
+    return picture.float() / 255 if picture.dtype == torch.uint8 else picture.float()

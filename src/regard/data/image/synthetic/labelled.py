@@ -1,0 +1,41 @@
+"""Scenes whose labels are the shapes on them, as pictures that are drawn when they are asked for."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.data.image.synthetic.boxes import Boxed
+from regard.data.image.synthetic.shapes import SHAPES
+from regard.data.image.synthetic.words import SHAPE_WORDS, Language
+from regard.data.records import Record
+
+RADII = (24, 44)
+"""The smallest and the largest thing: such as are told apart at 64 pixels a side."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Draws a scene, at so many pixels a side, and knows the shapes on it."""
+
+    boxed: Boxed
+    size: int = 64
+    language: Language = "english"
+
+    def __call__(self) -> Float[Tensor, "3 height width"]:
+        return self.boxed.picture(self.size)
+
+    @property
+    def record(self) -> Record:
+        """The shapes as a target, and a name for the picture as its source."""
+        shapes = dict.fromkeys(self.name(label) for label in self.boxed.labels)
+        return Record(self.boxed.where, ", ".join(shapes), self.boxed.where)
+
+    def name(self, label: int) -> str:
+        """What a shape is called, by its number."""
+        return SHAPES[label] if self.language == "english" else SHAPE_WORDS[SHAPES[label]]
+
+    def region(self, name: str) -> Bool[Tensor, "height width"]:
+        """The pixels in the boxes of all things of a shape, by its name."""
+        things = [number for number, label in enumerate(self.boxed.labels) if self.name(label) == name]
+        return self.boxed.scene.region(things, self.size, self.size)
