@@ -279,10 +279,21 @@ def interpreted() -> None:
     from regard.attention import expected_monotonic, kept_norm
     from regard.kernels.triton.additive import operator
     from regard.kernels.triton.additive.arguments import Reading, Tiles
-    from regard.models import feedforward, looped, residual_gpu
+    from regard.models.decoders import recurrent_fused
+    from regard.models.layers import add_norm, feedforward
     from regard.training import projected
 
-    for each in (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, expected_monotonic):
+    for each in (
+        flash,
+        short,
+        additive_gpu,
+        recurrent_fused,
+        projected,
+        add_norm,
+        feedforward,
+        kept_norm,
+        expected_monotonic,
+    ):
         each.DEVICES = ("cuda", "cpu")
     flash.tiles = entmax.tiles = lambda query, values: [16, 16, 4, 1]
     decode.tiles = lambda request: [16, 16, 4, 1]

@@ -23,13 +23,14 @@ from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Padded
 from regard.kernels import short
 from regard.kernels import weights as rows
-from regard.models import feedforward as thinking
-from regard.models import looped, residual_gpu
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
+from regard.models.decoders import recurrent_fused
 from regard.models.decoders.recurrent import Recurrent
-from regard.models.residual import Residual
+from regard.models.layers import add_norm
+from regard.models.layers import feedforward as thinking
+from regard.models.layers.residual import Residual
+from regard.models.layers.transformer import Sublayers
 from regard.models.seq2seq import build
-from regard.models.sublayers import Sublayers
 from regard.training import projected
 from regard.training.halved import Halved
 
@@ -106,7 +107,10 @@ def loop(dtype: torch.dtype) -> Verdict:
         model, wide = deepcopy(decoder), torch.float64 if kind == torch.float64 else torch.float32
         model.to(wide)
         data = source.to(wide).requires_grad_()
-        with without(*by(looped, impl)), torch.autocast(DEVICE, kind, enabled=kind in (torch.float16, torch.bfloat16)):
+        with (
+            without(*by(recurrent_fused, impl)),
+            torch.autocast(DEVICE, kind, enabled=kind in (torch.float16, torch.bfloat16)),
+        ):
             read = model(tokens, model.remember(Encoded(data, keep, (final.to(wide),))), project=False).output
         learned = [each for name, each in model.named_parameters() if not name.startswith("output")]
         return Found([read.detach()], list(torch.autograd.grad(read, [data, *learned], flow.to(read.dtype))))
@@ -179,7 +183,7 @@ def residual(kind: str, dtype: torch.dtype) -> Verdict:
         around, norm = deepcopy(made).to(wide), deepcopy(following).to(wide)
         half = kind in (torch.float16, torch.bfloat16)
         leaves = [given[0].to(wide).requires_grad_(), given[1].to(wide if not half else kind).requires_grad_()]
-        with without(*by(residual_gpu, impl)), torch.autocast(DEVICE, kind, enabled=half):
+        with without(*by(add_norm, impl)), torch.autocast(DEVICE, kind, enabled=half):
             stream, entered = around.onto(*leaves, norm)
             outputs = stream, entered.to(kind), around.enter(leaves[0]).to(kind)
         total = sum((each * flow.to(each.dtype)).double().sum() for each, flow in zip(outputs, flows, strict=True))
@@ -220,7 +224,7 @@ def layers(dtype: torch.dtype) -> Verdict:
     def run(impl: str, kind: torch.dtype) -> Found:
         model, half = deepcopy(built), kind in (torch.float16, torch.bfloat16)
         model.to(torch.float64 if kind == torch.float64 else torch.float32)
-        absent = [] if impl == "fused" else [residual_gpu, thinking, short]
+        absent = [] if impl == "fused" else [add_norm, thinking, short]
         with without(*absent), torch.autocast(DEVICE, kind, enabled=half), nullcontext() if absent else Halved(model):
             found = model(Padded(tokens, keep), tokens, project=False).output.to(kind)  # as the product that follows has it
         learned = [each for name, each in model.named_parameters() if not name.startswith("decoder.output")]

@@ -21,7 +21,8 @@ from regard.attention.score.additive import Additive
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded
 from regard.kernels import additive_gpu, flash, short
-from regard.models import feedforward, looped, residual_gpu
+from regard.models.decoders import recurrent_fused
+from regard.models.layers import add_norm, feedforward
 from regard.models.seq2seq import build
 from regard.training import projected
 from regard.training.experiment import Loss, Progress
@@ -33,7 +34,7 @@ from regard.training.optimise import LARGEST, ahead, clip, optimiser, step_unles
 from regard.training.outcome import Outcome
 from regard.training.seed import reseed
 
-KERNELS = (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, expected_monotonic)
+KERNELS = (flash, short, additive_gpu, recurrent_fused, projected, add_norm, feedforward, kept_norm, expected_monotonic)
 SIZE, LAYERS, VOCABULARY, ROWS, LENGTH, COUNT = (128, 2, 16_000, 16, 24, 30) if GPU else (16, 1, 50, 2, 6, 5)
 """Of the models and their batch, and how many updates there are."""
 BOUNDS = {torch.float32: 1e-3 if GPU else 1e-4, torch.bfloat16: 2e-2}

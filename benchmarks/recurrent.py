@@ -2,7 +2,8 @@
 
 A teacher-forced pass of Luong's decoder (general attention, input feeding) from embeddings and an encoded source to the
 gradient of every parameter, bf16 by autocast. Sides: a loop over nn.LSTMCell as one would write it; ours step by step;
-ours as one operation (models/looped.py); each eager and replayed as one CUDA graph; and nn.LSTM by cuDNN of the same size,
+ours as one operation (models/decoders/recurrent_fused.py); each eager and replayed as one CUDA graph; and nn.LSTM by cuDNN
+of the same size,
 which has no attention and no feeding, in bf16 throughout. Parity comes first (parity.py), and equal bits in 250 repeats.
 Rows are appended to results/recurrent.csv as they come.
 
@@ -23,15 +24,15 @@ import _bare  # noqa: F401
 from _timing import WHERE, Budget, Measured, captured, put, tried, where
 from parity import passed
 from regard.attention.types import Encoded
-from regard.models import looped
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
+from regard.models.decoders import recurrent_fused
 from regard.models.decoders.recurrent import Recurrent
 
 RESULTS = Path(__file__).parent / "results" / "recurrent.csv"
 SHAPES = [(128, 32, 32, 512), (64, 50, 50, 1024)]
 """Batch, steps, source, width."""
 HEADER = ["name", "shape", "dtype", "ms", "spread_ms", "peak_bytes", "over_eager", "over_cudnn", *WHERE]
-DEVICES = looped.DEVICES
+DEVICES = recurrent_fused.DEVICES
 
 Shape = tuple[int, int, int, int]
 
@@ -105,11 +106,11 @@ def one_by_one(side: Callable[[], list[Tensor]]) -> Callable[[], list[Tensor]]:
     """The same without the one operation."""
 
     def run() -> list[Tensor]:
-        looped.DEVICES = ()
+        recurrent_fused.DEVICES = ()
         try:
             return side()
         finally:
-            looped.DEVICES = DEVICES
+            recurrent_fused.DEVICES = DEVICES
 
     return run
 
@@ -175,7 +176,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=120.0, help="of the times; what is left then is left out")
     options = parser.parse_args()
     if not torch.cuda.is_available():
-        print("needs a GPU, and there is none; on a CPU run tests/models/test_looped.py", file=sys.stderr)
+        print("needs a GPU, and there is none; on a CPU run tests/models/decoders/test_recurrent_fused.py", file=sys.stderr)
         return 2
     torch.manual_seed(0)
     fine = options.only == "time" or parity()

@@ -34,7 +34,7 @@ from parity import passed
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, shifted
 from regard.kernels import short
-from regard.models import feedforward, residual_gpu
+from regard.models.layers import add_norm, feedforward
 from regard.models.seq2seq import build
 from regard.training import projected
 from regard.training.compiled import Compiled
@@ -106,7 +106,7 @@ def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]
         made |= {
             "ours, graph, SDPA": (lambda: ours(batch), (short,)),
             "ours, graph, loss in steps": (lambda: ours(batch), (projected,)),
-            "ours, graph, sums and norms apart": (lambda: ours(batch), (residual_gpu,)),
+            "ours, graph, sums and norms apart": (lambda: ours(batch), (add_norm,)),
             "ours, graph, bends apart": (lambda: ours(batch), (feedforward,)),
             "ours, graph, matrices one by one": (lambda: ours(batch, halved=False), ()),
             "ours, compiled, graph": (lambda: ours(batch, compiled=True), ()),

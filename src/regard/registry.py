@@ -23,11 +23,17 @@ FOLDERS = {
     "visual": "attention/visual",
     "kernels": "kernels",
     "tasks": "tasks",
-    "outputs": "models/outputs",
+    "output_heads": "models/output_heads",
 }
 """Each kind of thing that has a name, and the folder whose files are those things."""
 
-ONE = {"normalise": "normaliser", "mechanisms": "mechanism", "kernels": "kernel", "tasks": "task", "outputs": "output layer"}
+ONE = {
+    "normalise": "normaliser",
+    "mechanisms": "mechanism",
+    "kernels": "kernel",
+    "tasks": "task",
+    "output_heads": "output layer",
+}
 """What one of a kind is called, where it is not called as its kind."""
 
 FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")

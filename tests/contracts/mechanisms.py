@@ -16,7 +16,7 @@ from regard import registry
 from regard.attention import Attention, Encoded, Local, Location, Memory
 from regard.attention.per_head import spread
 from regard.attention.score import combine, compare
-from regard.models.attentions import attention, takes
+from regard.models.attention_factory import attention, takes
 
 from .stages import soaked
 

@@ -14,10 +14,10 @@ from regard import registry
 from regard.attention import Encoded, Padding
 from regard.attention.stateful import join
 from regard.attention.statistics import measure
-from regard.models.asking import ask
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
+from regard.models.layers.beam_attention import ask
 from regard.models.types import map_tree, repeat, select
 
 from .mechanisms import (

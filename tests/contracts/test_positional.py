@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from regard import registry
 from regard.attention import Encoded, MultiHead
 from regard.attention.score import positional
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
 from regard.models.types import repeat

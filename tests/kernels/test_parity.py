@@ -22,10 +22,21 @@ def cases(monkeypatch):
     from regard.attention import expected_monotonic, kept_norm
     from regard.kernels import additive_gpu, decode, entmax, flash, short
     from regard.kernels.triton.additive import operator
-    from regard.models import feedforward, looped, residual_gpu
+    from regard.models.decoders import recurrent_fused
+    from regard.models.layers import add_norm, feedforward
     from regard.training import projected
 
-    for module in (flash, short, additive_gpu, looped, projected, residual_gpu, feedforward, kept_norm, expected_monotonic):
+    for module in (
+        flash,
+        short,
+        additive_gpu,
+        recurrent_fused,
+        projected,
+        add_norm,
+        feedforward,
+        kept_norm,
+        expected_monotonic,
+    ):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)
     for module, name in ((flash, "tiles"), (entmax, "tiles"), (decode, "tiles"), (operator, "TILES")):
         monkeypatch.setattr(module, name, getattr(module, name))

@@ -9,7 +9,7 @@ from regard.data.batch import Batch, shifted
 from regard.data.packing import Packed
 from regard.data.table import Record
 from regard.data.text.codec import Example
-from regard.models.packable import packable
+from regard.models.packing import packable
 from regard.training.losses import teach
 
 from .small import made

@@ -5,7 +5,7 @@ from torch.testing import assert_close
 from regard.data.batch import pad
 from regard.data.image.preprocess import Sight
 from regard.data.image.types import Pictured
-from regard.models.encoders.residual import Residual
+from regard.models.encoders.resnet import Residual
 from regard.models.encoders.transformer import Transformer
 from regard.models.pictures.matching import Matching
 from regard.models.pictures.reranking import Reranking

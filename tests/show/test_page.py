@@ -110,8 +110,8 @@ def test_a_scope_that_is_the_same_for_every_query_says_so():
 
 
 def test_an_output_layer_says_how_a_training_is_told_of_it():
-    text = show.page("mixture", "outputs")
+    text = show.page("mixture", "output_heads")
     assert text.startswith("mixture (outputs)\n=================\n\nSeveral heads propose a distribution each")
     assert text.rstrip().endswith("regard train TASK --model.output=mixture --model.output.heads=4")
-    text = show.page("attention", "outputs")
+    text = show.page("attention", "output_heads")
     assert text.rstrip().endswith("--model.output=attention --model.output.score=dot --model.output.scale=1.0")

@@ -78,7 +78,7 @@ def test_a_kernel_has_no_steps_of_its_own():
 
 def test_an_output_layer_has_no_stages():
     with pytest.raises(LookupError, match="'mixture' is an output layer, which has no stages; show the steps of a score"):
-        show.steps("mixture", "outputs")
+        show.steps("mixture", "output_heads")
 
 
 def test_hidden_cells_are_dots_and_the_scope_says_why():

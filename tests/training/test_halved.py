@@ -6,7 +6,7 @@ from torch import nn
 from regard.attention.multihead import MultiHead
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Batch, Padded, shifted
-from regard.models.residual import Residual
+from regard.models.layers.residual import Residual
 from regard.models.seq2seq import build
 from regard.training.halved import Halved, Halves, Lent, alike, heads
 

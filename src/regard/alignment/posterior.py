@@ -15,7 +15,8 @@ def posterior(model: nn.Module, batch: Batch) -> Weights:
 
         p(s | y_t) = a_ts p(y_t | s) / Σ_k a_tk p(y_t | k) = a_ts (1 + ∂ log p(y_t) / ∂a_ts)
 
-    An attention whose outcome is the exact marginal (models/marginal.py) says before it writes where it may look, a, and for
+    An attention whose outcome is the exact marginal (models/layers/marginal.py) says before it writes where it may look, a,
+    and for
     each key what would follow from it; the token that is then written tells the keys apart. The gradient of a marginal that
     is divided by Σ_k a_tk = 1 is p(y_t | s) / p(y_t) - 1, which is the second equation. Deng et al. 2018,
     https://arxiv.org/abs/1807.03756

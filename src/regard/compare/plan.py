@@ -74,7 +74,7 @@ def sensible(configs: Sequence[Any], default: Any) -> None:
 
 def known(name: str) -> None:
     """Raise for a word that is no attention."""
-    from regard.models.attentions import parts
+    from regard.models.attention_factory import parts
 
     try:
         parts(name)

@@ -96,7 +96,7 @@ def expanded(setting: str, value: str, kind: type[Any]) -> list[str]:
     if kinds:
         none = [] if setting == "model.self_attention" else ["none"]
         return [*none, *(name for each in kinds for name in members(each))]
-    found = registry.names("outputs") if setting in OUTPUTS else choices(kind, setting)
+    found = registry.names("output_heads") if setting in OUTPUTS else choices(kind, setting)
     if not found:
         raise ConfigError(f"{setting} has no list of values, so --vary {setting}={EVERY} means nothing; name its values")
     return found
@@ -107,7 +107,7 @@ def members(kind: str) -> list[str]:
     import inspect
 
     from regard.attention.module import Attention
-    from regard.models.attentions import parts
+    from regard.models.attention_factory import parts
 
     usual = inspect.signature(Attention).parameters.get(kind) if kind in ("normalise", "scope") else None
     found = []

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.types import Attended
 from regard.ensembles.average import AVERAGES, Average, blend, probabilities
-from regard.models.mixture import widened
+from regard.models.layers.log_mixture import widened
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Source, Step, Tree
 from regard.training.weights import named

@@ -12,7 +12,7 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.errors import RefusedError
 from regard.models.decoders.transformer import Transformer as Decoder
 from regard.models.encoders.transformer import Transformer as Encoder
-from regard.models.outputs.projection import Projection
+from regard.models.output_heads.projection import Projection
 from regard.models.seq2seq import Seq2Seq
 
 

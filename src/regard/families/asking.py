@@ -24,9 +24,9 @@ from regard.data.text.codec import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
 from regard.families.tables import Tables, pictures, tables
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
+from regard.models.encoders.image import Standard, sighted
 from regard.models.encoders.recurrent import Recurrent
-from regard.models.encoders.sighted import Standard, sighted
 from regard.models.encoders.transformer import Transformer
 from regard.models.pictures.stacked import Stacked
 from regard.models.seq2seq import initialise

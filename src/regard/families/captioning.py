@@ -27,7 +27,7 @@ from regard.families import TaskConfig, Writes
 from regard.families.judging import judged, measurable, risk
 from regard.families.tables import pictures, tables
 from regard.metrics.text import DOWNWARDS, Measured
-from regard.models import picture2seq
+from regard.models import image2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
 from regard.training.losses import Teacher
@@ -140,7 +140,7 @@ def network(config: PictureConfig, vocabulary: int, standard: tuple[Sequence[flo
     """The model that a config describes, for so many words, and for channels of this mean and deviation."""
     data, longest = config.data, max(config.data.longest_target, config.search.length + 1)
     box = data.height, data.width
-    return picture2seq.build(config.model, config.dropout, vocabulary, box, standard, longest)
+    return image2seq.build(config.model, config.dropout, vocabulary, box, standard, longest)
 
 
 def outline(config: PictureConfig) -> Seq2Seq:

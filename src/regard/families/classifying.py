@@ -26,8 +26,8 @@ from regard.data.text.codec import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
 from regard.families.tables import pictures, tables
-from regard.models.attentions import attention
-from regard.models.encoders.sighted import Standard, sighted
+from regard.models.attention_factory import attention
+from regard.models.encoders.image import Standard, sighted
 from regard.models.pictures.frames import Frames
 from regard.models.pictures.glimpses import Glimpses
 from regard.models.pictures.labels import Labels

@@ -23,8 +23,8 @@ from regard.data.text.codec import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
 from regard.families.tables import Tables, pictures, tables
-from regard.models.attentions import attention
-from regard.models.encoders.sighted import Standard, sighted
+from regard.models.attention_factory import attention
+from regard.models.encoders.image import Standard, sighted
 from regard.models.pictures.detector import Detector as Network
 from regard.models.pictures.objects import noised
 from regard.seeing.detector import Detector, things

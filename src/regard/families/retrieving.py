@@ -28,10 +28,10 @@ from regard.data.text.codec import Report
 from regard.families import Task, TaskConfig
 from regard.families.sights import assemble, checked, plain
 from regard.families.tables import Tables, pictures, tables
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
 from regard.models.encoders.convolution import Convolution
+from regard.models.encoders.image import Standard, sighted
 from regard.models.encoders.recurrent import Recurrent
-from regard.models.encoders.sighted import Standard, sighted
 from regard.models.encoders.transformer import Transformer
 from regard.models.pictures.matching import Matching
 from regard.models.pictures.reranking import Reranking

@@ -23,7 +23,7 @@ from regard.families.judging import judged, measurable, risk
 from regard.families.tables import Tables, tables, texts
 from regard.metrics.text import DOWNWARDS, Measured
 from regard.models import seq2seq
-from regard.models.packable import apart, packable
+from regard.models.packing import apart, packable
 from regard.models.seq2seq import Seq2Seq
 from regard.training.experiment import Experiment
 from regard.training.guided import linked

@@ -23,7 +23,7 @@ from regard.inference.streaming import streamable
 from regard.models.decoders import Remembered
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
-from regard.models.encoders import arriving
+from regard.models.encoders import incremental
 from regard.models.seq2seq import Seq2Seq
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def covers(model: Any) -> str | None:
         return (
             "its convolutional decoder scales what it reads by the length of the source (a recurrent or transformer one not)"
         )
-    return arriving.covers(model.encoder)
+    return incremental.covers(model.encoder)
 
 
 def hearing(trained: "Trained", pieces: Iterable[str]) -> Iterator[Heard]:
@@ -93,7 +93,7 @@ def hearing(trained: "Trained", pieces: Iterable[str]) -> Iterator[Heard]:
     memory, state, count = None, (), 0
     for numbers in arrived(trained.codec, _as_it_stands(trained, pieces)):
         with torch.no_grad():
-            encoded, state = arriving.read(model.encoder, torch.tensor([numbers], device=where), state)
+            encoded, state = incremental.read(model.encoder, torch.tensor([numbers], device=where), state)
             memory = joined(memory, model.decoder.remember(encoded))
         count, whole = count + len(numbers), numbers[-1] == EOS
         yield Heard(memory, trained.longest(count if whole else count + 1), whole)  # the end is still to come

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 from regard.config import ConfigError, PatchesPart
-from regard.models.packable import apart
+from regard.models.packing import apart
 
 
 class Rule(NamedTuple):
@@ -62,7 +62,7 @@ def _attends(config: Any) -> bool:
 
 
 def _has_heads(config: Any) -> bool:
-    from regard.models.attentions import parts, takes
+    from regard.models.attention_factory import parts, takes
 
     named = parts(config.model.attention.name) if _attends(config) else {}
     return "mechanisms" in named and takes(named["mechanisms"], "heads")

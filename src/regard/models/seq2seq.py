@@ -12,15 +12,15 @@ from regard.attention.module import Attention
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.config import Dropout, Model, Network
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
+from regard.models.encoders.backbones import PictureEncoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
-from regard.models.encoders.pictures import PictureEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
-from regard.models.outputs import output
+from regard.models.output_heads import output
 from regard.models.types import Decoder, Encoder, Source, Step, Tree
 
 

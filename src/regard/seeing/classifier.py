@@ -14,7 +14,7 @@ from regard.data.image.synthetic.labelled import Drawn
 from regard.data.image.types import PictureBatch, Pictured
 from regard.families import Figures
 from regard.metrics.text import Measured, Rows, bootstrap
-from regard.models.encoders.maps import shrink
+from regard.models.encoders.feature_map import shrink
 from regard.models.pictures import Weights
 from regard.prediction import Prediction
 from regard.seeing import Glance, Seeing, Shown

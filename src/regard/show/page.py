@@ -28,7 +28,7 @@ def page(name: str, kind: str | None = None) -> str:
         return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(registry.load(kind, name)) or "")
     if kind == "tasks":
         return settings(name)
-    if kind == "outputs":
+    if kind == "output_heads":
         return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(registry.find(name, kind)) or "", used(name))
     made = registry.find(name, kind)
     parts = [title(f"{name} ({kind})"), inspect.getdoc(made) or "", f"Build it\n{indent(constructor(made))}"]
@@ -63,7 +63,7 @@ def _setting(config: Any, setting: Setting) -> str:
 def used(name: str) -> str:
     """How a training is told of an output layer, with the options that it has a place for."""
     part = configuration.OutputPart()
-    has = inspect.signature(registry.find(name, "outputs")).parameters
+    has = inspect.signature(registry.find(name, "output_heads")).parameters
     options = [f"--model.output.{each}={getattr(part, each)}" for each in ("score", "scale", "heads") if each in has]
     return f"Use it\n{indent(' '.join(['regard train TASK', f'--model.output={name}', *options]))}"
 

@@ -36,7 +36,7 @@ def steps(name: str, kind: str | None = None) -> str:
     kind = registry.locate(name, kind)
     if kind == "tasks":
         raise LookupError(f"{name!r} is a task, which has no stages; show the steps of a score, such as scaled_dot")
-    if kind == "outputs":
+    if kind == "output_heads":
         raise LookupError(f"{name!r} is an output layer, which has no stages; show the steps of a score, such as dot")
     if kind == "kernels":
         raise LookupError(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from regard.attention.multihead import MultiHead, Packed
 from regard.models.decoders.transformer import Layer as DecoderLayer
 from regard.models.encoders.transformer import Layer as EncoderLayer
-from regard.models.residual import Residual
+from regard.models.layers.residual import Residual
 
 LAYERS = (EncoderLayer, DecoderLayer)
 

@@ -15,8 +15,8 @@ from regard.attention.types import Attended
 from regard.config import Train
 from regard.data.batch import Padded, shifted
 from regard.decoding.attention_weights import crosses, places
-from regard.models.outputs.projection import Projection
-from regard.models.packable import apart
+from regard.models.output_heads.projection import Projection
+from regard.models.packing import apart
 from regard.models.types import Source, Step, Tree
 from regard.training.diagonal import astray
 from regard.training.doubly_stochastic import unevenness

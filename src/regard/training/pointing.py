@@ -15,7 +15,7 @@ from regard.data.image.types import Pictured
 from regard.data.text.tokenizers.offsets import Span, spans
 from regard.decoding.attention_weights import crosses
 from regard.metrics.text import Measured, Rows, bootstrap
-from regard.models.encoders.maps import shrink
+from regard.models.encoders.feature_map import shrink
 
 if TYPE_CHECKING:
     from regard.trained import Trained

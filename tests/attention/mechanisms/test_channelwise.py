@@ -8,7 +8,7 @@ from regard.attention import Encoded
 from regard.attention.mechanisms.channelwise import Channelwise
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from regard.attention import Encoded
 from regard.attention.mechanisms.gated_coverage import GatedCoverage
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 

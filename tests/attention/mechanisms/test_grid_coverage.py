@@ -6,8 +6,8 @@ from torch.testing import assert_close
 from regard.attention import Encoded
 from regard.attention.mechanisms.grid_coverage import GridCoverage
 from regard.attention.mechanisms.location_sensitive import LocationSensitive
-from regard.models.asking import ask
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
+from regard.models.layers.beam_attention import ask
 from regard.models.types import repeat, select
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind

@@ -7,7 +7,7 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sum_to_one import SumToOne
 from regard.attention.score.feature_map import FeatureMap
 from regard.kernels import linear
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 

@@ -9,8 +9,8 @@ from torch.testing import assert_close
 from regard.attention import Encoded
 from regard.attention.local import Centre
 from regard.attention.mechanisms.local_p import LocalP, Predicted
-from regard.models.asking import ask
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
+from regard.models.layers.beam_attention import ask
 from regard.models.types import repeat
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind

@@ -10,7 +10,7 @@ from regard.attention import Encoded
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.mechanisms.luong import SCORES, WINDOWS, Luong
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.decoders.recurrent import Recurrent
 
 FORMULAS = {

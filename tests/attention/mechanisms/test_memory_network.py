@@ -13,7 +13,7 @@ from regard.attention.normalise.hard import Hard
 from regard.attention.normalise.identity import Identity
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 

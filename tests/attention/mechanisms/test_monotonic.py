@@ -15,11 +15,11 @@ from regard.attention.mechanisms.mocha import Mocha
 from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
 from regard.attention.monotonic import BLOCK
 from regard.attention.scope import Scope
-from regard.models.asking import ask
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
+from regard.models.layers.beam_attention import ask
 from regard.models.types import repeat
 from regard.registry import find
 

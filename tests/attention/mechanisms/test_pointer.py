@@ -3,7 +3,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention import Encoded, Pointer, Sparsemax
-from regard.models.copying import points
+from regard.models.layers.pointer import points
 
 
 def test_its_weights_are_a_distribution_over_the_places_of_the_source():

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from regard.attention import Sigmoid
 from regard.attention.normalise.structured import Structured
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 
 
 def chain(theta, heads=1):

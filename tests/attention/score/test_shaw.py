@@ -9,7 +9,7 @@ from regard.attention import Attention, Causal, Encoded, Everywhere, MultiHead, 
 from regard.attention.score.relative import Relative
 from regard.attention.score.shaw import Shaw
 from regard.attention.types import Request
-from regard.models.attentions import attention, self_attention
+from regard.models.attention_factory import attention, self_attention
 
 from ..mechanisms.in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 from .test_relative import Largest

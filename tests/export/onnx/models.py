@@ -2,8 +2,8 @@
 
 from regard.config import AttentionPart, Dropout, Model, PictureDropout, PictureModel
 from regard.export.onnx.sources import Field
-from regard.models import picture2seq
-from regard.models.picture2seq import Picture2Seq
+from regard.models import image2seq
+from regard.models.image2seq import Picture2Seq
 from regard.models.seq2seq import Seq2Seq, build
 
 LONGEST = 64
@@ -22,4 +22,4 @@ def sighted(encoder: str, decoder: str, attention: str = "additive", **settings)
     named = AttentionPart(attention, heads=2)
     model = PictureModel(encoder=encoder, decoder=decoder, attention=named, size=16, heads=2, depth=1, **settings)
     field, standard = Field(ROWS, COLUMNS, model.stride), ((0.5, 0.4, 0.6), (0.3, 0.2, 0.3))
-    return picture2seq.build(model, PictureDropout(), 13, field.pixels, standard, LONGEST).eval(), field
+    return image2seq.build(model, PictureDropout(), 13, field.pixels, standard, LONGEST).eval(), field

@@ -9,7 +9,7 @@ from regard import registry
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
 from regard.attention.stateful import Stepping
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.decoders.convolution import Convolution, places
 from regard.models.types import repeat, select
 

@@ -7,9 +7,9 @@ from torch.testing import assert_close
 
 from regard.attention import Attention, Encoded
 from regard.attention.stateful import Stepping
-from regard.models.attentions import attention
-from regard.models.cells import STATES
+from regard.models.attention_factory import attention
 from regard.models.decoders.recurrent import Recurrent
+from regard.models.layers.cells import STATES
 from regard.models.types import repeat
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])

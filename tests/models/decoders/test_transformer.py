@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
 from regard.attention.stateful import Stepping
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.decoders.transformer import Transformer
 from regard.models.types import repeat, select
 

@@ -6,8 +6,8 @@ from torch.testing import assert_close
 from regard.attention.positions.learned import Learned
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.batch import Padded, pad
-from regard.models.cells import STATES, layer
 from regard.models.encoders.recurrent import Recurrent, backwards, over, stepped
+from regard.models.layers.cells import STATES, layer
 
 SOURCE = pad([[4, 5, 6, 2], [7, 2], [8, 9, 2]])
 every_cell = pytest.mark.parametrize("cell", STATES)

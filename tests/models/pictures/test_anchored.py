@@ -5,10 +5,10 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention.types import Encoded
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
+from regard.models.layers.transformer import Sublayers
 from regard.models.pictures.anchored import Anchored, Sets, ring
 from regard.models.pictures.places import waves
-from regard.models.sublayers import Sublayers
 
 
 def made(name="transformer", size=32):

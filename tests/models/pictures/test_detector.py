@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from regard.data.image.batch import collect
 from regard.metrics.detection import average_precision
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.pictures.detector import Detector, Head, detections, within
 from regard.models.pictures.objects import Objects, noised, together
 from regard.training.detection import SetLoss

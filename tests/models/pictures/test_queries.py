@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention.types import Encoded
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.pictures.queries import Queries
 
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.data.batch import Padded, pad
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
 from regard.models.pictures.stacked import Stacked

@@ -4,7 +4,7 @@ import torch
 
 from regard.attention import Attention, MultiHead
 from regard.attention.scope.causal import Causal
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.viewer.record.calls import adds_up, allowance, half, measured
 
 

@@ -8,7 +8,7 @@ from regard.attention.normalise.gumbel import Gumbel
 from regard.attention.normalise.hard import Hard
 from regard.attention.scope.causal import Causal
 from regard.attention.types import Encoded
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 
 
 def test_statistics_leave_the_fused_kernel_running_and_equal_those_of_the_weights():

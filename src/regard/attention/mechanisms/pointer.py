@@ -12,8 +12,8 @@ class Pointer(Attention):
 
     Vinyals, Fortunato and Jaitly 2015, section 2.3, https://arxiv.org/abs/1506.03134
     By itself this is Bahdanau's attention, and the answer to ask it for is its weights, a distribution over the source
-    however long that is. A decoder that reads by it writes words of its own too, and mixes both (models/copying.py, after
-    See, Liu and Manning 2017, https://arxiv.org/abs/1704.04368).
+    however long that is. A decoder that reads by it writes words of its own too, and mixes both (models/layers/pointer.py,
+    after See, Liu and Manning 2017, https://arxiv.org/abs/1704.04368).
     Cost: that of Additive; a decoder adds O(T (S + V)) for a vocabulary of V.
     """
 

@@ -15,7 +15,8 @@ class Marginal(Softmax):
     https://arxiv.org/abs/1808.10024
     Hard attention draws one key and estimates the gradient; here nothing is drawn and the gradient is exact. As a stage it
     is softmax. A decoder whose last attention has it works its output out for every key and mixes them by the weights
-    (models/marginal.py). The attentions below it, and what is fed back into recurrent cells, read Σ_k a_k v_k as ever.
+    (models/layers/marginal.py). The attentions below it, and what is fed back into recurrent cells, read Σ_k a_k v_k as
+    ever.
     Cost: that of Softmax here; a decoder does what follows its last look once for each key, so T S times in place of T, and
     holds T S logits of its vocabulary.
     """

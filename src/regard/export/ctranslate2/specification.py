@@ -16,9 +16,9 @@ from regard.errors import RefusedError
 from regard.export.needed import needed
 from regard.export.plain import halves, misfit, refuse_unfinite
 from regard.models.decoders.transformer import Transformer as Decoder
-from regard.models.embedding import Embedding
 from regard.models.encoders.transformer import Transformer as Encoder
-from regard.models.residual import Residual
+from regard.models.layers.embedding import Embedding
+from regard.models.layers.residual import Residual
 from regard.trained import Trained
 
 PRECISIONS = ("float32", "int8")

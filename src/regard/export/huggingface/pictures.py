@@ -16,7 +16,7 @@ from regard.huggingface.pictures import trocr, vit
 from regard.huggingface.pictures.pieces import given
 from regard.huggingface.pictures.processor import BILINEAR, Standard
 from regard.huggingface.pictures.settings import PictureSettings
-from regard.models.encoders.patches import Patches
+from regard.models.encoders.vit import Patches
 from regard.trained import Trained
 
 ARCHITECTURE = "VisionEncoderDecoderModel"

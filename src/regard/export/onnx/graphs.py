@@ -22,7 +22,7 @@ from regard.data.image.batch import Pictures
 from regard.export.onnx.names import filled, named
 from regard.export.onnx.sources import Sizes, drawn, vocabulary
 from regard.models.decoders import Remembered
-from regard.models.picture2seq import Picture2Seq
+from regard.models.image2seq import Picture2Seq
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source, Tree, repeat
 

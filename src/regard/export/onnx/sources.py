@@ -9,8 +9,8 @@ from regard.config import PictureData
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
 from regard.families import TaskConfig
-from regard.models.encoders.pictures import PictureEncoder
-from regard.models.picture2seq import Picture2Seq
+from regard.models.encoders.backbones import PictureEncoder
+from regard.models.image2seq import Picture2Seq
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
 

@@ -13,17 +13,17 @@ from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
-from regard.models.asking import ask
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
 from regard.models.decoders import Remembered, shown, spread
-from regard.models.decoders.writing import Writing
-from regard.models.embedding import Embedding
+from regard.models.decoders.base import Writing
 from regard.models.encoders import summary as summarise
-from regard.models.gated import HALF, Gated, started
-from regard.models.outcome import Look, outcome
-from regard.models.outputs import Make as MakeOutput
-from regard.models.outputs.projection import Projection
-from regard.models.steady import steady
+from regard.models.layers.attention_output import Look, outcome
+from regard.models.layers.beam_attention import ask
+from regard.models.layers.embedding import Embedding
+from regard.models.layers.gated_convolution import HALF, Gated, started
+from regard.models.lr_scale import steady
+from regard.models.output_heads import Make as MakeOutput
+from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
 Data = Float[Tensor, "rows time size"]
@@ -103,8 +103,8 @@ class Convolution(Writing):
     (Encoded.values). A token sees (kernel - 1) · layers tokens before it. A state holds the last kernel - 1 inputs of each
     layer, so that a step costs the same however long the target has become. The source may be read by any attention;
     without one the source in one vector is added to every input. The highest attention may have a say in the output
-    (models/outcome.py), and `counterparts` tell one that points what it copies. What differs from the paper is said in the
-    encoder. Layer n is the submodule "n".
+    (models/layers/attention_output.py), and `counterparts` tell one that points what it copies. What differs from the paper
+    is said in the encoder. Layer n is the submodule "n".
     """
 
     def __init__(

@@ -11,19 +11,18 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.stateful import join
 from regard.attention.types import Attended, Encoded, Memory
-from regard.models import looped
-from regard.models.asking import ask, report
-from regard.models.attentions import Make, attention
-from regard.models.cells import STATES, Repeated, Stack, layer, run, stacked
-from regard.models.decoders import Remembered, shown, spread
-from regard.models.decoders.writing import Writing
-from regard.models.deferred import Deferred
-from regard.models.dropout import Drop
-from regard.models.embedding import Embedding
+from regard.models.attention_factory import Make, attention
+from regard.models.decoders import Remembered, recurrent_fused, shown, spread
+from regard.models.decoders.base import Writing
 from regard.models.encoders import summary as summarise
-from regard.models.outcome import Look, outcome
-from regard.models.outputs import Make as MakeOutput
-from regard.models.outputs.projection import Projection
+from regard.models.layers.attention_output import Look, outcome
+from regard.models.layers.beam_attention import ask, report
+from regard.models.layers.cells import STATES, Repeated, Stack, layer, run, stacked
+from regard.models.layers.deferred_grad import Deferred
+from regard.models.layers.dropout import Drop
+from regard.models.layers.embedding import Embedding
+from regard.models.output_heads import Make as MakeOutput
+from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
 NAME = "decoder.cross"
@@ -70,8 +69,8 @@ class Recurrent(Writing):
     state, s at "every_step", or "both". `bridge` learns the initial states from s; without it they are the encoder's own.
     With an attention they may be `initial="zeros"`: the source is then known through the attention alone, which may read it
     while it still arrives.
-    An attention may have a say in the output (models/outcome.py), and `counterparts` tell one that points what it copies;
-    the cells are fed its context all the same.
+    An attention may have a say in the output (models/layers/attention_output.py), and `counterparts` tell one that points
+    what it copies; the cells are fed its context all the same.
     """
 
     def __init__(
@@ -234,7 +233,7 @@ class Recurrent(Writing):
         self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
     ) -> tuple[Data, Data, Attended, Carried]:
         """Look with the state after the step; the read-out enters the next step."""
-        if looped.covers(self.layers, cross, embedded, memory, weights) is None:
+        if recurrent_fused.covers(self.layers, cross, embedded, memory, weights) is None:
             return self.luong_at_once(cross, embedded, memory, state)
         rows, time, _ = embedded.shape
         stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
@@ -253,7 +252,7 @@ class Recurrent(Writing):
     ) -> tuple[Data, Data, Attended, Carried]:
         """The same loop as one operation, on a GPU."""
         hidden, cell = (each[:, 0] for each in state.hidden)
-        found = looped.loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
+        found = recurrent_fused.loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
         top, context, read = (each.transpose(0, 1) for each in found[:3])
         state = state._replace(hidden=(top[:, -1:], found.cell[:, None]), fed=read[:, -1])
         return top, read, Attended(context), state

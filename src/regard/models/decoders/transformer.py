@@ -12,18 +12,18 @@ from regard.attention.multihead import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.data.batch import places
-from regard.models.asking import ask
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
 from regard.models.decoders import Remembered, shown, spread
-from regard.models.decoders.writing import Writing
-from regard.models.embedding import Embedding
+from regard.models.decoders.base import Writing
 from regard.models.encoders import summary as summarise
-from regard.models.outcome import Look, outcome
-from regard.models.outputs import Make as MakeOutput
-from regard.models.outputs.projection import Projection
-from regard.models.shared_bias import share
-from regard.models.steady import steady
-from regard.models.sublayers import Sublayers
+from regard.models.layers.attention_output import Look, outcome
+from regard.models.layers.beam_attention import ask
+from regard.models.layers.embedding import Embedding
+from regard.models.layers.shared_bias import share
+from regard.models.layers.transformer import Sublayers
+from regard.models.lr_scale import steady
+from regard.models.output_heads import Make as MakeOutput
+from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
 Data = Float[Tensor, "rows time size"]
@@ -99,8 +99,8 @@ class Transformer(Writing):
     Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
     The source may be read by any attention; one without a projection of its own gets one behind it. Without attention the
     source in one vector is added to every input. A state holds the keys and values of the tokens so far, so that a step
-    costs one token. The highest attention may have a say in the output (models/outcome.py), and `counterparts` tell one that
-    points what it copies. Layer n is the submodule "n".
+    costs one token. The highest attention may have a say in the output (models/layers/attention_output.py), and
+    `counterparts` tell one that points what it copies. Layer n is the submodule "n".
     """
 
     packs: ClassVar[bool] = True

@@ -8,9 +8,9 @@ from regard import registry
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.models.embedding import Embedding
 from regard.models.encoders import alone
-from regard.models.gated import HALF, Gated, started
+from regard.models.layers.embedding import Embedding
+from regard.models.layers.gated_convolution import HALF, Gated, started
 
 
 class Convolution(nn.Module):

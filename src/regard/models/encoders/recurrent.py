@@ -8,11 +8,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.models import onnx_cells
-from regard.models.cells import Unrolled, layer, run, stacked
-from regard.models.dropout import Drop
-from regard.models.embedding import Embedding
 from regard.models.encoders import alone
+from regard.models.layers import onnx_cells
+from regard.models.layers.cells import Unrolled, layer, run, stacked
+from regard.models.layers.dropout import Drop
+from regard.models.layers.embedding import Embedding
 
 Data = Float[Tensor, "batch time _"]
 

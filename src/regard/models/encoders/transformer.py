@@ -10,9 +10,9 @@ from regard.attention.module import cleaned
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded, places
-from regard.models.embedding import Embedding
-from regard.models.shared_bias import share
-from regard.models.sublayers import Sublayers
+from regard.models.layers.embedding import Embedding
+from regard.models.layers.shared_bias import share
+from regard.models.layers.transformer import Sublayers
 
 Data = Float[Tensor, "batch time size"]
 Documents = Int[Tensor, "batch time"] | None

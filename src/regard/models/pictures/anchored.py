@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.types import Attended, Encoded, Memory
-from regard.models.attentions import Make
+from regard.models.attention_factory import Make
+from regard.models.layers.transformer import Sublayers
 from regard.models.pictures import look, needed
 from regard.models.pictures.places import waves
-from regard.models.sublayers import Sublayers
 
 Data = Float[Tensor, "batch queries size"]
 Boxes = Float[Tensor, "batch queries 4"]

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Encoded
 from regard.data.image.batch import Pictures
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
+from regard.models.layers.transformer import Sublayers
 from regard.models.pictures import NOTHING, PictureEncoder, Weights, seen
 from regard.models.pictures.anchored import Anchored, Sets
 from regard.models.pictures.objects import SMALLEST, Detections, Noised
 from regard.models.pictures.places import centres, waves
-from regard.models.sublayers import Sublayers
 
 RARE = 0.01
 """How likely each class is taken to be before anything is learned."""

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Attended, Encoded
 from regard.data.image.batch import Pictures
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
 from regard.models.encoders import summary
 from regard.models.encoders.transformer import Layer
+from regard.models.layers.transformer import Sublayers
 from regard.models.pictures import NOTHING, Answer, PictureEncoder, seen
 from regard.models.pictures.places import centres, waves
 from regard.models.pictures.queries import Queries
-from regard.models.sublayers import Sublayers
 
 
 class Frames(nn.Module):

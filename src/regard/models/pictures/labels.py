@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.data.image.batch import Pictures
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
 from regard.models.pictures import NOTHING, Answer, PictureEncoder, seen
 from regard.models.pictures.queries import Queries
 

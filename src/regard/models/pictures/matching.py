@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
-from regard.models.encoders.pictures import PictureEncoder
+from regard.models.encoders.backbones import PictureEncoder
 from regard.models.pictures import NOTHING, Weights
 from regard.models.pictures.reranking import Reranking
 from regard.models.pictures.towers import Embedded, Towers

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.types import Attended, Encoded
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
 from regard.models.pictures import look, needed
 
 

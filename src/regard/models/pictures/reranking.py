@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.types import Attended, Encoded
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
+from regard.models.layers.transformer import Sublayers
 from regard.models.pictures import NOTHING, Weights, look, needed, seen
-from regard.models.sublayers import Sublayers
 
 
 class Scored(NamedTuple):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.attention.types import Attended, Encoded
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
 from regard.models.encoders import summary
 from regard.models.pictures import NOTHING, Answer, PictureEncoder, look, needed, seen
 from regard.models.pictures.places import centres, waves

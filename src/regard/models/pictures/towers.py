@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from regard.attention.types import Attended, Encoded
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
-from regard.models.attentions import Make, attention
+from regard.models.attention_factory import Make, attention
 from regard.models.encoders import summary
 from regard.models.pictures import NOTHING, PictureEncoder, Weights, seen
 from regard.models.pictures.queries import Queries

@@ -4,7 +4,7 @@ import torch
 from regard.attention.positions.learned import Learned
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.decoding.engines.cpp.embedding import Spoken, covers
-from regard.models.embedding import Embedding
+from regard.models.layers.embedding import Embedding
 
 
 def test_places_are_known_as_far_as_they_are_asked_for():

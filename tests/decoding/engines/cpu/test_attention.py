@@ -7,7 +7,7 @@ from regard.attention.types import Encoded, Memory
 from regard.data.batch import pad
 from regard.decoding.engines.cpu.attention import Look, Looking, blind, covers
 from regard.decoding.engines.cpu.folded_attention import Folded, parts
-from regard.models.attentions import attention
+from regard.models.attention_factory import attention
 from regard.models.types import select
 
 KEEP = pad([[1] * 7, [1] * 3, [1]]).keep

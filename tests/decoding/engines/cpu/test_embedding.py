@@ -5,8 +5,8 @@ from regard.attention.positions.learned import Learned
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.decoding.engines.cpu.buffers import Rooms
 from regard.decoding.engines.cpu.embedding import Output, Words
-from regard.models.embedding import Embedding
-from regard.models.outputs.projection import Projection
+from regard.models.layers.embedding import Embedding
+from regard.models.output_heads.projection import Projection
 
 KINDS = {
     "plain": {},

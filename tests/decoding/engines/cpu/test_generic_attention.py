@@ -4,7 +4,7 @@ import torch
 from regard import registry
 from regard.decoding.engines.cpu.generic_attention import Asking
 from regard.decoding.engines.cpu.linear import affine
-from regard.models.asking import ask
+from regard.models.layers.beam_attention import ask
 from regard.models.types import select
 
 from .test_attention import read

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.decoding.engines.cpu.recurrent import Engine, cell, covers
-from regard.models.cells import layer
+from regard.models.layers.cells import layer
 
 from ....models.small import KINDS, made
 from .walked import near, walked

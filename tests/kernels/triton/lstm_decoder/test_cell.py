@@ -10,7 +10,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 from regard.kernels.triton.lstm_decoder import cell as module
 from regard.kernels.triton.lstm_decoder.cell import advance, retreat
-from regard.models.cells import lstm
+from regard.models.layers.cells import lstm
 
 
 def test_a_closed_gate_forgets_and_an_open_one_remembers():

@@ -8,7 +8,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/recurrent.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.triton.lstm_decoder.steps import back_again, there
-from regard.models.cells import lstm
+from regard.models.layers.cells import lstm
 
 TIME, ROWS, FED, SIZE, KEYS, CONTEXT = 3, 2, 5, 4, 6, 7
 

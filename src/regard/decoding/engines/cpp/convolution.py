@@ -17,7 +17,7 @@ from regard.decoding.engines.cpu import convolution
 from regard.decoding.hypothesis import Found
 from regard.models.decoders import Remembered
 from regard.models.decoders import convolution as decoders
-from regard.models.outputs.projection import Projection
+from regard.models.output_heads.projection import Projection
 
 
 class Layer(Kept):

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.decoding.engines.cpp.matrices import Kept, pointer
-from regard.models.embedding import Embedding
+from regard.models.layers.embedding import Embedding
 
 
 class Words(Kept):

@@ -18,7 +18,7 @@ from regard.decoding.engines.cpu import recurrent
 from regard.decoding.hypothesis import Found
 from regard.models.decoders import Remembered
 from regard.models.decoders.recurrent import NAME, Recurrent
-from regard.models.outputs.projection import Projection
+from regard.models.output_heads.projection import Projection
 
 
 class Network(Kept):

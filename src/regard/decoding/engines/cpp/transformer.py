@@ -20,7 +20,7 @@ from regard.decoding.hypothesis import Found
 from regard.models.decoders import Remembered
 from regard.models.decoders.transformer import Transformer
 from regard.models.encoders.transformer import Transformer as Encoder
-from regard.models.outputs.projection import Projection
+from regard.models.output_heads.projection import Projection
 
 
 class Layer(Kept):

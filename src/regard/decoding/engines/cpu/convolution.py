@@ -15,8 +15,8 @@ from regard.decoding.engines.cpu.folded_attention import Bias, Matrix
 from regard.decoding.engines.cpu.linear import affine, matrix
 from regard.models.decoders import Remembered, spread
 from regard.models.decoders.convolution import Convolution, Layer, places
-from regard.models.gated import HALF, Gated
-from regard.models.outputs.projection import Projection
+from regard.models.layers.gated_convolution import HALF, Gated
+from regard.models.output_heads.projection import Projection
 
 Rows = Float[Tensor, "rows _"]
 

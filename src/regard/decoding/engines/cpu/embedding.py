@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from regard.decoding.engines.cpu.buffers import Rooms
 from regard.decoding.engines.cpu.linear import affine, matrix
-from regard.models.embedding import Embedding
-from regard.models.outputs.projection import Projection
+from regard.models.layers.embedding import Embedding
+from regard.models.output_heads.projection import Projection
 
 
 class Words:

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.attention.module import Attention
 from regard.attention.types import Memory
 from regard.decoding.engines.cpu.linear import Affine
-from regard.models.asking import ask
+from regard.models.layers.beam_attention import ask
 from regard.models.types import select
 
 

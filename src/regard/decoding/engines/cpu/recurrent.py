@@ -12,10 +12,10 @@ from regard.decoding.engines.cpu.buffers import Rooms
 from regard.decoding.engines.cpu.embedding import Output, Words
 from regard.decoding.engines.cpu.folded_attention import parts
 from regard.decoding.engines.cpu.linear import matrix
-from regard.models.cells import gru, lstm, simple
 from regard.models.decoders import Remembered
 from regard.models.decoders.recurrent import NAME, Recurrent
-from regard.models.outputs.projection import Projection
+from regard.models.layers.cells import gru, lstm, simple
+from regard.models.output_heads.projection import Projection
 
 Rows = Float[Tensor, "rows _"]
 Vectors = tuple[Rows, ...]

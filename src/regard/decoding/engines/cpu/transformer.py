@@ -19,8 +19,8 @@ from regard.decoding.engines.cpu.kv_cache import Ancestors, Cache
 from regard.decoding.engines.cpu.linear import affine
 from regard.models.decoders import Remembered
 from regard.models.decoders.transformer import Layer, Transformer
-from regard.models.outputs.projection import Projection
-from regard.models.residual import Residual
+from regard.models.layers.residual import Residual
+from regard.models.output_heads.projection import Projection
 
 Rows = Float[Tensor, "rows size"]
 

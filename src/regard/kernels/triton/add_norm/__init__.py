@@ -1,1 +1,1 @@
-"""A sum and its norm in Triton, there and back: what models/residual_gpu.py runs. All here import triton."""
+"""A sum and its norm in Triton, there and back: what models/layers/add_norm.py runs. All here import triton."""

@@ -1,0 +1,76 @@
+"""How every decoder writes: one token at a time, or all that it is taught at once."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.models.decoders import Remembered
+from regard.models.decoders.scheduled_sampling import write_alone
+from regard.models.layers.attention_output import Outcome
+from regard.models.output_heads.projection import Projection
+from regard.models.types import Step
+
+
+class Writing(nn.Module):
+    """A decoder that goes on from a state by any number of tokens: `write` is its own, and a step is one token of it."""
+
+    outcome: Outcome | None
+    output: nn.Module
+    packs: ClassVar[bool] = False
+    """Whether `write` takes the `documents` of examples that share a row."""
+
+    @abstractmethod
+    def start(self, memory: Remembered) -> Any:
+        """The state before the first token."""
+
+    @abstractmethod
+    def write(
+        self,
+        tokens: Int[Tensor, "rows time"],
+        memory: Remembered,
+        state: Any,
+        *,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+        project: bool = True,
+    ) -> Step:
+        """Go on from a state by any number of tokens."""
+
+    def step(self, token: Int[Tensor, " rows"], memory: Remembered, state: Any, *, weights: bool = False) -> Step:
+        """One token for each row, and what follows from it."""
+        step = self.write(token[:, None], memory, state, weights=weights)
+        return step._replace(output=step.output[:, 0])
+
+    def forward(
+        self,
+        target: Int[Tensor, "batch time"],
+        memory: Remembered,
+        *,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
+        own: float = 0.0,
+        draws: Float[Tensor, "batch time"] | None = None,
+        project: bool = True,
+        documents: Int[Tensor, "batch time"] | None = None,
+    ) -> Step:
+        """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
+
+        Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
+        `documents` says to which example each token belongs, where several share a row.
+        """
+        if documents is not None and (own or not self.packs):
+            given = f"own={own}" if own else f"a {type(self).__name__.lower()} decoder"
+            raise ValueError(
+                f"packed rows need a transformer decoder that is fed the target alone, got {given}; give each example a row"
+            )
+        if not project and (own or self.outcome is not None or not isinstance(self.output, Projection)):
+            raise ValueError(
+                "project=False needs an output that is nothing but a projection, and targets alone as its input"
+            )
+        if own:
+            return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
+        told: dict[str, Any] = {} if documents is None else {"documents": documents}
+        told |= {"weights": weights, "statistics": statistics, "project": project}
+        return self.write(target, memory, self.start(memory), **told)

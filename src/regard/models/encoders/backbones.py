@@ -1,0 +1,53 @@
+"""One word for an encoder of pictures: "residual", "dense", "patches"."""
+
+from typing import Any, Protocol, runtime_checkable
+
+from regard.attention.types import Encoded
+from regard.data.image.batch import Pictures
+from regard.models.encoders.densenet import Dense
+from regard.models.encoders.resnet import Residual
+from regard.models.encoders.vit import Patches
+
+KINDS = ("residual", "dense", "patches")
+STAGES = 4
+
+
+@runtime_checkable
+class PictureEncoder(Protocol):
+    """Pictures in, a map out: Encoded.data holds vectors of `size`, one for each square of `stride` x `stride` pixels."""
+
+    size: int
+    stride: int
+
+    def __call__(self, pictures: Pictures) -> Encoded: ...
+
+
+def picture_encoder(
+    kind: str,
+    channels: int,
+    size: int,
+    *,
+    attention: str = "none",
+    layers: int | None = None,
+    dropout: float = 0.0,
+    **options: Any,
+) -> Residual | Dense | Patches:
+    """The encoder called `kind` for pictures of so many channels, whose map has vectors of `size`.
+
+    `attention` is the word for one inside a CNN; patches look at themselves by self-attention and have none beside it.
+    `layers` are the blocks of each of four stages, the layers of each of three dense blocks, or those of the Transformer;
+    None: as many as the encoder has by default. Options are those of the class.
+    """
+    if kind == "residual":
+        stages = {} if layers is None else {"stages": (layers,) * STAGES}
+        return Residual(channels, size, attention=attention, dropout=dropout, **stages | options)
+    deep = {} if layers is None else {"layers": layers}
+    if kind == "dense":
+        return Dense(channels, size, attention=attention, dropout=dropout, **deep | options)
+    if kind != "patches":
+        raise ValueError(f"an encoder of pictures needs to be one of {', '.join(KINDS)}, got {kind!r}")
+    if attention != "none":
+        raise ValueError(
+            f"patches have no CNN for the attention {attention!r} to stand in; leave it out, or choose residual or dense"
+        )
+    return Patches(channels, size, dropout=dropout, **deep | options)

@@ -1,0 +1,45 @@
+"""An encoder of pictures as a config describes it: they are standardised first, and its map knows its places."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.types import Encoded
+from regard.config import PictureDropout, SightModel
+from regard.data.image.batch import Pictures
+from regard.models.encoders.backbones import picture_encoder
+from regard.models.encoders.positions2d import GridPositions, grid, placed
+from regard.models.image2seq import options
+
+Standard = tuple[Sequence[float], Sequence[float]]
+"""The mean and the deviation of each channel."""
+
+
+class Sighted(nn.Module):
+    """Take the mean of all pictures off, divide by their deviation, and tell each place of the map where it is.
+
+    Most of a picture is ground, and what all places share would drown what is on it. Convolutions know where they are at the
+    edges alone.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, encoder: nn.Module, standard: Standard, positions: GridPositions | None = None):
+        super().__init__()
+        self.encoder, self.positions = encoder, positions
+        self.size, self.stride = int(encoder.size), int(encoder.stride)  # type: ignore[arg-type]
+        self.register_buffer("mean", torch.tensor(standard[0])[:, None, None])
+        self.register_buffer("deviation", torch.tensor(standard[1])[:, None, None])
+
+    def forward(self, pictures: Pictures) -> Encoded:
+        seen: Encoded = self.encoder(pictures._replace(data=(pictures.data - self.mean) / self.deviation))
+        return placed(seen, self.positions)
+
+
+def sighted(model: SightModel, dropout: PictureDropout, standard: Standard) -> Sighted:
+    """The encoder that a config describes."""
+    encoder = picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **options(model, dropout))
+    positions = None if model.encoder == "patches" else grid(model.map_positions, encoder.size)
+    return Sighted(encoder, standard, positions)

@@ -1,0 +1,79 @@
+"""Read a source while it still arrives: what `encoder(source)` finds, a few tokens at a time and each token once."""
+
+from typing import Any, cast
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from regard.attention.scope import And, Or, Scope
+from regard.attention.scope.causal import Causal
+from regard.attention.types import Encoded, Memory, State
+from regard.models.encoders.recurrent import Recurrent
+from regard.models.encoders.transformer import Layer, Transformer
+from regard.models.layers.cells import run, stacked
+
+
+def covers(encoder: Any) -> str | None:
+    """None where nothing that arrives later changes what this encoder found, else the reason that it needs the whole."""
+    if isinstance(encoder, Recurrent):
+        if encoder.reverse:
+            return "its encoder reads from the end (model.reverse_source=false reads from the beginning)"
+        if any(isinstance(layer, nn.RNNBase) and layer.bidirectional for layer in encoder.layers):
+            return "its encoder reads from both ends (model.bidirectional=false reads from the beginning alone)"
+        return None
+    if isinstance(encoder, Transformer):
+        if all(forward(layer.self.scope) for layer in _layers(encoder)):
+            return None
+        return "every token of its encoder looks at all others (model.self_attention=causal looks back alone)"
+    return f"its encoder, {type(encoder).__name__}, sees what comes after a token too (a recurrent one need not)"
+
+
+def forward(scope: Scope) -> bool:
+    """Whether a scope hides everything that comes later."""
+    if isinstance(scope, And):
+        return forward(scope.left) or forward(scope.right)
+    if isinstance(scope, Or):
+        return forward(scope.left) and forward(scope.right)
+    return isinstance(scope, Causal)
+
+
+def read(encoder: Any, tokens: Int[Tensor, "batch time"], state: State = ()) -> tuple[Encoded, State]:
+    """What the encoder finds in tokens that go on from a state, () at the beginning; and the state to go on from.
+
+    `final` is that of a source that ends here. A Transformer's would be the mean over all tokens, which nobody may need who
+    cannot wait for them; here it is the last one.
+    """
+    found = _recur(encoder, tokens, state) if isinstance(encoder, Recurrent) else _look(encoder, tokens, state)
+    data, final, state = found
+    return Encoded(data, torch.ones_like(tokens, dtype=torch.bool), final, tokens=tokens), state
+
+
+def _recur(encoder: Recurrent, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
+    """Each layer of cells goes on from its last state."""
+    seen, begin = state or (0, [None] * len(encoder.layers))
+    data, lasts = encoder.embedding(tokens, seen), []
+    for layer, before in zip(encoder.layers, begin, strict=True):
+        data, last = run(layer, data, before)
+        lasts.append(last)
+    states = [each if isinstance(each, tuple) else (each,) for each in lasts]
+    final = stacked([tuple(one.transpose(0, 1).flatten(1) for one in each) for each in states])
+    return data, final, (seen + tokens.shape[1], lasts)
+
+
+def _look(encoder: Transformer, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
+    """Each layer remembers what it has seen, as a decoder's does."""
+    before: tuple[Memory | None, ...] = state or (None,) * len(encoder.names)
+    data = encoder.widen(encoder.embedding(tokens, 0 if before[0] is None else before[0].keys.shape[2]))
+    caches = []
+    for layer, cache in zip(_layers(encoder), before, strict=True):
+        entered = layer.around_self.enter(data)
+        caches.append(layer.self.extend(cache, entered))
+        data = layer.around_self.leave(data, layer.self(entered, caches[-1]).context)
+        data = layer.around_feedforward.leave(data, layer.feedforward(layer.around_feedforward.enter(data)))
+    data = encoder.norm(data)
+    return data, (data[:, -1:],), tuple(caches)
+
+
+def _layers(encoder: Transformer) -> list[Layer]:
+    return [cast(Layer, encoder.get_submodule(name)) for name in encoder.names]

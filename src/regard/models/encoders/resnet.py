@@ -1,0 +1,105 @@
+"""The residual CNN: pictures in, a map of what was seen at each place out."""
+
+from collections.abc import Iterable, Sequence
+
+from torch import nn
+
+from regard.attention.kept import Image
+from regard.attention.kept_norm import norm as norm_of
+from regard.attention.kept_norm import rectified
+from regard.attention.types import Encoded
+from regard.data.image.batch import Pictures
+from regard.models.encoders.feature_map import Found, Kept, Left, convolution, enter, laid, leave, shrink
+from regard.models.encoders.visual_attention import inside
+
+
+class Residual(nn.Module):
+    """Stages of residual blocks, each with twice the channels and half the places of the stage before.
+
+        y = max(0, x + a(f(x))),    f(x) = norm(conv(max(0, norm(conv x))))
+
+    He et al. 2016, its basic blocks, https://arxiv.org/abs/1512.03385; a is an attention inside the CNN by its word
+    (regard.attention.visual), where Hu, Shen and Sun 2018, https://arxiv.org/abs/1709.01507, have theirs.
+    `stages` are the numbers of blocks; the last stage has `size` channels. `stem` is the stride of the first convolution:
+    1, of 3 x 3 places, for small pictures, or 2, of 7 x 7. Unlike the paper no pooling follows it.
+
+    A norm is over each picture by itself ("group"), so that neither padding nor the other pictures of a batch, whose number
+    follows from their sizes, change what is found, and a picture is later what it was in training. "batch" is the paper's,
+    over the kept places of the batch.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        size: int,
+        *,
+        stages: Sequence[int] = (2, 2, 2, 2),
+        stem: int = 2,
+        norm: str = "group",
+        attention: str = "none",
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        if stem not in (1, 2):
+            raise ValueError(f"a residual encoder needs a stem of stride 1 or 2, got {stem}")
+        widths = doubled(size, stages)
+        self.channels, self.size, self.stride = channels, size, stem * 2 ** (len(stages) - 1)
+        self.stem = convolution(channels, widths[0], 3 if stem == 1 else 7, stem)
+        self.norm = norm_of(norm, widths[0])
+        self.blocks = nn.ModuleList(
+            Block(before, after, stride, norm, attention, dropout) for before, after, stride in plan(widths, stages)
+        )
+
+    def forward(self, pictures: Pictures) -> Encoded:
+        image, keep = enter(pictures, self.channels)
+        keep = shrink(keep) if self.stem.stride[0] == 2 else keep
+        image = self.norm(laid(self.stem(image)), keep, rectify=True)
+        for block in self.blocks:
+            image, keep = block(image, keep)
+        return leave(image, keep)
+
+
+class Block(nn.Module):
+    """Two convolutions and the way around them; a stride of 2 halves the map on both ways."""
+
+    def __init__(self, before: int, after: int, stride: int, norm: str, attention: str, dropout: float):
+        super().__init__()
+        self.first, self.second = convolution(before, after, 3, stride), convolution(after, after, 3)
+        self.norm_first, self.norm_second = norm_of(norm, after), norm_of(norm, after)
+        self.drop = nn.Dropout(dropout)
+        self.attention = inside(attention, after)
+        changes = stride > 1 or before != after
+        self.around = convolution(before, after, 1, stride) if changes else None
+        self.norm_around = norm_of(norm, after) if changes else None
+        self.halves = stride == 2
+
+    def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
+        around, keep = image, shrink(keep) if self.halves else keep
+        image = self.drop(self.norm_first(self.first(image), keep, rectify=True))
+        if self.around is not None and self.norm_around is not None:
+            around = self.norm_around(self.around(around), keep)
+        if self.attention is None:
+            return self.norm_second(self.second(image), keep, rectify=True, around=around), keep
+        return rectified(self.attention(self.norm_second(self.second(image), keep), keep), keep, around), keep
+
+
+def doubled(size: int, stages: Sequence[int]) -> list[int]:
+    """The channels of each stage, of which the last has `size`."""
+    if not stages or min(stages) < 1:
+        raise ValueError(f"a residual encoder needs stages of 1 block or more, got {tuple(stages)}")
+    halvings = 2 ** (len(stages) - 1)
+    if size < halvings or size % halvings:
+        raise ValueError(
+            f"a residual encoder of {len(stages)} stages needs a size that {halvings} divides, since channels double from "
+            f"stage to stage, got {size}; choose {max(1, round(size / halvings)) * halvings}"
+        )
+    return [size * 2**number // halvings for number in range(len(stages))]
+
+
+def plan(widths: Sequence[int], stages: Sequence[int]) -> Iterable[tuple[int, int, int]]:
+    """The channels before and after each block, and its stride."""
+    before = widths[0]
+    for number, (width, blocks) in enumerate(zip(widths, stages, strict=True)):
+        for block in range(blocks):
+            yield before, width, 2 if number and not block else 1
+            before = width

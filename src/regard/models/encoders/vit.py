@@ -1,0 +1,138 @@
+"""The Transformer over patches of a picture."""
+
+from itertools import pairwise
+from typing import cast
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from regard.attention.kept import Image, hide
+from regard.attention.kept_norm import GroupNorm
+from regard.attention.types import Encoded
+from regard.data.image.batch import Pictures
+from regard.models.encoders.feature_map import Found, Kept, Left, convolution, enter, leave, shrink
+from regard.models.encoders.positions2d import GridTable, grid
+from regard.models.encoders.transformer import Layer
+from regard.models.layers.transformer import Sublayers
+
+
+class Patches(nn.Module):
+    """Cut a picture into squares, and let each look at all others.
+
+        x = layer_N(... layer_1(E patch + PE))
+
+    Dosovitskiy et al. 2021, ViT, https://arxiv.org/abs/2010.11929, with layers as in the Transformer's encoder. E is a
+    convolution of `patch` x `patch` pixels, or with `convolutions` several of 3 x 3, each of which halves the map: Xiao et
+    al. 2021, https://arxiv.org/abs/2106.14881, who find that it learns sooner and minds its settings less.
+    `positions` are those of regard.models.encoders.positions2d. With `query`, the paper's class token, one more vector
+    looks at the
+    patches in every layer; it is no place of the map, and what it found is the final state in place of their mean. With
+    `whole` there are so many such vectors, and they come first in the data, before the places: a decoder may look at them.
+    `table` are the rows and columns of a map that is always as large, each place of which has a vector then. Layers of
+    another `width` than `size` are followed by a projection.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        size: int,
+        *,
+        patch: int = 8,
+        layers: int = 6,
+        heads: int = 4,
+        inner: int | None = None,
+        activation: str = "gelu",
+        self_attention: str = "scaled_dot",
+        norm: str = "pre",
+        positions: str = "sinusoidal",
+        convolutions: bool = False,
+        query: bool = False,
+        whole: int = 0,
+        table: tuple[int, int] | None = None,
+        width: int | None = None,
+        epsilon: float | None = None,
+        dropout: float = 0.0,
+        drop_attention: float = 0.0,
+    ):
+        super().__init__()
+        if patch < 1:
+            raise ValueError(f"patches need a side of 1 pixel or more, got {patch}")
+        self.channels, self.size, self.stride = channels, size, patch
+        width = width or size
+        self.cut = Stem(channels, width, patch) if convolutions else Cut(channels, width, patch)
+        self.positions = grid(positions, width) if table is None else GridTable(width, *table)
+        shape = (whole, width) if whole else (width,)
+        self.query = nn.Parameter(torch.randn(shape) * 0.02) if query or whole else None
+        self.whole = whole
+        self.drop = nn.Dropout(dropout)
+        looks = {"looks": self_attention, "norm": norm, "drop_residual": dropout, "drop_attention": drop_attention}
+        looks |= {"epsilon": epsilon}
+        made = Sublayers(width, heads, inner, activation, **looks)  # type: ignore[arg-type]
+        self.names = [str(number) for number in range(layers)]
+        for name in self.names:
+            self.add_module(name, started(Layer(made)))
+        self.norm = made.last()
+        self.fit = nn.Identity() if width == size else nn.Linear(width, size)
+
+    def forward(self, pictures: Pictures) -> Encoded:
+        image, keep = enter(pictures, self.channels)
+        image, keep = self.cut(image, keep)
+        image = image if self.positions is None else self.positions(image, keep)
+        data, kept = hide(image, keep).flatten(2).mT, keep.flatten(1)
+        if self.query is not None:
+            first = self.query.view(-1, data.shape[2]).expand(len(data), -1, -1)
+            data = torch.cat((first.to(data.dtype), data), dim=1)
+            kept = F.pad(kept, (first.shape[1], 0), value=True)
+        data = self.drop(data)
+        for name in self.names:
+            data = cast(Layer, self.get_submodule(name))(data, kept)
+        data = self.fit(self.norm(data))
+        final, places = None if self.query is None else data[:, 0], data[:, kept.shape[1] - keep[0].numel() :]
+        found = leave(places.mT.unflatten(2, keep.shape[1:]), keep, final)
+        return found._replace(data=torch.cat((data[:, : self.whole], found.data), dim=1), keep=kept) if self.whole else found
+
+
+class Cut(nn.Module):
+    """E patch: the pixels of a square, all at once, as one vector."""
+
+    def __init__(self, channels: int, size: int, patch: int):
+        super().__init__()
+        self.convolution, self.patch = nn.Conv2d(channels, size, patch, patch), patch
+
+    def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
+        height, width = image.shape[2:]
+        return self.convolution(F.pad(image, (0, -width % self.patch, 0, -height % self.patch))), shrink(keep, self.patch)
+
+
+class Stem(nn.Module):
+    """Convolutions that halve the map until a place is a patch, and one of a single place."""
+
+    def __init__(self, channels: int, size: int, patch: int):
+        super().__init__()
+        halvings = patch.bit_length() - 1
+        if patch != 2**halvings or patch == 1 or size % patch:
+            raise ValueError(
+                f"convolutions need a patch that is a power of 2 from 2 on and divides the size, got patch {patch} and size "
+                f"{size}; choose others, or convolutions=False"
+            )
+        widths = [channels, *(size * 2 // 2**number for number in range(halvings, 0, -1))]
+        self.halving = nn.ModuleList(convolution(*each, 3, 2) for each in pairwise(widths))
+        self.norms = nn.ModuleList(GroupNorm(width) for width in widths[1:])
+        self.last = nn.Conv2d(size, size, 1)
+
+    def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
+        for halving, norm in zip(self.halving, self.norms, strict=True):
+            image, keep = halving(image), shrink(keep)
+            image = hide(torch.relu(norm(image, keep)), keep)
+        return self.last(image), keep
+
+
+def started(layer: Layer) -> Layer:
+    """Xavier's start for its matrices, as those of a Transformer over tokens have."""
+    for module in layer.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    return layer

@@ -1,0 +1,109 @@
+"""Picture to sequence: an encoder of pictures, a decoder that writes, and how a config becomes the two."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.types import Encoded
+from regard.config import PatchesPart, PictureDropout, PictureModel, SightModel
+from regard.models.decoders.transformer import Transformer
+from regard.models.encoders.backbones import PictureEncoder, picture_encoder
+from regard.models.encoders.positions2d import GridPositions, grid, placed
+from regard.models.layers.attention_output import Outcome
+from regard.models.seq2seq import Seq2Seq, build_decoder, initialise
+from regard.models.types import Decoder, Source
+
+
+class Picture2Seq(Seq2Seq):
+    """An encoder of pictures and any decoder.
+
+    Pictures are standardised first, by the mean and the deviation of each channel over all pictures of the training: most of
+    a picture is ground, and what all places share would drown what is on it. `positions` tell each place of a CNN's map
+    where it is, which convolutions know at the edges alone.
+    Xu et al. 2015, https://arxiv.org/abs/1502.03044
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(
+        self,
+        encoder: PictureEncoder,
+        decoder: Decoder,
+        mean: Sequence[float],
+        deviation: Sequence[float],
+        positions: GridPositions | None = None,
+    ):
+        super().__init__(encoder, decoder)
+        self.positions = positions
+        self.register_buffer("mean", torch.tensor(mean)[:, None, None])
+        self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
+
+    def read(self, source: Source) -> Encoded:
+        """What the encoder makes of pictures."""
+        found = super().read(source._replace(data=(source.data - self.mean) / self.deviation))
+        return placed(found, self.positions)
+
+
+def build(
+    model: PictureModel,
+    dropout: PictureDropout,
+    vocabulary: int,
+    box: tuple[int, int],
+    standard: tuple[Sequence[float], Sequence[float]],
+    longest: int = 1024,
+) -> Picture2Seq:
+    """The network that a config describes, for pictures within a box and targets up to the longest.
+
+    `standard` are the mean and the deviation of each channel.
+    """
+    rows, columns = (-(-side // model.stride) for side in box)
+    told = options(model, dropout) | (own(model.patches, (rows, columns)) if model.encoder == "patches" else {})
+    encoder = picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **told)
+    places = rows * columns + model.patches.whole
+    decoder = build_decoder(model, dropout, encoder.size, vocabulary, longest=(places, longest))
+    outcome = getattr(decoder, "outcome", None)
+    if isinstance(outcome, Outcome) and outcome.copying is not None:
+        raise ValueError(
+            f"attention {model.attention.name!r} copies words of its source, and a picture has none; choose another, "
+            "such as additive"
+        )
+    if isinstance(decoder, Transformer):
+        initialise(decoder)
+    positions = None if model.encoder == "patches" else grid(model.map_positions, encoder.size)
+    return Picture2Seq(encoder, decoder, *standard, positions)
+
+
+def own(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
+    """What patches are told that the decoder is not, on a map of so many rows and columns."""
+    said: dict[str, Any] = {"heads": patches.heads, "inner": patches.feedforward, "norm": patches.norm}
+    said |= {
+        "activation": patches.activation,
+        "width": patches.size,
+        "epsilon": patches.epsilon,
+        "table": places if patches.table else None,
+    }
+    return {name: value for name, value in said.items() if value is not None} | {"whole": patches.whole}
+
+
+def options(model: PictureModel | SightModel, dropout: PictureDropout) -> dict[str, Any]:
+    """What the encoder of a config is told."""
+    found: dict[str, Any] = {"layers": model.depth, "dropout": dropout.encoder}
+    if model.encoder == "patches":
+        found |= {"patch": model.stride, "heads": model.heads, "inner": model.feedforward, "activation": model.activation}
+        found |= {"self_attention": model.self_attention, "norm": model.norm, "positions": model.positions}
+        return found | {"drop_attention": dropout.attention}
+    if model.encoder == "dense":
+        if model.stride not in (8, 16):
+            raise ValueError(f"a dense encoder needs model.stride to be 8 or 16, got {model.stride}")
+        return found | {"attention": model.visual, "norm": model.map_norm, "fine": model.stride == 8}
+    halvings = model.stride.bit_length() - 1
+    if model.stride != 2**halvings or halvings < 1:
+        raise ValueError(
+            f"a residual encoder halves its map from stage to stage: model.stride needs to be a power of 2 from 2 on, got "
+            f"{model.stride}"
+        )
+    stages = (model.depth or 2,) * halvings
+    return found | {"attention": model.visual, "norm": model.map_norm, "stages": stages, "layers": None}

@@ -1,0 +1,1 @@
+"""Layers that encoders and decoders are made of."""

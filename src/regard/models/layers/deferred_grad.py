@@ -1,0 +1,91 @@
+"""A memory that a loop reads at every step, and whose gradient is taken once for all steps."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.module import Attention
+from regard.attention.types import Attended, Memory, State
+from regard.models.layers.beam_attention import ask, stateless
+
+
+class Reading(torch.autograd.Function):
+    """Zeros to add to the contexts of a loop, whose gradient tells what flows back into each of them.
+
+    c_t = attend(q_t, M) has dM = Σ_t of T small gradients, each as large as M. Here the loop reads M without a gradient, and
+    when all dc_t are known the T queries are asked once more, together, for the gradient of M alone.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, asked: "Asked", time: int, keys: Tensor, values: Tensor) -> Tensor:
+        ctx.asked = asked
+        ctx.save_for_backward(keys, values)
+        return values.new_zeros(time, len(values), asked.cross.size)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
+        asked = ctx.asked
+        cross, now = asked.cross, asked.cross.training
+        cross.train(asked.training)  # as it was asked, whatever has been done to the model since
+        with torch.enable_grad(), torch.autocast(flowing.device.type, asked.half, enabled=asked.half is not None):
+            keys, values = (each.detach().requires_grad_() for each in ctx.saved_tensors)
+            memory = Memory(keys, values, asked.keep)
+            read = cross(torch.cat(asked.queries, dim=1), memory, offset=asked.position).context
+        cross.train(now)
+        flowing = flowing[: len(asked.queries)].transpose(0, 1).to(read.dtype)
+        found = torch.autograd.grad(read, (keys, values), flowing, allow_unused=True)
+        return None, None, *found
+
+
+class Asked(NamedTuple):
+    """Who was asked, and with what: all that is needed to ask again. It knows nothing of the loop, which holds it: what a
+    graph and a loop know of each other is only freed when Python looks for such rings."""
+
+    cross: Attention
+    keep: Tensor | None
+    position: Tensor
+    training: bool
+    half: torch.dtype | None
+    """The type of autocast, where the loop ran under one."""
+    queries: list[Tensor]
+
+
+class Deferred:
+    """The looks of a loop at one memory, one for each step, taken in order."""
+
+    def __init__(
+        self, cross: Attention, memory: Memory, state: State, time: int, position: Int[Tensor, " rows"], weights: bool
+    ):
+        self.cross, self.memory, self.state, self.time = cross, memory, state, time
+        self.position, self.weights = position, weights
+        self.queries: list[Tensor] = []
+        self.found: list[Attended] = []
+        self.given: tuple[Tensor, ...] = ()
+        if self.defers(len(position)):
+            kind = memory.values.device.type
+            half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+            asked = Asked(cross, memory.keep, position, cross.training, half, self.queries)
+            self.given = Reading.apply(asked, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
+            self.memory = Memory(memory.keys.detach(), memory.values.detach(), memory.keep)
+
+    def defers(self, rows: int) -> bool:
+        """Whether the gradient can wait: a look must follow from query and memory alone, and only its context be used."""
+        memory, cross = self.memory, self.cross
+        drawn = cross.training and (cross.dropout > 0 or getattr(cross.normalise, "random", False))
+        wanted = memory.keys.requires_grad or memory.values.requires_grad
+        plain = stateless(self.state) and not self.weights and not drawn and rows == len(memory.values)
+        return plain and wanted and self.time > 1 and torch.is_grad_enabled() and not torch.compiler.is_compiling()
+
+    def __call__(self, step: int, query: Float[Tensor, "rows size"]) -> Float[Tensor, "rows context"]:
+        """What the query of one step finds."""
+        where = {"position": self.position + step, "weights": self.weights}
+        look = ask(self.cross, query[:, None], self.memory, self.state, **where)  # type: ignore[arg-type]
+        self.state = look.state
+        if self.given:
+            self.queries.append(query.detach()[:, None])
+            look = look._replace(context=look.context + self.given[step][:, None])
+        self.found.append(look)
+        return look.context[:, 0]

@@ -1,0 +1,58 @@
+"""Tokens as vectors: where every encoder and decoder begins."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.positions import Positions
+from regard.attention.scope import Offset
+from regard.models.layers.dropout import Drop
+
+
+class Embedding(nn.Module):
+    """A vector for each token, with its position where one is asked for, and dropout.
+
+        x_t = drop(join(E[y_t] √d, PE(t)))
+
+    Vaswani et al. 2017, section 3.4 and 3.5, https://arxiv.org/abs/1706.03762. √d only where `scaled`; the table then starts
+    with a spread of 1/√d, so that it serves as an output layer too, and else within ±`spread`.
+    `size` is the width of what comes out, which positions set beside the vectors make wider. With `norm` a layer norm comes
+    before the dropout, as in BART's authors' code. Where examples share a row, `places` are the positions of its tokens.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        size: int,
+        *,
+        scaled: bool = False,
+        spread: float = 0.1,
+        positions: Positions | None = None,
+        dropout: float = 0.0,
+        variational: bool = False,
+        norm: bool = False,
+    ):
+        super().__init__()
+        self.table = nn.Embedding(vocabulary, size)
+        if scaled:
+            nn.init.normal_(self.table.weight, std=size**-0.5)
+        else:
+            nn.init.uniform_(self.table.weight, -spread, spread)
+        self.positions = positions
+        self.scale = size**0.5 if scaled else 1.0
+        self.size = size if positions is None else positions.width(size)
+        self.norm = nn.LayerNorm(self.size) if norm else nn.Identity()
+        self.drop = Drop(dropout, variational)
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "rows time"],
+        offset: Offset = 0,
+        mask: Float[Tensor, "rows size"] | None = None,
+        places: Int[Tensor, "rows time"] | None = None,
+    ) -> Float[Tensor, "rows time size"]:
+        vectors = self.table(tokens)
+        if self.scale != 1.0:
+            vectors = vectors * self.scale
+        if self.positions is not None:
+            vectors = self.positions(vectors, offset, places)
+        return self.drop(self.norm(vectors), mask)

@@ -1,0 +1,71 @@
+"""The exact marginal of hard attention, at the end of a decoder.
+
+Hard attention looks at one key k, with probability a_k. What comes out is then known without drawing any:
+
+    p(y) = Σ_k a_k p(y | context = v_k)
+
+Deng et al. 2018, https://arxiv.org/abs/1807.03756; Wu, Shapiro and Cotterell 2018, https://arxiv.org/abs/1808.10024
+Soft attention has p(y | context = Σ_k a_k v_k) instead. All that follows a decoder's last look goes position by position, so
+that the keys fold into the axis of time: T positions that look at S keys are T S positions with a context each.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.module import Attention
+from regard.attention.normalise.marginal import Marginal
+from regard.attention.score import adds
+from regard.attention.types import Attended, Memory
+from regard.models.layers.log_mixture import mix
+from regard.models.types import beside
+
+Data = Float[Tensor, "rows time _"]
+Say = Callable[..., Data]
+"""The logits that follow from a context and from what else a decoder knows, position by position."""
+
+
+def exact(cross: Attention | None) -> bool:
+    """Whether the output is to be the marginal over what an attention might look at."""
+    if cross is None or not isinstance(cross.normalise, Marginal):
+        return False
+    if (heads := getattr(cross, "heads", 1)) > 1:
+        raise ValueError(
+            f"marginal needs an attention of one head, got {heads}: together they look at as many combinations of keys as "
+            f"keys to the power of {heads}; choose 1 head, or a mechanism without heads such as bahdanau+marginal"
+        )
+    if adds(cross.score):
+        raise ValueError(
+            f"marginal reads one value at a time as it is, and {type(cross.score).__name__} adds to what is read; choose "
+            "another score, such as relative"
+        )
+    return True
+
+
+def marginalise(cross: Attention, memory: Memory, attended: Attended, say: Say, *known: Data) -> Data:
+    """log p(y) for every position, from what `say(context, *known)` gives for each key as the context.
+
+    `known` is what the decoder knows beside the context. A query that sees nothing has nothing to mix: there, the context
+    that it was given decides. Weights that do not sum to one are taken for shares of their sum.
+    """
+    assert attended.weights is not None, "the marginal asks for them"
+    weights = attended.weights[:, 0]
+    time, keys = weights.shape[1:]
+    logits = say(
+        contexts(cross, memory, attended),
+        *(each[:, :, None].expand(-1, -1, keys + 1, -1).flatten(1, 2) for each in known),
+    )
+    total = weights.sum(-1, keepdim=True)
+    blind = total <= 0
+    shares = torch.cat((weights / total.masked_fill(blind, 1.0), blind.to(weights.dtype)), dim=-1)
+    return mix(torch.unflatten(logits, 1, (time, keys + 1)), shares)
+
+
+def contexts(cross: Attention, memory: Memory, attended: Attended) -> Data:
+    """For each position, what it would read from each key alone, and behind them what it did read."""
+    alone = cross.output(cross.merge(memory.values))  # sources keys size
+    rows, time, _ = attended.context.shape
+    alone = beside(alone, rows // alone.shape[0])[:, None].expand(-1, time, -1, -1)
+    return torch.cat((alone, attended.context[:, :, None]), dim=2).flatten(1, 2)

@@ -1,0 +1,84 @@
+"""Copying: a decoder that writes a word of its own, or the one that it points at."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from regard.attention.module import Attention
+from regard.attention.types import Attended, Encoded
+from regard.models.layers.log_mixture import logarithm, widened
+from regard.models.types import beside
+
+NOTHING = -1
+"""Where a token number belongs: there is nothing to copy."""
+
+
+def points(cross: Attention | None) -> bool:
+    """Whether a decoder is to copy from where this attention points."""
+    return bool(getattr(cross, "points", False))
+
+
+class Copying(nn.Module):
+    """Mix what a decoder would write with what its attention points at.
+
+        g = σ(w [c; h; y] + b)
+        p(w) = g P(w) + (1 - g) Σ_{s: x_s = w} a_s
+
+    See, Liu and Manning 2017, eq. 8 and 9, https://arxiv.org/abs/1704.04368, with c the context, h the decoder's state and
+    y its input. Unlike the paper, nothing outside the target's vocabulary can be written: the weight of a source token that
+    has no counterpart there goes to P, and so does all of it where the attention sees nothing. What comes out is log p.
+
+    `counterparts` holds the target's number for each number of the source, or NOTHING; without it both sides share their
+    numbers. It is saved with the model.
+    """
+
+    def __init__(self, context: int, state: int, token: int, vocabulary: int, counterparts: Sequence[int] | None = None):
+        super().__init__()
+        self.gate = nn.Linear(context + state + token, 1)
+        self.vocabulary = vocabulary
+        wrong = [each for each in counterparts or () if not NOTHING <= each < vocabulary]
+        if wrong:
+            raise ValueError(
+                f"a counterpart needs to be a target token from 0 to {vocabulary - 1}, or {NOTHING} for none, got {wrong[0]}"
+            )
+        self.register_buffer("counterparts", None if counterparts is None else torch.tensor(counterparts, dtype=torch.long))
+
+    def tokens(self, encoded: Encoded) -> Int[Tensor, "batch time"]:
+        """The target token that each place of a source would give, or NOTHING."""
+        if encoded.tokens is None:
+            raise ValueError(
+                "an attention that points copies from the source, which needs to come with its tokens "
+                "(Encoded.tokens), and has none; read a source without tokens by bahdanau"
+            )
+        if self.counterparts is None:
+            found = encoded.tokens.masked_fill(encoded.tokens >= self.vocabulary, NOTHING)
+        else:
+            found = cast(Tensor, self.counterparts)[encoded.tokens]
+        return found if encoded.keep is None else found.masked_fill(~encoded.keep, NOTHING)
+
+    def forward(
+        self,
+        output: Float[Tensor, "rows time vocabulary"],
+        attended: Attended,
+        state: Float[Tensor, "rows time state"],
+        token: Float[Tensor, "rows time token"],
+        tokens: Int[Tensor, "sources keys"],
+    ) -> Float[Tensor, "rows time vocabulary"]:
+        """log p(w), where `output` is the logits of P and `tokens` what each key would give; heads point together."""
+        assert attended.weights is not None, "copying asks for them"
+        weights = attended.weights.to(widened(output).dtype).mean(1)  # rows time keys
+        tokens = beside(tokens, weights.shape[0] // tokens.shape[0])[:, None].expand_as(weights)
+        nothing = tokens == NOTHING
+        copied = widened(torch.zeros_like(output)).scatter_add(
+            -1, tokens.masked_fill(nothing, 0), weights.masked_fill(nothing, 0.0)
+        )
+        blind = weights.sum(-1) <= 0
+        left = weights.masked_fill(~nothing, 0.0).sum(-1).masked_fill(blind, 1.0)[..., None]
+        gate = widened(self.gate(torch.cat((attended.context, state, token), dim=-1)))
+        own, other = logsigmoid(gate), logsigmoid(-gate)
+        own = torch.logaddexp(own, other + logarithm(left))
+        return torch.logaddexp(own + widened(output).log_softmax(-1), other + logarithm(copied))

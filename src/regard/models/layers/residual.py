@@ -1,0 +1,76 @@
+"""The way around a sublayer of a Transformer."""
+
+from collections.abc import Callable
+from functools import partial
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.models.layers import add_norm
+
+Data = Float[Tensor, "rows time size"]
+Kept = Bool[Tensor, "rows time"]
+
+
+class Residual(nn.Module):
+    """Add what a sublayer finds to what went into it, with a norm before the sublayer or after the sum.
+
+    pre:  x + drop(f(norm(x)))        Xiong et al. 2020, https://arxiv.org/abs/2002.04745
+    post: norm(x + drop(f(x)))        Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
+    rms:  as pre, where norm(x) is not the layer norm but x / √(mean(x²) + ε) ∘ w: Zhang and Sennrich 2019,
+          https://arxiv.org/abs/1910.07467, with the ε of T5's authors' code
+    """
+
+    added: Float[Tensor, " size"] | None = None
+    """The last bias of the sublayer, which an update may lend (training/halved.py): here it costs no pass of its own."""
+
+    def __init__(self, size: int, norm: str = "pre", dropout: float = 0.0, epsilon: float | None = None):
+        super().__init__()
+        if norm not in ("pre", "post", "rms"):
+            raise ValueError(f"norm needs to be 'pre', 'post' or 'rms', got {norm!r}")
+        self.first = norm != "post"
+        self.norm = norm_of(size, norm, epsilon)
+        self.drop = nn.Dropout(dropout)
+
+    def enter(self, data: Data, keep: Kept | None = None) -> Data:
+        """What the sublayer gets. Where it `cleans` them, rows outside `keep` are zeros."""
+        if self.first and add_norm.covers(data, self.norm) is None:
+            return add_norm.enter(data, self.norm, keep)
+        return self.norm(data) if self.first else data
+
+    def leave(self, data: Data, found: Data) -> Data:
+        """What goes on, from what went in and what the sublayer found."""
+        total = data + self.drop(found if self.added is None else found + self.added)
+        return total if self.first else self.norm(total)
+
+    def onto(self, data: Data, found: Data, norm: nn.Module, keep: Kept | None = None) -> tuple[Data, Data]:
+        """Leave this sublayer and enter what follows, which begins with `norm` where norms come first: what goes on beside
+        it, and what it gets."""
+        first = norm if self.first else self.norm
+        if add_norm.covers(data, first) is None:
+            way = add_norm.Way(self.drop.p if self.training else 0.0, not self.first, self.added, keep)
+            return add_norm.onto(data, found, first, way)
+        data = self.leave(data, found)
+        return data, norm(data) if self.first else data
+
+    def cleans(self, data: Data) -> bool:
+        """Whether what enters is zero outside `keep` at no cost: where a kernel writes a norm before each sublayer."""
+        return self.first and add_norm.covers(data, self.norm) is None
+
+
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}
+ACTIVATIONS["gelu_tanh"] = partial(nn.GELU, "tanh")
+
+
+def bend(activation: str) -> nn.Module:
+    """What bends the middle of a feed-forward network."""
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation needs to be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
+    return ACTIVATIONS[activation]()
+
+
+def norm_of(size: int, norm: str, epsilon: float | None = None) -> nn.Module:
+    """The norm that stands at a place called `norm`; without an `epsilon`, 1e-6 for rms and else 1e-5."""
+    if norm == "rms":
+        return nn.RMSNorm(size, eps=1e-6 if epsilon is None else epsilon)
+    return nn.LayerNorm(size, eps=1e-5 if epsilon is None else epsilon)

@@ -1,0 +1,49 @@
+"""Which models may be taught from packed rows, in which several examples follow each other, and by which settings."""
+
+from torch import nn
+
+from regard.attention.module import Attention
+from regard.config import ConfigError, Train
+from regard.models.layers.beam_attention import POSITIONAL
+
+BY_ROWS = ("self_decoding", "coverage", "doubly_stochastic", "diagonal", "guided", "statistics", "risk")
+"""Settings of a training that take a row for one example."""
+
+
+def apart(train: Train) -> None:
+    """Raise where rows are to be packed and another setting takes each for one example."""
+    for name in BY_ROWS if train.packed else ():
+        if (value := getattr(train, name)) not in (0, "none"):
+            raise ConfigError(
+                f"train.packed={train.packed} puts several examples into a row, and train.{name}={value} takes a row for "
+                "one; leave one of the two out"
+            )
+
+
+def packable(model: nn.Module) -> None:
+    """Raise where something in a model would reach from one example of a row to the next."""
+    for kind in ("encoder", "decoder"):
+        part = getattr(model, kind)
+        if type(part).__name__ != "Transformer":
+            raise ConfigError(
+                f"train.packed needs a transformer encoder and decoder, got a {type(part).__name__.lower()} {kind}, which "
+                "would read on from one example into the next; leave it out"
+            )
+    looks = {name: each for name, each in model.named_modules() if isinstance(each, Attention)}
+    if not any(name.endswith(".cross") for name in looks):
+        raise ConfigError(
+            "train.packed needs an attention to the source, and this model has its source in one vector, that of the whole "
+            "row; leave it out, or name an attention"
+        )
+    for name, each in looks.items():
+        if reason := unpackable(name, each):
+            raise ConfigError(f"train.packed cannot be used with the attention {name}: it {reason}; leave it out")
+
+
+def unpackable(name: str, attention: Attention) -> str | None:
+    """Why this attention of a model cannot be kept to one example of a row, where that is so."""
+    if attention.unpackable:
+        return attention.unpackable
+    if getattr(attention.normalise, "rewarded", False):
+        return "draws where it looks, and a draw is credited with what follows in its whole row"
+    return POSITIONAL if name.endswith(".cross") and attention.positional else None
