@@ -15,8 +15,10 @@ def test_the_folder_is_the_registry():
     assert {"additive", "dot", "rotary", "scaled_dot"} <= set(registry.names("score"))
     assert registry.names("positions") == ["learned", "sinusoidal"]
     for kind, folder in registry.FOLDERS.items():
-        files = {path.stem for path in (registry.PACKAGE / folder).glob("*.py")} - {"__init__"}
-        assert set(registry.names(kind)) == files
+        files = {path.stem for path in (registry.PACKAGE / folder).glob("[!_]*.py")}
+        folders = {path.parent.name for path in (registry.PACKAGE / folder).glob("*/task.py")}
+        assert set(registry.names(kind)) == files | folders
+    assert registry.load("tasks", "vqa").__name__ == "regard.tasks.vqa.task"
 
 
 def test_a_name_gives_its_class():

@@ -9,9 +9,9 @@ from regard import tasks
 from regard.alignment.chosen import head_in
 from regard.boundary import boundary
 from regard.errors import DamagedError, RefusedError
-from regard.families import family
 from regard.manifest import NAME as MANIFEST
 from regard.seeing import Seeing
+from regard.tasks._protocol import family
 from regard.trained import Trained
 from regard.training.device import choose
 from regard.training.directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP

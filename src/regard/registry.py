@@ -36,13 +36,18 @@ ONE = {
 }
 """What one of a kind is called, where it is not called as its kind."""
 
+MAIN = {"tasks": "task"}
+"""Kinds that may be a folder in place of a file, and the file in it that the name stands for: tasks/vqa/task.py is vqa."""
+
 FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")
 """The kinds that `find` looks through when it is told none: a kernel may carry the name of what it makes fast."""
 
 
 def names(kind: str) -> list[str]:
     """The names of one kind, in alphabetical order."""
-    return sorted(path.stem for path in (PACKAGE / _folder(kind)).glob("[!_]*.py"))
+    folder = PACKAGE / _folder(kind)
+    packages = folder.glob(f"[!_]*/{MAIN[kind]}.py") if kind in MAIN else ()
+    return sorted([path.stem for path in folder.glob("[!_]*.py")] + [path.parent.name for path in packages])
 
 
 def find(name: str, kind: str | None = None) -> type[Any]:
@@ -71,7 +76,7 @@ def locate(name: str, kind: str | None = None) -> str:
 
 def load(kind: str, name: str) -> ModuleType:
     """The module of one file."""
-    return import_module(".".join(("regard", *_folder(kind).split("/"), name)))
+    return import_module(".".join(("regard", *_path(kind, name).split("/"))))
 
 
 def every(kind: str) -> list[type[Any]]:
@@ -107,7 +112,7 @@ def needs(what: Any, kind: str) -> list[str]:
 
 def summary(name: str, kind: str) -> str:
     """The first line of a thing's docstring, read without importing it."""
-    tree = ast.parse((PACKAGE / _folder(kind) / f"{name}.py").read_text(encoding="utf-8"))
+    tree = ast.parse((PACKAGE / f"{_path(kind, name)}.py").read_text(encoding="utf-8"))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name(name)]
     text = ast.get_docstring(classes[0] if classes else tree) or ""
     return text.partition("\n")[0]
@@ -125,6 +130,12 @@ def attribute(module: str, name: str) -> Any:
 def class_name(stem: str) -> str:
     """scaled_dot -> ScaledDot."""
     return "".join(word.capitalize() for word in stem.split("_"))
+
+
+def _path(kind: str, name: str) -> str:
+    """The file of a name, without its ending, seen from the package."""
+    path = f"{_folder(kind)}/{name}"
+    return f"{path}/{MAIN[kind]}" if kind in MAIN and (PACKAGE / path).is_dir() else path
 
 
 def _folder(kind: str) -> str:

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from regard.boundary import boundary
 from regard.errors import DamagedError, RefusedError
-from regard.families import TaskConfig, family
 from regard.loading import opened, read_directory
 from regard.seeing import Seeing
+from regard.tasks._protocol import TaskConfig, family
 from regard.trained import Trained
 from regard.training import checkpoint
 from regard.training.snapshot import retry_on_publish

@@ -33,13 +33,13 @@ from regard.decoding.search import Finder
 from regard.decoding.search_tree import Tree as Branches
 from regard.ensembles.model import Ensemble
 from regard.errors import RefusedError
-from regard.families import Writing, family
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measured, perplexity
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Source, Tree
 from regard.prediction import Prediction
 from regard.tasks import Figures, TaskConfig, Writes
+from regard.tasks._protocol import Writing, family
 
 if TYPE_CHECKING:
     from regard.export.onnx.sessions import Sessions

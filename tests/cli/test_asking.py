@@ -13,7 +13,7 @@ from regard.cli.seeing import posed
 from regard.compare.plan import plan
 from regard.compare.vary import Varied
 from regard.data.lines import DataError
-from regard.tasks.vqa import Config
+from regard.tasks.vqa.task import Config
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets
 TINY = [

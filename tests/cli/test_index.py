@@ -10,7 +10,7 @@ from regard.cli import app
 from regard.cli.index import _kind
 from regard.data.image.writing import png
 from regard.data.records import Record
-from regard.models.pictures.index import Index
+from regard.tasks.retrieve.index import Index
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets
 TINY = ["data.samples=60", "data.height=32", "data.width=32", "model.size=16", "model.space=8", "model.text_layers=1"]

@@ -11,7 +11,7 @@ from regard.cli import app
 from regard.cli.compare import _measured
 from regard.compare.plan import plan
 from regard.compare.vary import Varied
-from regard.tasks.caption import Config
+from regard.tasks.caption.task import Config
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets
 TINY = ["data.samples=60", "data.height=32", "data.width=32", "model.size=16", "train.max_steps=4", "model.layers=1"]

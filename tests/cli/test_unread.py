@@ -5,9 +5,9 @@ import pytest
 from regard.cli.unread import TOLD, Unread, unread
 from regard.config import PictureData
 from regard.data.image.codec import PictureCodec
-from regard.data.image.paired import PairCodec
 from regard.data.lines import DataError
 from regard.data.records import Record
+from regard.tasks.retrieve.codec import PairCodec
 
 
 def model(kind):

@@ -7,7 +7,7 @@ from regard.compare.plan import Planned, apart, plan, readable
 from regard.compare.vary import Along, Varied
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.tasks.detect import Config as Detect
+from regard.tasks.detect.task import Config as Detect
 from regard.tasks.reverse import Config
 
 ATTENTION = Varied("model.attention", ("none", "additive"))

@@ -4,9 +4,9 @@ import pytest
 
 from regard import config
 from regard.config import ConfigError, SightData
-from regard.tasks import vqa
-from regard.tasks.caption import Config
-from regard.tasks.classify import Config as Classify
+from regard.tasks.caption.task import Config
+from regard.tasks.classify.task import Config as Classify
+from regard.tasks.vqa import task
 
 
 def test_settings_of_pictures_are_read_and_written_like_any_others():
@@ -43,7 +43,7 @@ def test_whether_pictures_have_several_labels_may_be_left_open():
 @pytest.mark.parametrize("setting", ["data.longest_question=0", "model.hops=0", "model.question_layers=0"])
 def test_what_counts_something_of_a_question_is_at_least_one(setting):
     with pytest.raises(ConfigError, match="needs to be 1 or more, got 0"):
-        config.read(vqa.Config, overrides=[setting])
+        config.read(task.Config, overrides=[setting])
 
 
 def test_a_batch_has_room_for_as_many_pictures_however_large_they_are_read():

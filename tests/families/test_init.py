@@ -1,11 +1,12 @@
 import dataclasses
 
-from regard.families import TaskConfig, family, text
-from regard.families.text import TextConfig
+from regard.tasks import _text
+from regard.tasks._protocol import TaskConfig, family
+from regard.tasks._text import TextConfig
 
 
 def test_a_family_is_found_by_a_config_or_by_its_class():
-    assert family(TextConfig) is family(TextConfig()) is text
+    assert family(TextConfig) is family(TextConfig()) is _text
 
 
 def test_all_configs_have_the_same_parts_in_the_same_order():

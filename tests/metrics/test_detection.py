@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.metrics.detection import average_precision
-from regard.models.pictures.objects import Detections, Objects
+from regard.models.detections import Detections, Objects
 
 NOTHING = Detections(torch.zeros(0, dtype=torch.long), torch.zeros(0, 4), torch.zeros(0))
 

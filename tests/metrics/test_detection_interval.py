@@ -4,7 +4,7 @@ import torch
 
 from regard.metrics.detection import average_precision
 from regard.metrics.detection_interval import STRICT, areas, hits, mean, measured, ranked
-from regard.models.pictures.objects import Detections, Objects
+from regard.models.detections import Detections, Objects
 
 LEFT, RIGHT = [0.25, 0.5, 0.3, 0.3], [0.75, 0.5, 0.3, 0.3]
 

@@ -5,10 +5,10 @@ import pytest
 from regard.config import AttentionPart, ConfigError, Dropout, Model, PatchesPart, Search
 from regard.models.applies import RULES, buildable, heeded, searchable, trainable
 from regard.tasks import TextConfig
-from regard.tasks.caption import Config as Caption
-from regard.tasks.classify import Config as Classify
-from regard.tasks.detect import Config as Detect
-from regard.tasks.retrieve import Config as Retrieve
+from regard.tasks.caption.task import Config as Caption
+from regard.tasks.classify.task import Config as Classify
+from regard.tasks.detect.task import Config as Detect
+from regard.tasks.retrieve.task import Config as Retrieve
 
 DEFAULT = TextConfig()
 TRANSFORMER = {"encoder": "transformer", "decoder": "transformer"}

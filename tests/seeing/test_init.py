@@ -6,16 +6,16 @@ import torch
 import regard
 from regard import tasks
 from regard.cli.evaluate import measure
-from regard.data.image.labelled import LabelCodec
 from regard.data.image.writing import png
 from regard.data.lines import DataError
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
-from regard.families import classifying
 from regard.loading import load
 from regard.seeing import Seeing
-from regard.seeing.classifier import Classifier
+from regard.tasks.classify import experiment
+from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.classify.predictor import Classifier
 from regard.trained import Trained
 
 BRIGHT = 0.4
@@ -27,7 +27,7 @@ def seeing():
     torch.manual_seed(0)
     found = tasks.find("classify").Config()
     config = replace(found, model=replace(found.model, size=8), search=replace(found.search, batch=2))
-    return Classifier("classify", config, CODEC, classifying.build(config, CODEC))
+    return Classifier("classify", config, CODEC, experiment.build(config, CODEC))
 
 
 @pytest.fixture

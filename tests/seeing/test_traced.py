@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.data.image.labelled import LabelCodec
 from regard.data.image.writing import png
-from regard.families import classifying
-from regard.seeing.classifier import Classifier
+from regard.tasks.classify import experiment
+from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.classify.predictor import Classifier
 from regard.viewer.axes import Image
 from regard.viewer.file import load, save
 
@@ -19,7 +19,7 @@ def made(**changes):
     torch.manual_seed(0)
     found = tasks.find("classify").Config()
     config = replace(found, model=replace(found.model, size=8, **changes))
-    return Classifier("classify", config, CODEC, classifying.build(config, CODEC))
+    return Classifier("classify", config, CODEC, experiment.build(config, CODEC))
 
 
 @pytest.fixture

@@ -84,8 +84,8 @@ def compare_one() -> None:
 def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
     """Train one, and measure it on the validation set and, where there is one, the test set."""
     from regard.cli.evaluate import plain
-    from regard.families import family
     from regard.loading import opened
+    from regard.tasks._protocol import family
     from regard.training.loop import train as run
 
     experiment, _ = prepared(task, config, directory)

@@ -46,8 +46,8 @@ def evaluate(
     """
     options = settings(context.args)
     given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
-    from regard.families import family
     from regard.loading import opened
+    from regard.tasks._protocol import family
 
     model = opened(directory, device)
     columns = [f"data.{name}" for name in model.config.data.columns]

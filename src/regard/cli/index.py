@@ -14,9 +14,9 @@ from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
-    from regard.models.pictures.index import Kind
     from regard.seeing import Seeing
-    from regard.seeing.retriever import Retriever
+    from regard.tasks.retrieve.index import Kind
+    from regard.tasks.retrieve.predictor import Retriever
     from regard.trained import Trained
 
 LISTED = 10
@@ -50,7 +50,7 @@ def index(
         raise ConfigError(f"--of needs to be pictures, texts or auto, got {of!r}")
     _writable(out)
     from regard.loading import opened
-    from regard.seeing.retriever import Retriever
+    from regard.tasks.retrieve.predictor import Retriever
 
     model = opened(directory, device)
     if not isinstance(model, Retriever):
@@ -68,7 +68,7 @@ def searches(model: "Trained | Seeing", index: Path | None) -> None:
     """Let a model of `retrieve` search an index; for every other there is none."""
     if index is None:
         return
-    from regard.seeing.retriever import Retriever
+    from regard.tasks.retrieve.predictor import Retriever
 
     if not isinstance(model, Retriever):
         raise ConfigError(f"--index is for models of retrieve, and this one is of {model.name}; leave it out")
@@ -94,7 +94,7 @@ def _once(file: str, column: str) -> "tuple[list[Record], int]":
 def _kind(records: "Sequence[Record]", of: str) -> "Kind":
     """What is on the lines: as is said or, unless it is, pictures where the first is called as one or is a file."""
     from regard.data.image.reading import place
-    from regard.seeing.retriever import ENDINGS
+    from regard.tasks.retrieve.predictor import ENDINGS
 
     if of == "auto":
         first = records[0]

@@ -31,7 +31,7 @@ def sees(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequen
 
 def asks(model: "Trained | Seeing", question: str | None) -> None:
     """Raise where a model is asked a question that takes none."""
-    from regard.seeing.asked import Answerer
+    from regard.tasks.vqa.predictor import Answerer
 
     if question is not None and not isinstance(model, Answerer):
         raise ConfigError(

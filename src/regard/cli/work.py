@@ -57,7 +57,7 @@ def digest_model(directory: Path, model: "Trained | Seeing") -> str | None:
     nothing.
     """
     from regard.manifest import NAME, unseal
-    from regard.models.pictures.index import fingerprint
+    from regard.tasks.retrieve.index import fingerprint
     from regard.training.directory import MODEL
 
     if directory.is_file():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.metrics.boxes import iou
-from regard.models.pictures.objects import Detections, Objects
+from regard.models.detections import Detections, Objects
 
 
 class Precision(NamedTuple):

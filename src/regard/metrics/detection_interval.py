@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from regard.metrics.boxes import iou
 from regard.metrics.text import Measured
-from regard.models.pictures.objects import Detections, Objects
+from regard.models.detections import Detections, Objects
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]

@@ -19,8 +19,8 @@ from regard.data.image.preprocess import Sight
 from regard.data.image.types import PictureBatch, Pictured
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
-from regard.families import Figures, Task, TaskConfig
 from regard.prediction import Prediction
+from regard.tasks._protocol import Figures, Task, TaskConfig
 
 if TYPE_CHECKING:
     from regard.viewer.axes import Axis

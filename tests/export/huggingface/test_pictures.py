@@ -19,9 +19,9 @@ from regard.export.huggingface.pictures import misfit
 from regard.export.huggingface.write import files, write
 from regard.export.onnx.write import graphs
 from regard.export.put import put
-from regard.families.captioning import fitted
 from regard.huggingface.take import files as take
-from regard.tasks.caption import Config
+from regard.tasks.caption.experiment import fitted
+from regard.tasks.caption.task import Config
 from regard.trained import Trained
 
 from ...huggingface.pictures.tiny import KINDS, scenes, seen, taught, tiny

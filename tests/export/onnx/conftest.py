@@ -12,7 +12,7 @@ from regard.config import AttentionPart, Data, Model, PictureData, PictureModel,
 from regard.export.onnx import write as writing
 from regard.export.onnx.quantise import quantised
 from regard.export.onnx.sessions import ENCODER
-from regard.tasks import caption
+from regard.tasks.caption import task
 from regard.tasks.translate import Config
 from regard.training.directory import STEP
 from regard.training.loop import train
@@ -56,7 +56,7 @@ def captions(once):
 
 def _see(folder):
     folder.mkdir()
-    config = caption.Config(
+    config = task.Config(
         data=PictureData(height=32, width=48, samples=120, batch_pixels=1 << 14),
         model=PictureModel(
             size=16, depth=1, decoder="transformer", layers=1, heads=2, attention=AttentionPart("transformer")

@@ -14,7 +14,7 @@ from regard.export.onnx import write as writing
 from regard.export.onnx.engine import Onnx
 from regard.export.onnx.engine import opened as by_graphs
 from regard.export.onnx.sessions import ENCODER
-from regard.tasks import caption
+from regard.tasks.caption import task
 from regard.training.directory import STEP
 from regard.viewer.axes import Image
 from regard.viewer.trace import Trace
@@ -28,7 +28,7 @@ SIZES = [(32, 32), (16, 24), (9, 30), (31, 17), (1, 1), (80, 90)]
 @pytest.fixture
 def pictures(tmp_path):
     """Drawn pictures of different sizes."""
-    scenes, found = caption.draw(20, seed=1)[0], []
+    scenes, found = task.draw(20, seed=1)[0], []
     for number, (height, width) in enumerate(SIZES):
         drawing = Drawing(scenes[number], 96, "english")()
         found.append(tmp_path / f"{number}.png")

@@ -5,14 +5,15 @@ from regard.config import PictureData, PictureModel
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
 from regard.export.onnx.sources import Field, Sizes, below, drawn, longest, usual, within
-from regard.tasks import caption, translate
+from regard.tasks import translate
+from regard.tasks.caption import task
 
 from .models import sighted, small
 
 
 def test_a_task_says_how_large_its_sources_may_be():
     assert longest(translate.Config()) == translate.Config().data.longest_source
-    config = caption.Config(data=PictureData(height=33, width=64), model=PictureModel(stride=8))
+    config = task.Config(data=PictureData(height=33, width=64), model=PictureModel(stride=8))
     assert longest(config) == Field(5, 8, 8)
     assert Field(5, 8, 8).pixels == (40, 64)
 

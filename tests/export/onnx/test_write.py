@@ -18,7 +18,7 @@ from regard.export.engine import opened as engine
 from regard.export.onnx import write as writing
 from regard.export.onnx.sessions import ENCODER
 from regard.export.onnx.write import files, graphs
-from regard.tasks import classify
+from regard.tasks.classify import task
 from regard.training.directory import MODEL, STEP
 from regard.training.loop import train
 
@@ -121,7 +121,7 @@ def test_what_is_no_single_network_is_refused(run, exported):
 
 
 def test_a_run_that_sees_pictures_and_writes_nothing_is_refused_by_name(tmp_path):
-    config = classify.Config(
+    config = task.Config(
         data=ClassifyData(height=16, width=16, samples=40), model=ClassifyModel(size=8, depth=1), train=Train(max_steps=1)
     )
     train(tasks.experiment("classify", config)[0], tmp_path / "run", quiet=True)

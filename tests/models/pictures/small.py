@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures, collect
-from regard.models.pictures.objects import Objects
+from regard.models.detections import Objects
 
 
 class Tiny(nn.Module):

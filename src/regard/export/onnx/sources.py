@@ -8,11 +8,11 @@ from torch import Tensor
 from regard.config import PictureData
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
-from regard.families import TaskConfig
 from regard.models.encoders.backbones import PictureEncoder
 from regard.models.image2seq import Picture2Seq
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
+from regard.tasks._protocol import TaskConfig
 
 LEAST = 2
 """Of how many tokens, rows and columns a graph is drawn at least: one is special to a compiler."""

@@ -13,13 +13,13 @@ from regard.config import AttentionPart, PictureData, PictureDropout, PictureMod
 from regard.data.image.codec import PictureCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
-from regard.families.captioning import PictureConfig
 from regard.huggingface.numbers import NEVER, copies, tokens_of
 from regard.huggingface.packing import packed, searched
 from regard.huggingface.pictures import vit
 from regard.huggingface.pictures.settings import PictureSettings, read
 from regard.huggingface.settings import ACTIVATIONS
 from regard.huggingface.tensors import Tensors
+from regard.tasks.caption.experiment import PictureConfig
 
 
 def files(folder: Path, task: str = "caption", first: str | None = None) -> dict[str, bytes]:

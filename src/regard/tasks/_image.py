@@ -1,0 +1,89 @@
+"""What families share whose models tell what they see: how an experiment is put together, and how it is judged."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.alignment.head import Head
+from regard.config import ConfigError
+from regard.data import table
+from regard.data.image.augmentation import named
+from regard.data.image.types import Pictured
+from regard.data.text.codec import Report
+from regard.metrics.text import DOWNWARDS, Measured
+from regard.seeing import Kept, Seeing
+from regard.start import Start
+from regard.tasks._protocol import TaskConfig, family
+from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+
+Cost = Callable[[nn.Module, AnyBatch, Progress], Loss]
+
+
+def assemble(
+    name: str,
+    config: Any,
+    begin: Start | None,
+    codec: Any,
+    examples: Sequence[Pictured],
+    valid: Sequence[Pictured],
+    report: Report,
+    loss: Cost,
+    known: Sequence[str],
+    beside: Mapping[str, bytes],
+) -> tuple[Experiment, Report]:
+    """An experiment of what was read, whose network begins with equal weights for equal seeds. `known` are its figures."""
+    if not examples or not valid:
+        raise table.DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
+    if config.train.better not in known:
+        raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
+    codec.gallery([each for each in valid if isinstance(each.picture, (str, Path))])  # what cannot be read is told now
+    gallery = codec.gallery(examples)
+    codec = codec if begin else codec.standardised(gallery)
+    torch.manual_seed(config.train.seed)
+    model = family(config).build(config, codec)
+    if begin is not None:
+        begin.give(model)
+    return Experiment(
+        model=model,
+        codec=codec,
+        train=codec.training(gallery, config.data.budget, config.train.seed, named(config.data.augment)),
+        valid=valid,
+        loss=loss,
+        evaluate=Judge(name, config, codec, valid),
+        config=config,
+        task=name,
+        notes=report.notes(),
+        better=config.train.better,
+        upwards=config.train.better not in DOWNWARDS,
+        beside=beside,
+    ), report
+
+
+class Judge:
+    """What is known of a model while it is trained: all figures of its kind on valid, whose pictures are decoded once."""
+
+    def __init__(self, name: str, config: TaskConfig, codec: Any, valid: Sequence[Pictured]):
+        self.name, self.config, self.codec, self.valid = name, config, codec, valid
+        self.kept: Kept | None = None
+
+    def __call__(self, model: nn.Module) -> dict[str, float]:
+        seeing = family(self.config).opened(self.name, self.config, self.codec, model, Head())
+        assert isinstance(seeing, Seeing), "families that tell what they see open such models"
+        self.kept = seeing.kept = self.kept or Kept(self.valid, seeing.loader(self.valid))
+        figures = seeing.judge(self.valid)
+        return {name: found.value for name, found in figures.items() if isinstance(found, Measured)}
+
+
+def checked(config: Any) -> None:
+    """Raise for settings of data that no picture can be read by."""
+    if config.data.channels not in (1, 3):
+        raise ConfigError(f"data.channels needs to be 3, in colour, or 1, grey, got {config.data.channels}")
+    named(config.data.augment)
+
+
+def plain(config: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """A mean and a deviation for each channel, where only the shape of a network matters."""
+    return (0.5,) * config.data.channels, (0.5,) * config.data.channels

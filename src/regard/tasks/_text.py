@@ -1,0 +1,153 @@
+"""Text: a text in, a text out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from regard.alignment.head import Head
+from regard.config import Data, Model
+from regard.data import table
+from regard.data.lines import bounds
+from regard.data.loader import Loader
+from regard.data.packing import Packed
+from regard.data.table import Record
+from regard.data.text.codec import Example, Report, TextCodec
+from regard.data.text.vocabulary import EOS, UNK
+from regard.metrics.text import DOWNWARDS, Measured
+from regard.models import seq2seq
+from regard.models.packing import apart, packable
+from regard.models.seq2seq import Seq2Seq
+from regard.tasks._protocol import TaskConfig, Writes
+from regard.tasks._tables import Tables, tables, texts
+from regard.tasks._text_evaluation import judged, measurable, risk
+from regard.training.experiment import Experiment
+from regard.training.guided import linked
+from regard.training.losses import Teacher
+
+if TYPE_CHECKING:
+    from regard.trained import Trained
+
+
+@dataclass(frozen=True)
+class TextConfig(TaskConfig):
+    """Everything that a text task can be told; each task has its own defaults."""
+
+    FAMILY: ClassVar[str] = "regard.tasks._text"
+
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+
+
+def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+    """All that the training loop needs to know, and what became of the records.
+
+    `out` is the directory to train into: with train.start, a training that goes on there needs the other run no more.
+    """
+    from regard.start import start  # it opens runs, and their tasks
+
+    if config.train.packed:  # what cannot be packed is told before anything is read
+        apart(config.train)
+        with torch.device("meta"):
+            outline(config)
+    begin = start(config, out)
+    training, validation, held_out, trained = records(task, config)
+    codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
+    if config.data.alignments is not None:
+        training = linked(training, config.data, codec, trained)
+    examples, report = codec.encode_all(training)
+    report = report._replace(held_out=held_out)
+    valid, held = codec.encode_all(validation, over_long="cut")  # every record is judged
+    if not examples or not valid:
+        raise table.DataError(
+            f"too little is left: {report} to train on, {held} to validate with; longer limits (data.longest_source, "
+            "data.longest_target) or data.over_long=cut keep more"
+        )
+    if begin is not None:
+        familiar(examples, config.train.start)
+    measurable(task, config, valid)
+    torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
+    model = build(config, codec)
+    if begin is not None:
+        begin.give(model)
+    return Experiment(
+        model=model,
+        codec=codec,
+        train=batches(config, examples),
+        valid=valid,
+        loss=Teacher(config.train, model, risk(task, config, codec)),
+        evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
+        config=config,
+        task=name,
+        notes=report.notes(),
+        better=config.train.better,
+        upwards=config.train.better not in DOWNWARDS,
+    ), report
+
+
+def batches(config: TextConfig, examples: Sequence[Example]) -> Loader | Packed:
+    """What is trained on, an example a row or several."""
+    if config.train.packed:
+        return Packed(examples, config.train.packed, config.data.batch_tokens, config.train.seed)
+    return Loader(examples, config.data.batch_tokens, config.train.seed)
+
+
+def familiar(examples: Sequence[Example], origin: str | None) -> None:
+    """Raise where the tokens that are taken over know nothing of one side of the data."""
+    for name, side in (("source", 0), ("target", 1)):
+        if all(token in (UNK, EOS) for example in examples for token in example[side] or ()):
+            raise table.DataError(
+                f"train.start={origin} knows no token of any {name}, and its vocabularies are taken over; is the run of "
+                "other languages, or of the other direction?"
+            )
+
+
+def records(task: Writes, config: TextConfig) -> Tables:
+    """What to train on and what to validate with: the files that are named, or what the task draws itself."""
+    found = tables(config.data, read, "source", texts)
+    if found is None:
+        found = Tables(*task.draw(config.data.samples, seed=0))  # every run of a task learns from the same samples
+    return found.prepared(task.prepare)
+
+
+def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
+    """The model that a config describes, for the vocabularies of a codec."""
+    sizes = codec.source.size, codec.target.size
+    counterparts = None if codec.joint else codec.counterparts()
+    data, search = config.data, config.search
+    longest = data.longest_source, max(data.longest_target, search.length + 1)
+    return seq2seq.build(config.model, config.dropout, *sizes, data.joint, counterparts, longest)
+
+
+def outline(config: TextConfig) -> Seq2Seq:
+    """The model of a config for small vocabularies, to see whether it can be built."""
+    made = seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint)
+    if config.train.packed:
+        packable(made)
+    return made
+
+
+def read(data: Data, path: str) -> list[Record]:
+    """The records of a table."""
+    return list(table.read(path, data.source, data.target, bounds=bounds(data)))
+
+
+def codec(directory: Traversable) -> TextCodec:
+    """What a run has beside its weights."""
+    return TextCodec.load(directory)
+
+
+def opened(name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq, head: Head) -> "Trained":
+    """The model, ready to be asked."""
+    from regard.trained import Trained
+
+    return Trained(name, config, codec, model, head)
+
+
+def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measured]:
+    """What is measured of a model beside what it writes: nothing."""
+    return {}

@@ -1,0 +1,58 @@
+"""What families share whose models write text: how a model is judged while it is trained, and what it is rewarded for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.config import ConfigError
+from regard.metrics.reward import Reward
+from regard.metrics.text import Measured
+from regard.models.seq2seq import Seq2Seq
+from regard.tasks._protocol import TaskConfig, Writes
+from regard.training.losses import perplexity, teach
+from regard.training.risk import Risk
+
+
+def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
+    """What trains on a metric, where the config asks for that; texts are judged as a person reads them."""
+    if config.train.risk == "none":
+        return None
+    reward = Reward(config.train.risk_metric, lambda numbers: task.finish(codec.decode(numbers)), config.data.bleu)
+    return Risk(config.train, reward, config.search.length, config.search.times)
+
+
+def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Sequence[str] = ()) -> None:
+    """Raise where train.better names no figure of the task, before anything is trained; `more` are those of its family."""
+    record = valid[0].record
+    known = ["loss", "perplexity"]
+    if config.train.better not in known:
+        right = [record.target or ""]
+        figures = task.measure(right, right, [record.source], config).items()
+        known += [name for name, found in figures if isinstance(found, Measured)]
+        known += more
+    if config.train.better not in known:
+        raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
+
+
+def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Sequence[Any], loader: Any) -> dict[str, float]:
+    """What is known of a model while it is trained: its loss on valid and, where that decides, how well it decodes."""
+    figures = evaluate(model, loader)
+    if config.train.better in figures:
+        return figures
+    from regard.trained import Trained
+
+    measured = Trained(name, config, codec, model).judge(valid)
+    return figures | {each: found.value for each, found in measured.items() if isinstance(found, Measured)}
+
+
+def evaluate(model: nn.Module, loader: Any) -> dict[str, float]:
+    """Loss a token and perplexity on the validation set, without smoothing."""
+    total, tokens = 0.0, 0
+    device = next(model.parameters()).device
+    for _, batch in loader.in_order():
+        with torch.no_grad():
+            found = teach(model, batch.to(device))
+        total, tokens = total + float(found.total), tokens + int(found.tokens)
+    return {"loss": total / max(tokens, 1), "perplexity": perplexity(total, tokens)}

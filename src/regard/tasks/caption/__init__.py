@@ -1,0 +1,1 @@
+"""Image captioning: an image in, a text out."""

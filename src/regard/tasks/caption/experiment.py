@@ -1,0 +1,173 @@
+"""Captioning: a picture in, a text out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from regard.alignment.head import Head
+from regard.config import ConfigError, PictureData, PictureDropout, PictureModel
+from regard.data import table
+from regard.data.image.augmentation import named
+from regard.data.image.codec import PictureCodec
+from regard.data.image.reading import present
+from regard.data.image.synthetic.captioned import Drawing
+from regard.data.image.synthetic.captions import Captioned
+from regard.data.image.synthetic.words import Language
+from regard.data.image.writing import png
+from regard.data.lines import bounds
+from regard.data.split import HeldOut
+from regard.data.table import Record
+from regard.data.text.codec import Report
+from regard.metrics.text import DOWNWARDS, Measured
+from regard.models import image2seq
+from regard.models.seq2seq import Seq2Seq
+from regard.tasks._protocol import TaskConfig, Writes
+from regard.tasks._tables import pictures, tables
+from regard.tasks._text_evaluation import judged, measurable, risk
+from regard.tasks.caption.pointing import LOOKS, pointing
+from regard.training.experiment import Experiment
+from regard.training.losses import Teacher
+
+if TYPE_CHECKING:
+    from regard.trained import Trained
+
+SHOWN = 8
+"""How many pictures of its own a training leaves to begin with."""
+
+
+@dataclass(frozen=True)
+class PictureConfig(TaskConfig):
+    """Everything that a task can be told that reads pictures and writes text; each task has its own defaults."""
+
+    FAMILY: ClassVar[str] = "regard.tasks.caption.experiment"
+    SIDE: ClassVar[int] = 64
+    """The most pixels on a side of a picture that is drawn."""
+
+    data: PictureData = field(default_factory=PictureData)
+    model: PictureModel = field(default_factory=PictureModel)
+    dropout: PictureDropout = field(default_factory=PictureDropout)
+
+
+def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+    """All that the training loop needs to know, and what became of the records."""
+    from regard.start import start  # it opens runs, and their tasks
+
+    begin, data = start(config, out), config.data
+    training, validation = records(task, config)
+    codec = begin.codec if begin else fitted(training.records, config)
+    examples, report = codec.encode_all(training.records, drawn=training.drawn)
+    report = report._replace(held_out=training.held_out)
+    valid, held = codec.encode_all(validation.records, "cut", validation.drawn)  # every record is judged
+    if not examples or not valid:
+        raise table.DataError(
+            f"too little is left: {report} to train on, {held} to validate with; a longer limit (data.longest_target) or "
+            "data.over_long=cut keeps more"
+        )
+    gallery = codec.gallery(examples)
+    codec = codec if begin else codec.standardised(gallery)
+    measurable(task, config, valid, [LOOKS] * (validation.drawn is not None and config.model.attention.name != "none"))
+    torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
+    model = build(config, codec)
+    if begin is not None:
+        begin.give(model)
+    return Experiment(
+        model=model,
+        codec=codec,
+        train=codec.training(gallery, data.budget, config.train.seed, named(data.augment)),
+        valid=valid,
+        loss=Teacher(config.train, model, risk(task, config, codec)),
+        evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),
+        config=config,
+        task=name,
+        notes=report.notes(),
+        better=config.train.better,
+        upwards=config.train.better not in DOWNWARDS,
+        beside=samples(validation.drawn or []),
+    ), report
+
+
+def fitted(records: Sequence[Record], config: PictureConfig) -> PictureCodec:
+    """A codec whose tokens are learnt from these records, for the map of the config's model."""
+    whole = config.model.patches.whole if config.model.encoder == "patches" else 0
+    return PictureCodec.fit(records, config.data, config.model.stride, whole)
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records, and what draws their pictures where these are no files; and what of their table is held out."""
+
+    records: list[Record]
+    drawn: list[Drawing] | None = None
+    held_out: HeldOut | None = None
+
+
+def records(task: Writes, config: PictureConfig) -> tuple[Records, Records]:
+    """What to train on and what to validate with: the files that are named, or what the task draws itself."""
+    data, found = config.data, tables(config.data, read, "picture", pictures)
+    if found is None:
+        size, both = min(data.height, data.width, config.SIDE), task.draw(data.samples, seed=0)
+        return drawn(both[0], size, data.language), drawn(both[1], size, data.language)
+    present([*found.train, *found.valid])
+    found = found.prepared(task.prepare)
+    return Records(found.train, held_out=found.held_out), Records(found.valid)
+
+
+def drawn(scenes: Sequence[Captioned], size: int, language: Language) -> Records:
+    """Scenes as records whose pictures are drawn when they are asked for."""
+    pictures = [Drawing(each, size, language) for each in scenes]
+    return Records([each.record for each in pictures], pictures)
+
+
+def samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
+    """A few pictures that the training does not see, and the table that says what is on them."""
+    few = pictures[:SHOWN]
+    files = {f"samples/{number}.png": png(each()) for number, each in enumerate(few, 1)}
+    lines = "".join(f"{number}.png\t{each.caption.text}\n" for number, each in enumerate(few, 1))
+    return {**files, "samples/captions.tsv": lines.encode()} if few else {}
+
+
+def build(config: PictureConfig, codec: PictureCodec) -> Seq2Seq:
+    """The model that a config describes, for the vocabulary of a codec."""
+    return network(config, codec.target.size, (codec.mean, codec.deviation))
+
+
+def network(config: PictureConfig, vocabulary: int, standard: tuple[Sequence[float], Sequence[float]]) -> Seq2Seq:
+    """The model that a config describes, for so many words, and for channels of this mean and deviation."""
+    data, longest = config.data, max(config.data.longest_target, config.search.length + 1)
+    box = data.height, data.width
+    return image2seq.build(config.model, config.dropout, vocabulary, box, standard, longest)
+
+
+def outline(config: PictureConfig) -> Seq2Seq:
+    """The model of a config for a small vocabulary, to see whether it can be built; and whether its data can be read."""
+    if config.data.channels not in (1, 3):
+        raise ConfigError(f"data.channels needs to be 3, in colour, or 1, grey, got {config.data.channels}")
+    named(config.data.augment)
+    return network(config, 8, ((0.5,) * config.data.channels, (0.5,) * config.data.channels))
+
+
+def read(data: PictureData, path: str) -> list[Record]:
+    """The records of a table."""
+    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
+
+
+def codec(directory: Traversable) -> PictureCodec:
+    """What a run has beside its weights."""
+    return PictureCodec.load(directory)
+
+
+def opened(name: str, config: PictureConfig, codec: PictureCodec, model: Seq2Seq, head: Head) -> "Trained":
+    """The model, ready to be asked."""
+    from regard.trained import Trained
+
+    return Trained(name, config, codec, model, head)
+
+
+def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measured]:
+    """What is measured of a model beside what it writes: whether it looks at what it names, where pictures were drawn."""
+    return pointing(trained, examples)

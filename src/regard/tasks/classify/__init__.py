@@ -1,0 +1,1 @@
+"""Image and video classification: one label, or several."""

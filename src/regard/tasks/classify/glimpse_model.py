@@ -1,0 +1,174 @@
+"""The recurrent model of visual attention: a picture seen through a few small glimpses, one after another."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.data.image.batch import Pictures
+from regard.models.encoders.coordinates2d import sizes
+from regard.models.readout import NOTHING, Weights
+
+Points = Float[Tensor, "batch 2"]
+Squares = Float[Tensor, "batch values"]
+
+
+class Glimpsed(NamedTuple):
+    """What was decided after the last glimpse, and everything that the loss needs to judge where was looked."""
+
+    logits: Float[Tensor, "batch labels"]
+    points: Float[Tensor, "batch steps 2"]
+    """Where each glimpse was, x and y from -1 to 1."""
+    logs: Float[Tensor, "batch steps"]
+    """How likely it was to look there; 0 where nothing was drawn."""
+    baselines: Float[Tensor, "batch steps"]
+    """The reward expected before each glimpse."""
+    weights: Weights = NOTHING
+
+
+def sense(pictures: Pictures, points: Points, side: int, scales: int) -> Float[Tensor, "batch squares side side"]:
+    """Squares of side, 2 · side, 4 · side ... pixels around a point, all brought down to side x side by taking means.
+
+    A point is (-1, -1) at the top left corner of its own picture and (1, 1) at the bottom right. Beyond the picture is 0.
+    Between pixels it is linear in both directions. Mnih et al. 2014, https://arxiv.org/abs/1406.6247
+    All of it is computed in float32: in bfloat16 a point would be off by pixels.
+    """
+    data, (height, width) = pictures.data.float(), pictures.data.shape[2:]
+    whole = torch.stack((data.new_full((), width), data.new_full((), height)))  # copied to a GPU, it would be waited for
+    middle = (points.float() + 1) / 2 * sizes(pictures)  # in pixels, from the left and the top
+    found = []
+    for scale in range(scales):
+        wide = side * 2**scale
+        steps = torch.arange(wide, device=points.device, dtype=torch.float32) + 0.5 - wide / 2
+        grid = torch.stack((steps[None].expand(wide, wide), steps[:, None].expand(wide, wide)), dim=-1)
+        at = 2 * (middle[:, None, None] + grid) / whole - 1
+        square = F.grid_sample(data, at, align_corners=False)
+        found.append(F.avg_pool2d(square, 2**scale))
+    return torch.cat(found, dim=1).to(pictures.data.dtype)
+
+
+class Glimpses(nn.Module):
+    """Look, decide where to look next, look again, and say what it was.
+
+        g_t = relu(W_1 relu(W_ρ ρ(x, l_t)) + W_2 relu(W_l l_t) + b)     the glimpse: what and where
+        h_t = relu(W_h h_{t-1} + W_g g_t + b), or an LSTM               the core
+        l_{t+1} ~ N(tanh(W_m h_t), σ²),    logits = W_a h_T
+
+    Mnih et al. 2014, https://arxiv.org/abs/1406.6247
+    σ is fixed. Where to look is drawn while training and is the mean otherwise. The first glimpse is drawn around a
+    point that is learned, which begins in the middle. The gradient of what was recognised does not go into where to
+    look, nor the other way round: `tasks/classify/glimpse_loss.py` has the loss of each.
+    Weights are called "glimpses": the smallest square of each step, in equal shares, over the pixels of the picture.
+    `standard` are the mean of each channel, which is taken off a picture first, and the deviation that it is divided by.
+    """
+
+    mean: Tensor
+    spread: Tensor
+
+    def __init__(
+        self,
+        labels: int,
+        channels: int = 1,
+        *,
+        side: int = 8,
+        scales: int = 1,
+        steps: int = 6,
+        size: int = 256,
+        deviation: float = 0.1,
+        core: Literal["relu", "lstm"] = "relu",
+        standard: tuple[Sequence[float], Sequence[float]] | None = None,
+    ):
+        super().__init__()
+        for name, value in {"side": side, "scales": scales, "steps": steps, "deviation": deviation}.items():
+            if value <= 0:
+                raise ValueError(f"glimpses need a {name} above 0, got {value}")
+        if core not in ("relu", "lstm"):
+            raise ValueError(f"core needs to be 'relu' or 'lstm', got {core!r}")
+        self.channels, self.side, self.scales, self.steps = channels, side, scales, steps
+        self.size, self.deviation = size, deviation
+        for name, values in zip(("mean", "spread"), standard or ((0.0,) * channels, (1.0,) * channels), strict=True):
+            self.register_buffer(name, torch.tensor(values)[:, None, None])
+        half = size // 2
+        self.what = nn.Sequential(nn.Linear(channels * scales * side * side, half), nn.ReLU(), nn.Linear(half, size))
+        self.where = nn.Sequential(nn.Linear(2, half), nn.ReLU(), nn.Linear(half, size))
+        self.core: nn.Module = nn.LSTMCell(size, size) if core == "lstm" else nn.RNNCell(size, size, nonlinearity="relu")
+        self.first = nn.Parameter(torch.zeros(2))
+        self.next = nn.Sequential(nn.Linear(size, half), nn.ReLU(), nn.Linear(half, 2))
+        self.baseline = nn.Linear(size, 1)
+        self.output = nn.Linear(size, labels)
+
+    def forward(
+        self, pictures: Pictures, *, weights: bool = False, aside: Float[Tensor, "steps 2"] | None = None
+    ) -> Glimpsed:
+        """`aside` is how far from where it means to look each glimpse is, unless training, in deviations."""
+        batch, channels = pictures.data.shape[:2]
+        if channels != self.channels:
+            raise ValueError(
+                f"these glimpses were made for pictures of (batch, {self.channels}, height, width), got "
+                f"{tuple(pictures.data.shape)}; make them with channels={channels}, or bring the pictures to {self.channels}"
+            )
+        pictures = pictures._replace(data=(pictures.data - self.mean) / self.spread)
+        hidden = pictures.data.new_zeros(batch, self.size)
+        state = (hidden, hidden)
+        points, logs, baselines = list[Tensor](), list[Tensor](), list[Tensor]()
+        for step in range(self.steps):
+            known = state[0].detach()
+            middle = torch.tanh((self.next(known) if step else self.first.expand(batch, 2)).float())
+            point, log = self.draw(middle if aside is None or self.training else middle + self.deviation * aside[step])
+            points.append(point)
+            logs.append(log)
+            baselines.append(self.baseline(known)[:, 0])
+            state = self.think(self.glimpse(pictures, point), state)
+        looked = torch.stack(points, dim=1)
+        shown = {"glimpses": self.cover(pictures, looked)} if weights else NOTHING
+        return Glimpsed(self.output(state[0]), looked, torch.stack(logs, 1), torch.stack(baselines, 1), shown)
+
+    def glimpse(self, pictures: Pictures, point: Points) -> Float[Tensor, "batch size"]:
+        """What is seen at a point, and where that is."""
+        seen = sense(pictures, point, self.side, self.scales).flatten(1)
+        return F.relu(self.what(seen) + self.where(point.to(seen.dtype)))
+
+    def think(self, glimpse: Float[Tensor, "batch size"], state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """What is known after one more glimpse."""
+        if isinstance(self.core, nn.LSTMCell):
+            hidden, cell = self.core(glimpse, state)
+            return hidden, cell
+        hidden = self.core(glimpse, state[0])
+        return hidden, hidden
+
+    def draw(self, middle: Points) -> tuple[Points, Float[Tensor, " batch"]]:
+        """A point near the middle and how likely that was; the middle itself unless training."""
+        if not self.training:
+            return middle.detach().clamp(-1.0, 1.0), middle.new_zeros(middle.shape[0])
+        drawn = (middle + self.deviation * torch.randn_like(middle)).detach()
+        log = -((drawn - middle) / self.deviation).square() / 2 - math.log(self.deviation * math.sqrt(2 * math.pi))
+        return drawn.clamp(-1.0, 1.0), log.sum(-1)
+
+    def glimpses(self, pictures: Pictures) -> Float[Tensor, "batch steps scales 4"]:
+        """Where it looks, step by step and scale by scale: boxes in shares of each picture."""
+        points = self(pictures).points
+        return self.boxes(pictures, points)
+
+    def boxes(self, pictures: Pictures, points: Float[Tensor, "batch steps 2"]) -> Float[Tensor, "batch steps scales 4"]:
+        """The squares around points as centre x, centre y, width, height."""
+        batch, steps, _ = points.shape
+        wide: Sequence[int] = [self.side * 2**scale for scale in range(self.scales)]
+        squares = torch.tensor(wide, device=points.device, dtype=torch.float32)
+        extent = squares[:, None] / sizes(pictures)[:, None]  # batch scales 2
+        centre = ((points.float() + 1) / 2)[:, :, None].expand(-1, -1, self.scales, -1)
+        return torch.cat((centre, extent[:, None].expand(batch, steps, -1, -1)), dim=-1)
+
+    def cover(self, pictures: Pictures, points: Float[Tensor, "batch steps 2"]) -> Float[Tensor, "batch 1 steps places"]:
+        """The pixels of the smallest square of each step, in equal shares."""
+        height, width = pictures.keep.shape[1:]
+        middle = (points.float() + 1) / 2 * sizes(pictures)[:, None]
+        across, down = (
+            (torch.arange(count, device=points.device)[None, None] + 0.5 - middle[..., axis, None]).abs() <= self.side / 2
+            for axis, count in ((0, width), (1, height))
+        )
+        inside = (down[..., None] & across[..., None, :] & pictures.keep[:, None]).flatten(2).to(points.dtype)
+        return (inside / inside.sum(-1, keepdim=True).clamp_min(1.0))[:, None]

@@ -1,0 +1,77 @@
+"""A classifier that takes glimpses: what a picture is, and the way that the glimpses took over it."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.image.types import PictureBatch, Pictured
+from regard.seeing import Glance, Shown
+from regard.tasks.classify.glimpse_loss import averaged
+from regard.tasks.classify.predictor import Asked, Classifier, Where
+from regard.viewer.axes import Axis, Text
+from regard.viewer.record.shown import shown
+
+GLIMPSES = "glimpses"
+SEED = 0
+ACROSS = 14
+"""The most rows or columns of a map in characters."""
+
+
+class Glimpser(Classifier):
+    """It looks step by step, and its places are pixels."""
+
+    def ask(self, batch: PictureBatch, weights: bool = False) -> Asked:
+        """The mean of what is said after each of model.runs ways over a picture, of which the first is shown."""
+        found = [
+            self.model(batch.source, weights=weights and not number, aside=aside)
+            for number, aside in enumerate(
+                asides(self.config.model.runs, self.config.model.glimpses, batch.source.data.device)
+            )
+        ]
+        kept = batch.source.keep.flatten(1)
+        return Asked(averaged(torch.stack([each.logits for each in found])), found[0].weights, kept)
+
+    def pointed(self, example: Pictured) -> bool:
+        """Never: a glimpse is of no label."""
+        return False
+
+    def where(self, example: Pictured, row: int, output: Asked, labels: Sequence[int]) -> Where:
+        """Where each glimpse was, on a map that is coarse enough to be read."""
+        weights = output.weights[GLIMPSES][row, 0][:, output.kept[row]].float().cpu()
+        coarse = coarser(torch.unflatten(weights, 1, self.codec.grid(example)))
+        rows, columns = coarse.shape[1:]
+        places = [f"{down + 1},{across + 1}" for down in range(rows) for across in range(columns)]
+        return Where(places, steps(len(coarse)), coarse.flatten(1), (rows, columns))
+
+    def shown(self, example: Pictured, output: Asked) -> Shown:
+        """Each glimpse over the picture, and what was said after the last."""
+        weights = output.weights[GLIMPSES][0]
+        axes: dict[str, Axis] = {"glimpse": Text.of(steps(weights.shape[1])), "picture": shown(self.codec.seen(example), 1)}
+        chances = self.likely(output.logits)[0]
+        said = self.choice(weights.shape[1] - 1, self.held(chances)[0][0], chances)
+        return Shown(axes, {GLIMPSES: Glance("glimpse", "picture", weights[..., output.kept[0]])}, (said,))
+
+
+def asides(runs: int, count: int, device: torch.device) -> Float[Tensor, "runs count 2"]:
+    """How far each glimpse of each way is from where it would be: not at all on the first, and else as chance had it once.
+
+    They are the same for every picture, so that an answer does not depend on what else is asked.
+    """
+    drawn = torch.randn(runs, count, 2, generator=torch.Generator().manual_seed(SEED))
+    drawn[0] = 0.0
+    return drawn.to(device)
+
+
+def steps(count: int) -> list[str]:
+    """What each glimpse is called."""
+    return [f"glimpse {number + 1}" for number in range(count)]
+
+
+def coarser(maps: Float[Tensor, "steps height width"], most: int = ACROSS) -> Float[Tensor, "steps rows columns"]:
+    """The sum of each square of places, squares being as small as leaves at most so many rows and columns."""
+    side = -(-max(maps.shape[1:]) // most)
+    filled = F.pad(maps, (0, -maps.shape[2] % side, 0, -maps.shape[1] % side))
+    return F.avg_pool2d(filled, side) * side**2

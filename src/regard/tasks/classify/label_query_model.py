@@ -1,0 +1,44 @@
+"""One learned query for each label: what it looked at is what speaks for the label."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from regard.data.image.batch import Pictures
+from regard.models.attention_factory import Make, attention
+from regard.models.layers.learned_queries import Queries
+from regard.models.readout import NOTHING, Answer, PictureEncoder, seen
+
+
+class Labels(nn.Module):
+    """Every label asks the map for what speaks for it, and is judged by what it found.
+
+        c_l = attention(q_l, map),    logit_l = w_l · norm(c_l) + b_l
+
+    As in Liu et al. 2021, https://arxiv.org/abs/2107.10834, with one attention of any kind in the place of a decoder of
+    several layers. Weights are called "queries.attention": one row for each label.
+    Whether one label holds or several may is up to the loss (losses/labels.py).
+    """
+
+    def __init__(
+        self,
+        encoder: PictureEncoder,
+        labels: int,
+        size: int | None = None,
+        attention: Make = partial(attention, "transformer"),
+    ):
+        super().__init__()
+        size = size or encoder.size
+        self.encoder = encoder
+        self.queries = Queries(labels, encoder.size, size, attention)
+        self.norm = nn.LayerNorm(size)
+        self.weight = nn.Parameter(torch.empty(labels, size))
+        with torch.no_grad():
+            self.weight.normal_().mul_(size**-0.5)
+        self.bias = nn.Parameter(torch.zeros(labels))
+
+    def forward(self, pictures: Pictures, *, weights: bool = False) -> Answer:
+        found = self.queries(self.encoder(pictures), weights)
+        logits = (self.norm(found.context) * self.weight).sum(-1) + self.bias
+        return Answer(logits, seen({"queries.attention": found}) if weights else NOTHING)

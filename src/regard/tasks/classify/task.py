@@ -1,0 +1,33 @@
+"""Classify: a picture or a clip in, the label that it has out, or those that it has."""
+
+from dataclasses import dataclass, field
+
+from regard.config import ClassifyData, ClassifyModel, Train
+from regard.data.image.synthetic import boxes
+from regard.data.image.synthetic.boxes import Boxed
+from regard.data.records import Record
+from regard.tasks.classify.experiment import ClassifyConfig
+from regard.tasks.classify.synthetic import RADII
+
+
+@dataclass(frozen=True)
+class Config(ClassifyConfig):
+    """A small residual network, and a learned query for each label that looks at its map."""
+
+    data: ClassifyData = field(default_factory=lambda: ClassifyData(height=64, width=64, batch=32, samples=4000))
+    model: ClassifyModel = field(default_factory=lambda: ClassifyModel(size=64, depth=1))
+    train: Train = field(
+        default_factory=lambda: Train(
+            max_steps=600, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=100, better="accuracy"
+        )
+    )
+
+
+def prepare(record: Record) -> Record:
+    """As it stands."""
+    return record
+
+
+def draw(samples: int, seed: int) -> tuple[list[Boxed], list[Boxed]]:
+    """One to three things; their shapes are the labels."""
+    return boxes.draw(samples, seed, most=3, radii=RADII)

@@ -1,0 +1,84 @@
+"""Clips: pictures one after another, and what happens in them."""
+
+from functools import partial
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention.positions.sinusoidal import Sinusoidal
+from regard.attention.types import Attended, Encoded
+from regard.data.image.batch import Pictures
+from regard.models.attention_factory import Make, attention
+from regard.models.encoders import summary
+from regard.models.encoders.coordinates2d import centres, waves
+from regard.models.encoders.transformer import Layer
+from regard.models.layers.learned_queries import Queries
+from regard.models.layers.transformer import Sublayers
+from regard.models.readout import NOTHING, Answer, PictureEncoder, seen
+
+
+class Frames(nn.Module):
+    """Look at each frame, let the frames look at each other, and ask them all what happens.
+
+        m_t = gelu(W_m [map_t; waves(place)]),    f_t = W [attention(q, m_t); mean(map_t)] + PE(t)
+        g = layers(f_1 .. f_T),    logits = W' attention(q', g) + b
+
+    A map is told where its places stand, or no frame would know where in it something is; what and where go through a bend
+    together, so that a mean over all places, which attention begins with, already tells where things are. Weights are called
+    "space.attention" (frame by frame, over the places of its map) and "time.attention" (over the frames).
+    """
+
+    def __init__(
+        self,
+        encoder: PictureEncoder,
+        labels: int,
+        size: int | None = None,
+        *,
+        layers: int = 1,
+        heads: int = 4,
+        space: Make = partial(attention, "transformer"),
+        time: Make = partial(attention, "transformer"),
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        size = size or encoder.size
+        self.encoder, self.waves = encoder, size - size % 4
+        self.place = nn.Sequential(nn.Linear(encoder.size + self.waves, size), nn.GELU())
+        self.space = Queries(1, size, size, space)
+        self.join = nn.Linear(size + encoder.size, size)
+        self.positions = Sinusoidal(size)
+        made = Sublayers(size, heads, drop_residual=dropout)
+        self.layers = nn.ModuleList(Layer(made) for _ in range(layers))
+        self.norm = made.last()
+        self.time = Queries(1, size, size, time)
+        self.output = nn.Linear(size, labels)
+
+    def forward(self, pictures: Pictures, frames: Bool[Tensor, "batch frames"], *, weights: bool = False) -> Answer:
+        """`pictures` holds batch · frames pictures, clip after clip; `frames` is True where a clip has a frame."""
+        batch, count = frames.shape
+        if pictures.data.shape[0] != batch * count:
+            raise ValueError(
+                f"{batch} clips of {count} frames need {batch * count} pictures, clip after clip, "
+                f"got {pictures.data.shape[0]}"
+            )
+        vectors, space = self.watch(pictures, weights)
+        data = self.positions(vectors.view(batch, count, -1))
+        for layer in self.layers:
+            data = layer(data, frames)
+        time = self.time(Encoded(self.norm(data), frames), weights)
+        logits = self.output(time.context[:, 0])
+        if not weights or space.weights is None:
+            return Answer(logits, NOTHING)
+        # (batch · frames, heads, 1, places): a frame asks its own places alone, so frames are the queries of a clip
+        apart = space.weights[:, :, 0].view(batch, count, *space.weights.shape[1::2]).movedim(1, 2)
+        shown = apart * frames[:, None, :, None]
+        return Answer(logits, seen({"space.attention": space._replace(weights=shown), "time.attention": time}))
+
+    def watch(self, pictures: Pictures, weights: bool) -> tuple[Float[Tensor, "pictures size"], Attended]:
+        """Each frame in one vector, and where it was looked at."""
+        encoded = self.encoder(pictures)
+        where = waves(centres(pictures, encoded, self.encoder.stride), self.waves).to(encoded.data.dtype)
+        placed = self.place(torch.cat((encoded.data, where), dim=-1))
+        found = self.space(Encoded(placed, encoded.keep), weights)
+        return self.join(torch.cat((found.context[:, 0], summary(encoded)), dim=-1)), found

@@ -1,0 +1,87 @@
+"""A classifier of clips: what happens in one, in which frames it was seen, and where in each of them."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Shaped, UInt8
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.image.types import Pictured
+from regard.seeing import Glance, Shown
+from regard.tasks.classify.predictor import Asked, Classifier, Where
+from regard.tasks.classify.synthetic_video import Moving
+from regard.viewer.axes import Axis, Text
+from regard.viewer.record.shown import shown
+
+SPACE, TIME, BOTH = "space.attention", "time.attention", "clip"
+WHITE = 255
+
+
+class Watcher(Classifier):
+    """It looks at places of each frame, and at frames of the clip."""
+
+    says = "clips whose largest weight lies on a frame that shows the motion, in per cent"
+
+    def where(self, example: Pictured, row: int, output: Asked, labels: Sequence[int]) -> Where:
+        """Which frames were looked at."""
+        weights = self.looked(output, row, labels)[:, : len(self.codec.seen(example))]  # a shorter clip has empty frames
+        return Where(frames(weights.shape[1]), [self.codec.labels[label] for label in labels], weights)
+
+    def looked(self, output: Asked, row: int, labels: Sequence[int]) -> Float[Tensor, "labels frames"]:
+        """Which frames were looked at, the mean of the heads: the same for all labels."""
+        return output.weights[TIME][row].float().mean(0).cpu().expand(len(labels), -1)
+
+    def pointed(self, example: Pictured) -> bool:
+        """Whether it is known which frames show what happens."""
+        return isinstance(example.picture, Moving)
+
+    def hits(self, example: Pictured, row: int, output: Asked) -> tuple[int, int]:
+        """Whether the frame that is looked at most shows the motion, where that is known."""
+        if not isinstance(example.picture, Moving):
+            return 0, 0
+        return int(self.looked(output, row, [0])[0].argmax()) in example.picture.clip.moving, 1
+
+    def shown(self, example: Pictured, output: Asked) -> Shown:
+        """Frames on one sheet: where each was looked at, how much each counted, and the two multiplied."""
+        clip, stride = self.codec.seen(example), self.codec.stride
+        space, time = (output.weights[name][0].float().cpu() for name in (SPACE, TIME))
+        grid = (-(-clip.shape[2] // stride), -(-clip.shape[3] // stride))
+        own = torch.diag_embed(space.mT).permute(0, 2, 3, 1)  # heads frames frames places: of its own frame each has some
+        apart = torch.stack([sheet(torch.unflatten(each, -1, grid)).flatten() for each in own.flatten(0, 1)])
+        apart = torch.unflatten(apart, 0, space.shape[:2])
+        both = (time.mean(0)[0, :, None] * apart.mean(0)).sum(0)
+        chances = self.likely(output.logits)[0]
+        said = self.held(chances)[0]
+        axes: dict[str, Axis] = {
+            "answer": Text.of([", ".join(self.codec.labels[label] for label in said) or "none"]),
+            "frame": Text.of(frames(len(clip))),
+            "picture": shown(sheet(filled(clip, stride), WHITE), stride),
+        }
+        looks = {
+            SPACE: Glance("frame", "picture", apart),
+            TIME: Glance("answer", "frame", time),
+            BOTH: Glance("answer", "picture", both[None, None]),
+        }
+        return Shown(axes, looks, tuple(self.choice(0, label, chances) for label in said))
+
+
+def frames(count: int) -> list[str]:
+    """What each frame is called: its number, from 1."""
+    return [str(number + 1) for number in range(count)]
+
+
+def filled(clip: UInt8[Tensor, "frames channels height width"], stride: int) -> UInt8[Tensor, "frames channels tall wide"]:
+    """Frames filled up with white to whole squares."""
+    height, width = clip.shape[2:]
+    return F.pad(clip, (0, -width % stride, 0, -height % stride), value=WHITE)
+
+
+def sheet(clip: Shaped[Tensor, "frames *channels height width"], empty: int = 0) -> Shaped[Tensor, "*channels down across"]:
+    """Frames row by row on a sheet, as many in a row as there are rows, or one more."""
+    across = math.ceil(math.sqrt(len(clip)))
+    down = -(-len(clip) // across)
+    more = clip.new_full((across * down - len(clip), *clip.shape[1:]), empty)
+    rows = torch.split(torch.cat((clip, more)), across)
+    return torch.cat([torch.cat(list(row), dim=-1) for row in rows], dim=-2)

@@ -1,0 +1,1 @@
+"""Object detection: labels and boxes as a set (DETR)."""

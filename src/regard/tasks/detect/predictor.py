@@ -1,0 +1,164 @@
+"""A detector that was trained: what is on a picture, where, and where it looked to find that."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.data.image.types import PictureBatch, Pictured
+from regard.data.lines import DataError
+from regard.data.records import Record
+from regard.metrics.boxes import corners
+from regard.metrics.detection_interval import STRICT, Ranked, measured, ranked
+from regard.metrics.text import Measured, Rows, bootstrap
+from regard.models.detections import Detections, Objects, Together
+from regard.prediction import Prediction
+from regard.seeing import Glance, Seeing, Shown
+from regard.tasks._protocol import Figures
+from regard.tasks.detect.data import Annotated
+from regard.tasks.detect.loss import SetLoss
+from regard.tasks.detect.model import Detected, detections
+from regard.viewer.axes import Axis, Text
+from regard.viewer.record.framed import framed
+from regard.viewer.record.shown import shown
+
+SURE = 0.4
+"""How likely a thing needs to be to be told, where nobody asks for a number of them."""
+LEAST, MOST = 0.01, 100
+"""How likely a thing needs to be to count in average precision, and how many on each picture do."""
+CLASSES = 20
+"""Up to how many labels have a figure each."""
+MAP50 = "mean over labels of average precision, IoU 0.5, all points of the curve, in per cent"
+MAP = "the same, mean over IoU 0.5, 0.55, ..., 0.95"
+LOSS = "of the last layer, a thing"
+
+
+class Detector(Seeing):
+    """Asked for one answer, it tells all things that it is sure of; asked for several, the surest things one by one."""
+
+    def record(self, text: str, number: int = 1) -> Annotated:
+        """The path of a picture, of which nobody has said what is on it."""
+        found: Annotated = self.task.prepare(Annotated(Record(text, None, f"input:{number}")))
+        return found
+
+    def ask(self, batch: PictureBatch, weights: bool = False) -> Detected:
+        """Classes and boxes, and where was looked."""
+        found: Detected = self.model(batch.source, weights=weights)
+        return found
+
+    def scores(self, output: Detected) -> Float[Tensor, "batch queries scores"]:
+        """Classes and boxes of the last layer."""
+        return torch.cat((output.logits[-1].float(), output.boxes[-1].float()), dim=-1)
+
+    def told(self, examples: Sequence[Pictured], output: Detected, best: int, align: bool) -> list[list[Prediction]]:
+        """Every thing as "label left top right bottom score", the surest first."""
+        rows = []
+        for row, (example, found) in enumerate(zip(examples, detections(output, 0.0), strict=True)):
+            if best == 1:
+                answers = [picked(found, int((found.scores >= SURE).sum()))]
+            else:
+                answers = [picked(found, place + 1, place) for place in range(min(best, len(found.scores)))]
+            rows.append([self.answer(example, row, each, output, align) for each in answers])
+        return rows
+
+    def answer(self, example: Pictured, row: int, found: Detections, output: Detected, align: bool) -> Prediction:
+        """What is said of things that were found."""
+        names = [self.codec.labels[label] for label in found.labels.tolist()]
+        boxes = self.codec.pixels(example, corners(found.boxes))
+        scores = [round(score, 4) for score in found.scores.tolist()]
+        said = (
+            f"{name} {' '.join(f'{at:.0f}' for at in box)} {score:.2f}"
+            for name, box, score in zip(names, boxes, scores, strict=True)
+        )
+        score = float(found.scores.float().log().mean()) if names else 0.0
+        weights = looked(output, row, found.queries) if align and found.queries is not None else None
+        links = None if weights is None else [(int(place), piece) for piece, place in enumerate(weights.argmax(-1))]
+        pieces, grid = self.codec.pieces(example), self.codec.grid(example) if align else None
+        return Prediction("; ".join(said), score, pieces, names, weights, links, grid, boxes, scores)
+
+    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+        """The loss of a thing, and average precision over all labels, at one overlap and at ten."""
+        return figures(*self.scored(examples))
+
+    def measure(self, prepared: Sequence[Annotated], *, beam: int | None = None) -> Figures:
+        """The same for pictures of a table, and the average precision of each label where they are few."""
+        table, every = self.scored(self.codec.encode_all(prepared).examples)
+        found = figures(table, every)
+        if 1 < len(every) <= CLASSES:
+            for label, each in zip(self.codec.labels, loose(every), strict=True):
+                if there := int(each.things.sum()):
+                    found[f"ap50 {label}"] = measured([each], f"average precision, IoU 0.5; there are {there:,}")
+        return found
+
+    def scored(self, examples: Sequence[Pictured]) -> tuple[Rows, list[Ranked]]:
+        """Of each picture the number of its things and what they cost, and of each label what was found."""
+        found, there, rows = list[Detections](), list[Objects](), list[list[float]]()
+        for _, batch in self.batches(examples):
+            batch = batch.to(next(self.model.parameters()).device)
+            output, objects = self.asked(batch), things(batch)
+            costs = SetLoss().answer(output, objects)
+            rows += [[float(count), float(cost)] for count, cost in zip(objects.keep.sum(1), costs, strict=True)]
+            found += [Detections(*(part.cpu() for part in each[:3])) for each in detections(output, LEAST, MOST)]
+            there += [Objects(labels[keep].cpu(), boxes[keep].cpu()) for labels, boxes, keep in zip(*objects, strict=True)]
+        if not sum(count for count, _ in rows):
+            raise DataError(f"average precision needs pictures with things on them, got {len(rows):,} with none")
+        every = [ranked(found, there, number, STRICT) for number in range(len(self.codec.labels))]
+        return np.array(rows, dtype=np.float64), every
+
+    def shown(self, example: Pictured, output: Detected) -> Shown:
+        """Each thing that was found over the picture with their boxes; the surest one where it is sure of none."""
+        [found] = detections(output, 0.0)
+        found = picked(found, max(1, int((found.scores >= SURE).sum())))
+        labels = [self.codec.labels[label] for label in found.labels.tolist()]
+        names = [f"{label} {score:.2f}" for label, score in zip(labels, found.scores.tolist(), strict=True)]
+        picture = framed(self.codec.seen(example), corners(found.boxes), found.labels)
+        axes: dict[str, Axis] = {"things": Text.of(names), "picture": shown(picture, self.codec.stride)}
+        keep = output.proposals.keep[0]
+        looks = {
+            name: Glance("things", "picture", weights[0][:, found.queries][..., keep])
+            for name, weights in output.weights.items()
+        }
+        return Shown(axes, looks)
+
+
+def picked(found: Detections, last: int, first: int = 0) -> Detections:
+    """Some of what was found, from the surest down."""
+    labels, boxes, scores, queries = found
+    part = slice(first, last)
+    return Detections(labels[part], boxes[part], scores[part], None if queries is None else queries[part])
+
+
+def looked(output: Detected, row: int, queries: Int[Tensor, " found"]) -> Float[Tensor, "found places"] | None:
+    """Where the last layer looked for each thing, the mean of its heads, over the places of its own picture."""
+    if not output.weights:
+        return None
+    [weights] = list(output.weights.values())[-1:]
+    return weights[row].float().mean(0)[queries][:, output.proposals.keep[row]].cpu()
+
+
+def figures(table: Rows, every: Sequence[Ranked]) -> Figures:
+    """What is measured of all pictures."""
+    return {
+        "loss": Measured(mean(table.sum(0)), *bootstrap(table, mean), LOSS),
+        "map50": measured(loose(every), MAP50),
+        "map": measured(every, MAP),
+    }
+
+
+def loose(every: Sequence[Ranked]) -> list[Ranked]:
+    """The same at an overlap of a half alone."""
+    return [each._replace(right=each.right[:1]) for each in every]
+
+
+def things(batch: PictureBatch) -> Together:
+    """What is on the pictures of a batch of which that is known."""
+    if batch.labels is None or batch.boxes is None:
+        raise ValueError("a batch needs labels and boxes to learn or to be judged by, and this one has only pictures")
+    return Together(batch.labels.data.masked_fill(~batch.labels.keep, 0), batch.boxes, batch.labels.keep)
+
+
+def mean(total: Rows) -> float:
+    """The cost of a thing."""
+    return float(total[1] / max(total[0], 1.0))

@@ -1,0 +1,1 @@
+"""Image-text retrieval: dual encoders, an index, and re-ranking."""

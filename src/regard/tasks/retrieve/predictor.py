@@ -1,0 +1,266 @@
+"""A retriever that was trained: asked with a text it finds pictures, asked with a picture it finds texts."""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data import table
+from regard.data.image.reading import missing, place, size
+from regard.data.image.types import PictureBatch, Pictured
+from regard.data.records import Record
+from regard.data.table import DataError
+from regard.decoding.logprobs import UndistributedError
+from regard.errors import RefusedError
+from regard.prediction import Prediction
+from regard.seeing import Glance, Seeing, Shown, unscored
+from regard.tasks._protocol import Figures
+from regard.tasks.retrieve.codec import pairs
+from regard.tasks.retrieve.index import KINDS, Index, Kind, fingerprint
+from regard.tasks.retrieve.metrics import FIGURES as FIGURES
+from regard.tasks.retrieve.metrics import figures
+from regard.tasks.retrieve.model import Matching
+from regard.tasks.retrieve.reranking import Pair, arranged, fits, nearest, read, seen
+from regard.viewer.axes import Axis, Text
+from regard.viewer.record.shown import shown
+from regard.viewer.record.spelling import Words
+
+SAMPLES = "samples/texts.tsv"
+"""The pictures and texts that a run leaves to begin with."""
+ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
+VECTOR = "vector"
+"""What the axis of a tower's one query is called."""
+
+
+class Hit(NamedTuple):
+    """A picture and a text, of which one was asked and the other found, and how well they fit."""
+
+    pair: Pictured
+    score: float
+    text: str
+    """What was found: a text, or the path of a picture."""
+
+
+class Retriever(Seeing):
+    """What it finds is an entry of an index: of one that it is given (`among`), or of the samples that its run left."""
+
+    model: Matching
+    index: Index | None = None
+
+    def among(self, index: Index | Path | str) -> "Retriever":
+        """Search this index from now on; one that another model made is refused."""
+        found = index if isinstance(index, Index) else Index.load(Path(index))
+        if found.model != fingerprint(self.model):
+            raise RefusedError(
+                f"{index if not isinstance(index, Index) else 'the index'} was made by another model, whose vectors mean "
+                "nothing to this one; make it anew: regard index RUN --file LIST --out NAME.safetensors"
+            )
+        self.index = found
+        return self
+
+    def indexed(self, records: Sequence[Record], of: Kind) -> Index:
+        """An index of pictures, whose paths are the records' sources, or of texts, which are."""
+        names = [record.source if of == "texts" else str(place(record)) for record in records]
+        return Index(self.embed(records, of), names, of, fingerprint(self.model))
+
+    def embed(self, records: Sequence[Record], of: Kind) -> Float[Tensor, "records space"]:
+        """The vectors of pictures or of texts."""
+        if of == "texts":
+            return read(self.model, self.codec.tokens([record.source for record in records]))
+        examples = self.codec.encode_all([record._replace(target=None) for record in records]).examples
+        return seen(self.model, examples, self.batches)
+
+    def searched(self, of: Kind) -> Index:
+        """The index that a question is answered from."""
+        if self.index is not None:
+            return self.index
+        samples = None if self.home is None else self.home / SAMPLES
+        if samples is None or not samples.is_file():
+            raise RefusedError(
+                f"there is nothing to search: this run left no samples ({SAMPLES}); make an index with regard index RUN "
+                f"--file LIST --out {of}.safetensors, and name it with --index"
+            )
+        records = list(table.read(samples))
+        if of == "texts":
+            records = [Record(each.target or "", None, each.where) for each in records]
+        return self.indexed(records, of)
+
+    def asks(self, text: str) -> Kind:
+        """What an input is: what the index holds none of; where there is no index, a picture if there is such a file."""
+        picture = os.path.isfile(text) or text.lower().endswith(ENDINGS)
+        if self.index is None:
+            return "pictures" if picture else "texts"
+        if picture and self.index.of == "pictures":
+            raise DataError(f"{text} is a picture, and this index holds pictures, which a text is asked for; give a text")
+        return "texts" if self.index.of == "pictures" else "pictures"
+
+    def knows(self, text: str) -> bool:
+        """Whether there is a picture to read, or a text of which the model knows something."""
+        if self.asks(text) == "texts":
+            return bool(self.codec.familiar(text))
+        size(Path(text))
+        return True
+
+    reads = knows
+
+    def outcomes(
+        self, inputs: Sequence[str], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset()
+    ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
+        """The place of each input with its answers, or with the error of one whose scores are not finite.
+
+        All questions of a kind are searched for together, unless all of their places are in `done`.
+        """
+        if self.recorder is not None and inputs:
+            self.recorder.take(lambda: self.trace(inputs))
+        for number, hits in self.hits(inputs, best, done):
+            yield number, hits if isinstance(hits, UndistributedError) else self.answers(hits, align)
+
+    def hits(
+        self, inputs: Sequence[str], best: int, done: frozenset[int] = frozenset()
+    ) -> Iterator[tuple[int, list[Hit] | UndistributedError]]:
+        """The place of an input, and the `best` that it finds: nothing where all questions of its kind are `done`."""
+        for kind in KINDS:
+            numbers = [number for number, text in enumerate(inputs) if self.asks(text) == kind]
+            if done.issuperset(numbers):
+                yield from ((number, []) for number in numbers)
+            else:
+                found = self.found([inputs[number] for number in numbers], kind, best)
+                yield from zip(numbers, found, strict=True)
+
+    def found(self, questions: Sequence[str], kind: Kind, best: int) -> list[list[Hit] | UndistributedError]:
+        """The nearest of each question by their vectors and, of these, those that fit best."""
+        index = self.searched("pictures" if kind == "texts" else "texts")
+        records = [Record(each, None, f"input:{number}") for number, each in enumerate(questions, 1)]
+        vectors = self.embed(records, kind)
+        pointing = (vectors.isfinite().all(1) & vectors.any(1)).tolist()
+        if not all(pointing):
+            some = [question for question, points in zip(questions, pointing, strict=True) if points]
+            answers = iter(self.found(some, kind, best) if some else ())
+            return [next(answers) if points else unscored() for points in pointing]
+        asked = Index(vectors, [record.source if kind == "texts" else str(place(record)) for record in records], kind)
+        again = self.config.model.reranked if self.config.model.reranking else 0
+        rows = index.search(asked.vectors, max(best, again)).rows.tolist()
+        entries = {row: number for number, row in enumerate(sorted({row for few in rows for row in few}))}
+        names, ways = [index.place(row) for row in entries], [(n, entries[row]) for n, few in enumerate(rows) for row in few]
+        if kind == "texts":
+            weighed = self.weighed(names, asked.names, [(entry, number) for number, entry in ways])
+        else:
+            weighed = self.weighed(asked.names, names, ways)
+        hits: list[list[Hit]] = [[] for _ in questions]
+        for (number, entry), (pair, score) in zip(ways, weighed, strict=True):
+            hits[number].append(Hit(pair, score, names[entry]))
+        return [
+            sorted(few, key=lambda hit: -hit.score)[:best] if all(math.isfinite(hit.score) for hit in few) else unscored()
+            for few in hits
+        ]
+
+    def weighed(self, pictures: Sequence[str], texts: Sequence[str], both: Sequence[Pair]) -> list[tuple[Pictured, float]]:
+        """Pairs, by the numbers of a picture and a text, and how well each fits."""
+        records = [Record(each, None, f"index:{number}") for number, each in enumerate(pictures, 1)]
+        if gone := missing(records):
+            raise DataError(
+                f"{len(gone):,} of the {len(records):,} nearest pictures are no longer where the index has them, such as "
+                f"{gone[0].source}; put them back, or make the index anew"
+            )
+        examples, tokens = self.codec.encode_all(records).examples, self.codec.tokens(texts)
+        scores = fits(self.model, examples, tokens, both, self.batches).tolist()
+        pairs = [
+            examples[picture]._replace(target=tokens[text], record=records[picture]._replace(target=texts[text]))
+            for picture, text in both
+        ]
+        return list(zip(pairs, scores, strict=True))
+
+    def answers(self, hits: Sequence[Hit], align: bool) -> list[Prediction]:
+        """What was found for one question."""
+        examples = [hit.pair for hit in hits]
+        if not align:
+            return [Prediction(hit.text, hit.score, *self.sides(hit.pair)) for hit in hits]
+        answers: dict[int, Prediction] = {}
+        for places, batch in self.batches(examples):
+            told = self.told([examples[each] for each in places], self.asked(batch, weights=True), 1, align=True)
+            answers |= {each: answer for each, [answer] in zip(places, told, strict=True)}
+        return [answers[n]._replace(text=hit.text, score=hit.score) for n, hit in enumerate(hits)]
+
+    def encoded(self, inputs: Sequence[str]) -> list[Pictured]:
+        """Each input with the best that it finds: what a trace shows."""
+        pairs: list[Pictured] = [Pictured(text) for text in inputs]
+        for number, hits in self.hits(inputs, 1):
+            if isinstance(hits, UndistributedError):
+                raise UndistributedError(f"input:{number + 1}: {hits}")
+            pairs[number] = hits[0].pair
+        return pairs
+
+    def ask(self, batch: PictureBatch, weights: bool = False) -> Any:
+        """How well pairs fit, and where was looked."""
+        assert batch.target is not None, "what is asked together with what was found is a pair"
+        return self.model.paired(batch.source, batch.target, weights=weights)
+
+    def told(self, examples: Sequence[Pictured], output: Any, best: int, align: bool) -> list[list[Prediction]]:
+        """What each word of a text looked at on its picture; without a closer look, what the picture's tower looked at."""
+        return [[self.looked(example, row, output)] for row, example in enumerate(examples)]
+
+    def looked(self, example: Pictured, row: int, output: Any) -> Prediction:
+        """One pair."""
+        places, words = self.sides(example)
+        across = [name for name in output.weights if name.startswith("reranking.")]
+        chosen = output.weights[(across or ["picture.query.attention"])[-1]][row]
+        weights = chosen.float().mean(0)[: len(words), : len(places)].cpu()
+        words = words if across else [example.record.target]
+        links = [(int(where), word) for word, where in enumerate(weights.argmax(-1))]
+        score = float(output.scores[row])
+        return Prediction(str(example.picture), score, places, words, weights, links, self.codec.grid(example))
+
+    def sides(self, example: Pictured) -> tuple[list[str], list[str]]:
+        """The places of a picture, and the pieces of a text."""
+        return self.codec.pieces(example), self.codec.target_pieces(example.target or [])
+
+    def measure(self, prepared: Sequence[Any], *, beam: int | None = None) -> Figures:
+        """The task's measures; every record is judged, and a text that is too long is cut."""
+        return self.judge(self.codec.encode_all(prepared, "cut").examples)
+
+    def unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
+        """The places of the records whose picture or text has a vector of numbers that are not finite."""
+        examples = self.codec.encode_all(prepared, "cut").examples
+        vectors = seen(self.model, examples, self.batches), read(self.model, [example.target or [] for example in examples])
+        finite = torch.stack([each.isfinite().all(1) for each in vectors]).all(0).tolist()
+        return {place: unscored() for place, whole in enumerate(finite) if not whole}
+
+    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+        """How far up texts find their pictures, and pictures their texts, among all that there are."""
+        both = pairs(examples)
+        pictures = {picture: example for (picture, _), example in zip(both, examples, strict=True)}
+        texts = {text: example.target or [] for (_, text), example in zip(both, examples, strict=True)}
+        right = torch.zeros(len(pictures), len(texts), dtype=torch.bool)
+        right[tuple(torch.tensor(both).mT)] = True
+        some, words = ([side[number] for number in range(len(side))] for side in (pictures, texts))
+        return figures(*self.compared(some, words), right)
+
+    def compared(self, pictures: Sequence[Any], texts: Sequence[Any]) -> tuple[Tensor, Tensor]:
+        """Scores of all texts for each picture, and of all pictures for each text, as a search arranges them."""
+        with torch.no_grad():
+            vectors = seen(self.model, pictures, self.batches), read(self.model, texts)
+            logits = float(self.model.scale) * vectors[0] @ vectors[1].mT
+        if self.model.reranking is None:
+            return logits, logits.mT
+        looked = [nearest(each, self.config.model.reranked) for each in (logits, logits.mT)]
+        wanted = (looked[0] | looked[1].mT).nonzero()
+        closer = logits.clone()
+        closer[tuple(wanted.mT)] = fits(self.model, pictures, texts, [(p, t) for p, t in wanted.tolist()], self.batches)
+        return arranged(logits, closer, looked[0]), arranged(logits.mT, closer.mT, looked[1])
+
+    def shown(self, example: Pictured, output: Any) -> Shown:
+        """Each word over the picture, and what the towers looked at."""
+        picture = shown(self.codec.seen(example), self.codec.stride)
+        axes: dict[str, Axis] = {"text": Words(self.codec).answered(example.target or []), "picture": picture}
+        axes[VECTOR] = Text.of([VECTOR])
+        ways = {"picture": (VECTOR, "picture"), "text": (VECTOR, "text"), "reranking": ("text", "picture")}
+        looks = {}
+        for name, weights in output.weights.items():
+            query, key = ways[name.partition(".")[0]]
+            looks[name] = Glance(query, key, weights[0][:, : len(axes[query]), : len(axes[key])])
+        return Shown(axes, looks)

@@ -1,0 +1,91 @@
+"""Re-ranking: a closer look at a picture and a text together, for the few that two towers found near."""
+
+from functools import partial
+from typing import NamedTuple, cast
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.types import Attended, Encoded
+from regard.models.attention_factory import Make, attention
+from regard.models.layers.transformer import Sublayers
+from regard.models.readout import NOTHING, Weights, look, needed, seen
+
+
+class Scored(NamedTuple):
+    """How well each pair fits, and where each piece of a text looked in its picture."""
+
+    scores: Float[Tensor, " pairs"]
+    weights: Weights = NOTHING
+
+
+class Across(nn.Module):
+    """The pieces of a text look at each other, then at the regions of a picture, then think."""
+
+    def __init__(self, regions: int, attention: Make, made: Sublayers):
+        super().__init__()
+        self.self, self.around_self = made.look(), made.around()
+        self.cross = needed(attention(made.size, regions), "re-ranking")
+        self.fit = nn.Identity() if self.cross.size == made.size else nn.Linear(self.cross.size, made.size)
+        self.around_cross = made.around()
+        self.feedforward, self.around_feedforward = made.think(), made.around()
+
+    def forward(self, text: Encoded, picture: Encoded, weights: bool) -> tuple[Encoded, Attended]:
+        entered = self.around_self.enter(text.data)
+        heard = self.self(entered, self.self.remember(Encoded(entered, text.keep))).context
+        data = self.around_self.leave(text.data, heard)
+        found = look(self.cross, self.around_cross.enter(data), self.cross.remember(picture), weights)
+        data = self.around_cross.leave(data, self.fit(found.context))
+        data = self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data)))
+        return Encoded(data, text.keep), found
+
+
+class Reranking(nn.Module):
+    """Score a picture and a text by what each piece of the text finds in the picture.
+
+        x = layers([text], map),    score = w · relu(W mean(x)) + b
+
+    As the fusion of Li et al. 2021, https://arxiv.org/abs/2107.07651, without their momentum. It reads what the encoders of
+    two towers found (`Embedded.encoded`), so that a source is encoded once for all its pairs: `select(encoded, rows)` of
+    models/types.py puts them side by side. Weights are called "layers.n.cross": one row for each piece.
+    """
+
+    def __init__(
+        self,
+        regions: int,
+        pieces: int,
+        size: int = 256,
+        *,
+        layers: int = 2,
+        heads: int = 4,
+        attention: Make = partial(attention, "transformer"),
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        if layers < 1:
+            raise ValueError(f"re-ranking needs 1 layer or more, got {layers}")
+        made = Sublayers(size, heads, drop_residual=dropout)
+        self.enter = nn.Linear(pieces, size)
+        self.layers = nn.ModuleList(Across(regions, attention, made) for _ in range(layers))
+        self.norm = made.last()
+        self.output = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
+
+    def forward(self, picture: Encoded, text: Encoded, *, weights: bool = False) -> Scored:
+        """Row n of the pictures with row n of the texts."""
+        if picture.data.shape[0] != text.data.shape[0]:
+            raise ValueError(
+                f"re-ranking scores pairs, as many pictures as texts, got {picture.data.shape[0]} and {text.data.shape[0]}; "
+                "repeat what is in several pairs"
+            )
+        now, looks = Encoded(self.enter(text.data), text.keep), dict[str, Attended]()
+        for number, layer in enumerate(self.layers):
+            now, looks[f"layers.{number}.cross"] = cast(Across, layer)(now, picture, weights)
+        return Scored(self.output(mean(now._replace(data=self.norm(now.data))))[:, 0], seen(looks) if weights else NOTHING)
+
+
+def mean(encoded: Encoded) -> Float[Tensor, "batch size"]:
+    """The mean of what is there."""
+    if encoded.keep is None:
+        return encoded.data.mean(1)
+    kept = encoded.data.masked_fill(~encoded.keep[..., None], 0.0)
+    return kept.sum(1) / encoded.keep.sum(1).clamp_min(1)[:, None]

@@ -1,0 +1,36 @@
+"""Retrieve: a picture in, the texts that fit it out, and the other way round."""
+
+from dataclasses import dataclass, field
+
+from regard.config import RetrieveData, RetrieveDropout, RetrieveModel, Train
+from regard.data.image.synthetic import captions
+from regard.data.image.synthetic.captions import Captioned
+from regard.data.records import Record
+from regard.tasks.caption.task import SHAPES, SIZES
+from regard.tasks.retrieve.experiment import RetrieveConfig
+
+
+@dataclass(frozen=True)
+class Config(RetrieveConfig):
+    """A small residual network, a Transformer that reads, and one layer that looks at both together."""
+
+    data: RetrieveData = field(
+        default_factory=lambda: RetrieveData(height=64, width=64, batch=32, samples=4500, longest_target=64)
+    )
+    model: RetrieveModel = field(default_factory=lambda: RetrieveModel(size=64, depth=1))
+    dropout: RetrieveDropout = field(default_factory=lambda: RetrieveDropout(embedding=0.0, residual=0.0))
+    train: Train = field(
+        default_factory=lambda: Train(
+            max_steps=620, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=310, better="recall"
+        )
+    )
+
+
+def prepare(record: Record) -> Record:
+    """As it stands."""
+    return record
+
+
+def draw(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
+    """The scenes and captions of `caption`, no caption twice: one coloured shape or two, and how they lie."""
+    return captions.draw(samples, seed, shapes=SHAPES, sizes=SIZES, count=1)

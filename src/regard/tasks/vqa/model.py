@@ -1,0 +1,119 @@
+"""Stacked attention: a question looks at a picture several times, and knows more each time."""
+
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.types import Attended, Encoded
+from regard.data.batch import Padded
+from regard.data.image.batch import Pictures
+from regard.models.attention_factory import Make, attention
+from regard.models.encoders import summary
+from regard.models.encoders.coordinates2d import centres, waves
+from regard.models.readout import NOTHING, Answer, PictureEncoder, look, needed, seen
+from regard.models.types import Encoder, select
+
+
+class Hop(nn.Module):
+    """One look: at the words, for what to look for, and at the regions, for that.
+
+    w = words(u, question),    v = regions(u + w, map),    u' = v + u
+    """
+
+    def __init__(self, size: int, words: Make, regions: Make):
+        super().__init__()
+        self.words = words(size, size)
+        self.regions = needed(regions(size, size), "stacked attention")
+        self.fit_words = nn.Identity() if self.words is None else fitted(self.words.size, size)
+        self.fit_regions = fitted(self.regions.size, size)
+
+    def forward(
+        self,
+        known: Float[Tensor, "questions 1 size"],
+        question: Encoded,
+        picture: Encoded,
+        about: Int[Tensor, " questions"] | None,
+        weights: bool,
+    ) -> tuple[Float[Tensor, "questions 1 size"], dict[str, Attended]]:
+        """What is known after the look, and where it went."""
+        looks, wanted = dict[str, Attended](), known
+        if self.words is not None:
+            looks["words"] = look(self.words, known, self.words.remember(question), weights)
+            wanted = known + self.fit_words(looks["words"].context)
+        memory = self.regions.remember(picture)  # once for all questions about a picture
+        looks["regions"] = look(self.regions, wanted, memory if about is None else select(memory, about), weights)
+        return known + self.fit_regions(looks["regions"].context), looks
+
+
+class Stacked(nn.Module):
+    """Ask a picture with a question, and again with what was found, hop after hop.
+
+        v = tanh(W_v [map; waves(place)] + b),    u_0 = W_u norm(question)
+        u_k = attention_k(u_{k-1}, v) + u_{k-1},    logits = MLP([u_K; norm(u_0) ∘ norm(u_K - u_0)])
+
+    Yang et al. 2016, https://arxiv.org/abs/1511.02274, where the attention is additive and the logits are linear in u_K. But
+    whether a picture has what a question names is no sum of the two: here a layer of relu comes between, and what was found
+    is also multiplied by what was asked, as in Kim et al. 2016, https://arxiv.org/abs/1606.01455. Before each hop the words
+    of the question are attended to as well, so that hops may look for different words; not so where the attention to words
+    is "none", as in the paper. Regions are told where they stand, for questions about places.
+    Weights are called "hops.n.words" and "hops.n.regions": one row each.
+    """
+
+    def __init__(
+        self,
+        picture: PictureEncoder,
+        question: Encoder,
+        answers: int,
+        size: int = 256,
+        *,
+        hops: int = 2,
+        words: Make = partial(attention, "additive"),
+        regions: Make = partial(attention, "additive"),
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        if hops < 1:
+            raise ValueError(f"stacked attention needs 1 hop or more, got {hops}")
+        if size % 4:
+            raise ValueError(f"stacked attention needs a size that is a multiple of 4, for the waves of places, got {size}")
+        self.picture, self.question, self.size = picture, question, size
+        self.see = nn.Linear(picture.size + size, size)
+        self.ask = nn.Sequential(nn.LayerNorm(question.size), nn.Linear(question.size, size, bias=False))
+        self.hops = nn.ModuleList(Hop(size, words, regions) for _ in range(hops))
+        read = nn.Sequential(nn.LayerNorm(question.size), nn.Linear(question.size, size))
+        self.read = nn.Identity() if words(size, size) is None else read
+        self.asked, self.found = nn.LayerNorm(size), nn.LayerNorm(size)
+        self.drop = nn.Dropout(dropout)
+        self.output = nn.Sequential(nn.Linear(2 * size, size), nn.ReLU(), nn.Dropout(dropout), nn.Linear(size, answers))
+
+    def forward(
+        self,
+        pictures: Pictures,
+        questions: Padded,
+        *,
+        about: Int[Tensor, " questions"] | None = None,
+        weights: bool = False,
+    ) -> Answer:
+        """`about` is the row of the picture that each question is about; None: each has its own."""
+        regions, asked = self.regions(pictures), self.question(questions)
+        words = Encoded(torch.tanh(self.read(asked.data)), asked.keep)
+        first = known = self.ask(summary(asked))[:, None]
+        looks = dict[str, Attended]()
+        for number, hop in enumerate(self.hops):
+            known, seen_now = hop(known, words, regions, about, weights)
+            looks |= {f"hops.{number}.{name}": each for name, each in seen_now.items()}
+        both = torch.cat((known, self.asked(first) * self.found(known - first)), dim=-1)[:, 0]
+        return Answer(self.output(self.drop(both)), seen(looks) if weights else NOTHING)
+
+    def regions(self, pictures: Pictures) -> Encoded:
+        """The places of the map, each with where it stands."""
+        encoded = self.picture(pictures)
+        where = waves(centres(pictures, encoded, self.picture.stride), self.size).to(encoded.data.dtype)
+        return Encoded(torch.tanh(self.see(torch.cat((encoded.data, where), dim=-1))), encoded.keep)
+
+
+def fitted(found: int, size: int) -> nn.Module:
+    """What brings a context to the size of what is known."""
+    return nn.Identity() if found == size else nn.Linear(found, size)

@@ -1,0 +1,142 @@
+"""A model that answers questions about pictures: what it says, how often it is right, and where it looked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.data.image.types import PictureBatch, Pictured
+from regard.losses.labels import credit
+from regard.metrics.text import Measured, Rows, bootstrap
+from regard.models.encoders.feature_map import shrink
+from regard.prediction import Prediction
+from regard.seeing import Glance, Seeing, Shown
+from regard.tasks._protocol import Figures
+from regard.tasks.classify.predictor import labelled
+from regard.tasks.vqa.data import Inquiry, typed
+from regard.tasks.vqa.synthetic import Drawn
+from regard.viewer.axes import Axis, Text
+from regard.viewer.record.shown import shown
+from regard.viewer.trace import Choice
+
+LOOKS = "looks"
+RIGHT = "answers right, in per cent"
+ON = "answers whose last look has its largest weight on the box of a thing that decides, in per cent"
+LISTED = 5
+"""How many answers a trace lists."""
+
+
+class Answerer(Seeing):
+    """An input is PATH TAB QUESTION. The last look at the picture is what an answer is linked to."""
+
+    def record(self, text: str, number: int = 1) -> Inquiry:
+        """What an input is: the path of a picture, a tab, and a question."""
+        found: Inquiry = self.task.prepare(typed(text, number))
+        return found
+
+    def ask(self, batch: PictureBatch, weights: bool = False) -> Any:
+        """Logits, and where was looked."""
+        return self.model(batch.source, batch.question, about=batch.about, weights=weights)
+
+    def told(self, examples: Sequence[Pictured], output: Any, best: int, align: bool) -> list[list[Prediction]]:
+        """The likeliest answers."""
+        chances = output.logits.float().log_softmax(-1).cpu()
+        return [self.answers(example, row, chances[row], output, best, align) for row, example in enumerate(examples)]
+
+    def answers(
+        self, example: Pictured, row: int, chances: Float[Tensor, " answers"], output: Any, best: int, align: bool
+    ) -> list[Prediction]:
+        """What is said of one question."""
+        pieces = self.codec.pieces(example)
+        weights = last(output.weights)[row, :, : len(pieces)] if align else None
+        links = None if weights is None else [(int(weights[0].argmax()), 0)]
+        grid = self.codec.grid(example) if align else None
+        order = chances.argsort(descending=True, stable=True).tolist()[:best]
+        names = [self.codec.answers[number] for number in order]
+        return [
+            Prediction(name, float(chances[number]), pieces, [name], weights, links, grid)
+            for number, name in zip(order, names, strict=True)
+        ]
+
+    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+        """The loss of a question, how many are answered right and, where pictures were drawn, looked for in the right place.
+
+        A question that is too long to be read is not answered.
+        """
+        read = set(self.codec.short([example.record for example in examples]))
+        rows = [
+            [*found[:2], found[2] * (index in read), *found[3:]]
+            for indices, batch in self.batches(examples)
+            for index, found in zip(indices, self.scored([examples[index] for index in indices], batch), strict=True)
+        ]
+        table: Rows = np.array(rows, dtype=np.float64)
+
+        def share(column: int, of: int, scale: float = 1.0) -> Any:
+            return lambda total: float(scale * total[column] / max(total[of], 1.0))
+
+        scores = {"loss": (share(1, 0), "nats a question"), "accuracy": (share(2, 0, 100.0), RIGHT)}
+        scores |= {LOOKS: (share(3, 4, 100.0), ON)} if table[:, 4].any() else {}
+        return {
+            name: Measured(score(table.sum(0)), *bootstrap(table, score), said) for name, (score, said) in scores.items()
+        }
+
+    def scored(self, examples: Sequence[Pictured], batch: PictureBatch) -> list[list[float]]:
+        """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
+        drawn = [each.picture if isinstance(each.picture, Drawn) else None for each in examples]
+        output = self.asked(batch, weights=any(drawn))
+        logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
+        loss = -logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]
+        right = credit(logits, wanted)
+        looks = last(output.weights) if any(drawn) else torch.zeros(len(examples), 1, 1)
+        return [
+            [1.0, float(loss[row]), float(right[row]), *hit(drawn[row], looks[row, 0], self.codec.stride)]
+            for row in range(len(examples))
+        ]
+
+    def shown(self, example: Pictured, output: Any) -> Shown:
+        """Each look over the words of the question, and over the picture."""
+        picture, words = shown(self.codec.seen(example), self.codec.stride), self.codec.words(example)
+        text, end = self.codec.prepare(example.record.question), len(words) - 1
+        spans = tuple((piece.start, piece.end) if piece.start < piece.end else None for piece in words)
+        chances = output.logits[0].float().log_softmax(-1).cpu()
+        order = chances.argsort(descending=True, stable=True).tolist()[:LISTED]
+        listed = tuple((self.codec.answers[number], float(chances[number])) for number in order)
+        axes: dict[str, Axis] = {
+            "answer": Text.of([listed[0][0]]),
+            "question": Text(tuple(piece.text for piece in words), text, spans, (end,)),
+            "picture": picture,
+        }
+        sizes = {"words": ("question", len(words)), "regions": ("picture", len(picture))}
+        looks = {}
+        for name, weights in output.weights.items():
+            axis, size = sizes[name.rpartition(".")[2]]
+            looks[name] = Glance("answer", axis, weights[0, ..., :size])
+        return Shown(axes, looks, (Choice(0, *listed[0], listed),))
+
+    def knows(self, text: str) -> bool:
+        """Whether there is a picture to read, and something in the question that the model has seen."""
+        found: bool = self.codec.knows(self.record(text))
+        return found
+
+    def reads(self, text: str) -> bool:
+        """The same, of a question that is not too long."""
+        found: bool = self.codec.reads(self.record(text))
+        return found
+
+
+def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
+    """The last look at the picture, the mean of its heads."""
+    name = [name for name in weights if name.endswith("regions")][-1]
+    found: Tensor = weights[name].float().mean(1).cpu()
+    return found
+
+
+def hit(drawn: Drawn | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
+    """Whether the largest weight lies on a thing that decides, and whether there is such a thing."""
+    region = None if drawn is None else drawn.region
+    if region is None:
+        return 0.0, 0.0
+    return float(shrink(region[None], stride)[0].flatten()[int(weights.argmax())]), 1.0
