@@ -21,8 +21,8 @@ from regard.decoding.engines.cpp.select import usable
 from regard.decoding.engines.cpu.encoder import encode
 from regard.decoding.engines.select import ready
 from regard.errors import RefusedError
+from regard.inference.predictor import Trained
 from regard.models.seq2seq import Seq2Seq
-from regard.trained import Trained
 
 Answers = list[list[int]]
 Side = Callable[[Padded, int, int], Answers]
@@ -108,7 +108,7 @@ def hugging_face(trained: Trained, forced: bool) -> Side:
     """Transformers' generate over our export of the same weights."""
     from transformers import AutoModelForSeq2SeqLM
 
-    from regard.export.huggingface.write import files
+    from regard.interop.huggingface.write import files
 
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files(trained).items():
@@ -127,7 +127,7 @@ def hugging_face(trained: Trained, forced: bool) -> Side:
 
 def onnx(trained: Trained, precision: str) -> Side:
     """onnxruntime with our weights, through our export; the search is the engine's."""
-    from regard.export.onnx.engine import exported
+    from regard.interop.onnx.engine import exported
 
     graphs = exported(trained, precision).model
 
@@ -143,7 +143,7 @@ def ctranslate2(trained: Trained, precision: str, threads: int, forced: bool, pa
     """CTranslate2 with our weights, through our export; it stops when patience x beams hypotheses have ended."""
     import ctranslate2 as library
 
-    from regard.export.ctranslate2.specification import files, spellings
+    from regard.interop.ctranslate2.specification import files, spellings
 
     spelt, written = spellings(trained.codec.source), spellings(trained.codec.target)
     numbers = {spelling: number for number, spelling in enumerate(written)}

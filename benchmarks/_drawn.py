@@ -20,7 +20,7 @@ from _apart import apart
 from _parity import DEVICE, DTYPES, GPU, Found, Verdict, interpreted, judged, outcome
 from _parity_models import mapped
 from _shapes import FAMILIES, RUNS, Family, Shape, request, shape, through
-from regard.attention import kept_norm
+from regard.attention import masked_norm
 from regard.attention.attend import compose
 
 DRAWS = 16
@@ -82,7 +82,7 @@ def maps(family: Family, drawn: Shape) -> Ready:
     """A norm of maps of which some places are kept. What goes around it decides which of its numbers are above 0."""
     batch, height, width = drawn.batch, max(1, drawn.queries // 8), drawn.keys
     dtype, channels = DTYPES[family.dtype], family.size
-    made = (kept_norm.BatchNorm if family.also == "batch" else kept_norm.GroupNorm)(channels).to(DEVICE)
+    made = (masked_norm.BatchNorm if family.also == "batch" else masked_norm.GroupNorm)(channels).to(DEVICE)
     image, noise = (torch.randn(batch, channels, height, width, device=DEVICE, dtype=dtype) for _ in range(2))
     keep = torch.rand(batch, height, width, device=DEVICE) < (0.0 if drawn.seed % 8 == 0 else 0.8)
     around = noise + 16 * noise.sign()

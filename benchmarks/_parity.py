@@ -276,22 +276,22 @@ def interpreted() -> None:
     """Without a GPU: let the kernels take the CPU, in tiles of which a few numbers fill several."""
     if GPU:
         return
-    from regard.attention import expected_monotonic, kept_norm
+    from regard.attention import expected_monotonic, masked_norm
     from regard.kernels.triton.additive import operator
     from regard.kernels.triton.additive.arguments import Reading, Tiles
+    from regard.losses import linear_cross_entropy
     from regard.models.decoders import recurrent_fused
     from regard.models.layers import add_norm, feedforward
-    from regard.training import projected
 
     for each in (
         flash,
         short,
         additive_gpu,
         recurrent_fused,
-        projected,
+        linear_cross_entropy,
         add_norm,
         feedforward,
-        kept_norm,
+        masked_norm,
         expected_monotonic,
     ):
         each.DEVICES = ("cuda", "cpu")

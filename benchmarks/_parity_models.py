@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import _bare  # noqa: F401
 from _parity import DEVICE, GPU, LENGTH, Found, Verdict, judged, padding, request
-from regard.attention import expected_monotonic, kept_norm
+from regard.attention import expected_monotonic, masked_norm
 from regard.attention.attend import compose
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
@@ -23,6 +23,7 @@ from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Padded
 from regard.kernels import short
 from regard.kernels import weights as rows
+from regard.losses import linear_cross_entropy
 from regard.models.attention_factory import attention
 from regard.models.decoders import recurrent_fused
 from regard.models.decoders.recurrent import Recurrent
@@ -31,8 +32,7 @@ from regard.models.layers import feedforward as thinking
 from regard.models.layers.residual import Residual
 from regard.models.layers.transformer import Sublayers
 from regard.models.seq2seq import build
-from regard.training import projected
-from regard.training.halved import Halved
+from regard.training.mixed_precision import Halved
 
 SIZE = 64 if GPU else 5
 SURE = 6.0
@@ -127,8 +127,11 @@ def loss(dtype: torch.dtype) -> Verdict:
     def run(impl: str, kind: torch.dtype) -> Found:
         wide = torch.float64 if kind == torch.float64 else torch.float32
         leaves = [each.to(DEVICE, wide).requires_grad_() for each in given]
-        with without(*by(projected, impl)), torch.autocast(DEVICE, kind, enabled=kind in (torch.float16, torch.bfloat16)):
-            total = projected.projected(*leaves, wanted, 0.1, 0.05, kept).total
+        with (
+            without(*by(linear_cross_entropy, impl)),
+            torch.autocast(DEVICE, kind, enabled=kind in (torch.float16, torch.bfloat16)),
+        ):
+            total = linear_cross_entropy.projected(*leaves, wanted, 0.1, 0.05, kept).total
         return Found([total.detach()], list(torch.autograd.grad(total, leaves)))
 
     return sides(run, dtype)
@@ -151,7 +154,7 @@ def mapped(made: nn.Module, image: Tensor, around: Tensor, keep: Tensor, impl: s
     """By the kernel or by PyTorch's operations."""
     normed = deepcopy(made).double() if dtype == torch.float64 else deepcopy(made)
     leaves = [each.to(dtype, copy=True).requires_grad_() for each in (image, around)]
-    with without(*by(kept_norm, impl)):
+    with without(*by(masked_norm, impl)):
         found = normed(leaves[0], keep, rectify=True, around=leaves[1])
     flow = torch.linspace(-3, 3, found.numel(), dtype=torch.float64, device=DEVICE).cos().view_as(found)
     return Found([found.detach()], list(torch.autograd.grad(found, [*leaves, *normed.parameters()], flow.to(dtype))))
@@ -273,8 +276,8 @@ def cases() -> dict[str, Callable[[torch.dtype], Verdict]]:
         "local p": partial(windows, lambda: LocalP(SIZE, width=5)),
         "loop lstm": loop,
         "chances": walk,
-        "norm batch": partial(norm, kept_norm.BatchNorm),
-        "norm group": partial(norm, kept_norm.GroupNorm),
+        "norm batch": partial(norm, masked_norm.BatchNorm),
+        "norm group": partial(norm, masked_norm.GroupNorm),
         "loss": loss,
         "residual pre": partial(residual, "pre"),
         "residual post": partial(residual, "post"),

@@ -15,26 +15,36 @@ from torch import Tensor, nn
 import _bare  # noqa: F401
 from _parity import DEVICE, GPU, Verdict
 from _parity_models import without
-from regard.attention import expected_monotonic, kept_norm
+from regard.attention import expected_monotonic, masked_norm
 from regard.attention.module import Attention
 from regard.attention.score.additive import Additive
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded
 from regard.kernels import additive_gpu, flash, short
+from regard.losses import linear_cross_entropy
+from regard.losses.teacher_forcing import Teacher
 from regard.models.decoders import recurrent_fused
 from regard.models.layers import add_norm, feedforward
 from regard.models.seq2seq import build
-from regard.training import projected
+from regard.training.cuda_graphs import Graphed
 from regard.training.experiment import Loss, Progress
 from regard.training.gradient import accumulate
-from regard.training.graphed import Graphed
-from regard.training.halved import Halved
-from regard.training.losses import Teacher
-from regard.training.optimise import LARGEST, ahead, clip, optimiser, step_unless
-from regard.training.outcome import Outcome
+from regard.training.mixed_precision import Halved
+from regard.training.optimizer import LARGEST, ahead, clip, optimiser, step_unless
 from regard.training.seed import reseed
+from regard.training.step_result import Outcome
 
-KERNELS = (flash, short, additive_gpu, recurrent_fused, projected, add_norm, feedforward, kept_norm, expected_monotonic)
+KERNELS = (
+    flash,
+    short,
+    additive_gpu,
+    recurrent_fused,
+    linear_cross_entropy,
+    add_norm,
+    feedforward,
+    masked_norm,
+    expected_monotonic,
+)
 SIZE, LAYERS, VOCABULARY, ROWS, LENGTH, COUNT = (128, 2, 16_000, 16, 24, 30) if GPU else (16, 1, 50, 2, 6, 5)
 """Of the models and their batch, and how many updates there are."""
 BOUNDS = {torch.float32: 1e-3 if GPU else 1e-4, torch.bfloat16: 2e-2}
@@ -47,7 +57,7 @@ MODELS = {
 
 
 class Updates:
-    """An update as training/update.py does it, from the same parts; `layers` is entered around each."""
+    """An update as training/step.py does it, from the same parts; `layers` is entered around each."""
 
     def __init__(
         self,

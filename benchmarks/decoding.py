@@ -31,10 +31,10 @@ from regard.data.batch import Padded
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
 from regard.data.text.vocabulary import EOS, PAD
-from regard.loading import load
+from regard.inference.load import load
+from regard.inference.predictor import Trained
 from regard.models.seq2seq import build
 from regard.tasks.translate import Config
-from regard.trained import Trained
 
 VOCABULARY, TOKENS = 8000, 15
 DATA = Data(vocabulary=VOCABULARY, joint=True)

@@ -28,12 +28,12 @@ from regard.data.loader import Loader
 from regard.data.packing import Packed
 from regard.data.table import Record, read
 from regard.data.text.codec import Example, TextCodec
+from regard.losses.teacher_forcing import Teacher
 from regard.models.seq2seq import build
+from regard.training.cuda_graphs import Graphed, rounded
 from regard.training.experiment import Loss, Progress
-from regard.training.graphed import Graphed, rounded
-from regard.training.halved import Halved
-from regard.training.losses import Teacher
-from regard.training.optimise import clip, optimiser
+from regard.training.mixed_precision import Halved
+from regard.training.optimizer import clip, optimiser
 
 VOCABULARY = 8000
 RESULTS = Path(__file__).parent / "results" / "packed.csv"
@@ -72,7 +72,7 @@ def examples(files: list[str]) -> list[Example]:
 
 
 class Side:
-    """A model and its updates, from the parts of training/update.py."""
+    """A model and its updates, from the parts of training/step.py."""
 
     def __init__(self, model: Model, batches: list[Batch]):
         torch.manual_seed(0)

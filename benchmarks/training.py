@@ -29,8 +29,8 @@ from regard.data.batch import Batch, shifted
 from regard.data.loader import Loader
 from regard.data.table import Record, read
 from regard.data.text.codec import Example, TextCodec
+from regard.losses.teacher_forcing import teach
 from regard.models.seq2seq import build
-from regard.training.losses import teach
 
 VOCABULARY = 8000
 RESULTS = Path(__file__).parent / "results" / "training.csv"

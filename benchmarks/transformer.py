@@ -34,11 +34,11 @@ from parity import passed
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, shifted
 from regard.kernels import short
+from regard.losses import linear_cross_entropy
 from regard.models.layers import add_norm, feedforward
 from regard.models.seq2seq import build
-from regard.training import projected
-from regard.training.compiled import Compiled
-from regard.training.halved import Halved
+from regard.training.compile import Compiled
+from regard.training.mixed_precision import Halved
 
 RESULTS = Path(__file__).parent / "results" / "transformer.csv"
 HEADER = ["name", "shape", "dtype", "ms", "spread_ms", "tokens_per_second", "peak_bytes", "start_s", *WHERE]
@@ -105,7 +105,7 @@ def sides(batch: Batch) -> dict[str, tuple[Callable[[], Step], tuple[Any, ...]]]
     if rows == SHAPES[0][0]:
         made |= {
             "ours, graph, SDPA": (lambda: ours(batch), (short,)),
-            "ours, graph, loss in steps": (lambda: ours(batch), (projected,)),
+            "ours, graph, loss in steps": (lambda: ours(batch), (linear_cross_entropy,)),
             "ours, graph, sums and norms apart": (lambda: ours(batch), (add_norm,)),
             "ours, graph, bends apart": (lambda: ours(batch), (feedforward,)),
             "ours, graph, matrices one by one": (lambda: ours(batch, halved=False), ()),

@@ -22,8 +22,8 @@ import numpy as np
 
 from attention import commit, hardware
 from regard.viewer.axes import Index
-from regard.viewer.page.render import BUDGET, html
-from regard.viewer.page.server import Server
+from regard.viewer.html.render import BUDGET, html
+from regard.viewer.html.server import Server
 from regard.viewer.trace import Example, Look, Trace
 
 RESULTS = Path(__file__).parent / "results" / "viewer.csv"

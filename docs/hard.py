@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from regard import tasks
 from regard.config import AttentionPart, Data, Dropout, Model, Train
 from regard.data.batch import Batch, shifted
+from regard.losses.hard_attention import Looks, drawing
+from regard.losses.teacher_forcing import Teacher, likelihood
 from regard.training.experiment import Progress
-from regard.training.looks import Looks, drawing
-from regard.training.losses import Teacher, likelihood
-from regard.training.optimise import clip, optimiser
+from regard.training.optimizer import clip, optimiser
 
 DRAWS = 32
 COLOURS = {"none": "#8c8c8c", "moving_average": "#0072b2", "learned": "#d55e00"}

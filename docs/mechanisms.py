@@ -114,7 +114,7 @@ def train(attention: str, decoder: str, task: str, setting: str, steps: int | No
     import torch
 
     from regard import tasks
-    from regard.loading import load
+    from regard.inference.load import load
     from regard.training.loop import train as run
 
     torch.set_num_threads(1)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from figures import caption, load, speech
 
 import regard
-from regard.viewer.page.render import html
+from regard.viewer.html.render import html
 from regard.viewer.trace import Trace
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import tempfile
 
 import regard
 from regard import tasks
+from regard.cli.show.heatmap import heat
 from regard.config import Data, Model, Train
-from regard.show.heat import heat
 from regard.tasks.translate import Config
 from regard.training.loop import train
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.searching import PART, apart
+from regard.cli._search_options import PART, apart
 from regard.cli.train import read, sensible
 from regard.config import Search
 

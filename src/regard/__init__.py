@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from regard.registry import find
 
 if TYPE_CHECKING:
-    from regard.ensembles.gather import ensemble
-    from regard.loading import load, see
-    from regard.viewer.page.view import view
+    from regard.inference.ensemble.build import ensemble
+    from regard.inference.load import load, see
+    from regard.viewer.html.view import view
     from regard.viewer.record import record
     from regard.viewer.trace import Trace
 
@@ -16,12 +16,12 @@ __version__ = "0.1.0"
 __all__ = ["Trace", "__version__", "ensemble", "find", "load", "record", "see", "view"]
 
 HOMES = {
-    "ensemble": "regard.ensembles.gather",
-    "load": "regard.loading",
+    "ensemble": "regard.inference.ensemble.build",
+    "load": "regard.inference.load",
     "record": "regard.viewer.record",
-    "see": "regard.loading",
+    "see": "regard.inference.load",
     "Trace": "regard.viewer.trace",
-    "view": "regard.viewer.page.view",
+    "view": "regard.viewer.html.view",
 }
 """Where the names live that need torch or numpy, and so are fetched when they are asked for."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.config.reading import ConfigError
+from regard.config.parse import ConfigError
 from regard.data.lines import DataError
 from regard.errors import DamagedError, RefusedError, TrainingError
 

@@ -4,7 +4,7 @@ import torch
 from regard.alignment.gold import gold
 from regard.alignment.links import Gold
 from regard.alignment.soft import Soft
-from regard.alignment.units import Units
+from regard.alignment.words import Units
 from regard.data.lines import DataError
 
 

@@ -4,7 +4,7 @@ import torch
 from regard.alignment.hard import every, hard, linked
 from regard.alignment.head import Head
 from regard.alignment.soft import Soft
-from regard.alignment.units import Units
+from regard.alignment.words import Units
 
 SOURCE = Units(("a", "bc"), torch.tensor([[1, 0, 0, 0], [0, 1, 1, 0]], dtype=torch.bool))
 TARGET = Units(("x", "yz"), torch.tensor([[1, 0, 0, 0], [0, 1, 1, 0]], dtype=torch.bool))

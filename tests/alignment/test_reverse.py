@@ -6,7 +6,7 @@ from regard.alignment.links import flipped
 from regard.alignment.reverse import reverse
 from regard.alignment.soft import soft
 from regard.data.lines import DataError
-from regard.trained import Trained
+from regard.inference.predictor import Trained
 
 from .conftest import PAIRS, flipped_config, made
 

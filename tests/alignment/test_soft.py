@@ -10,8 +10,8 @@ from regard.config import Data, Model, Train
 from regard.data.batch import pad, shifted
 from regard.data.table import Record
 from regard.data.text import synthetic
+from regard.inference.predictor import Trained
 from regard.tasks.translate import Config
-from regard.trained import Trained
 from regard.training.experiment import Progress
 
 from .conftest import PAIRS, made

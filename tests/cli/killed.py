@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from regard.cli.answering import Asking, to_file
-from regard.cli.journal import Journal
-from regard.cli.pace import Pace
-from regard.cli.unread import Unread
+from regard.cli._bad_inputs import Unread
+from regard.cli._journal import Journal
+from regard.cli._predict_io import Asking, to_file
+from regard.cli._progress import Pace
 from regard.data.lines import DataError
 
 LINES, WINDOW, BATCH = 300, 40, 7

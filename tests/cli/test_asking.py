@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from regard import config as configuration
 from regard.cli import app
+from regard.cli._image_options import posed
 from regard.cli.compare import _measured
-from regard.cli.seeing import posed
 from regard.compare.plan import plan
-from regard.compare.vary import Varied
+from regard.compare.variations import Varied
 from regard.data.lines import DataError
 from regard.tasks.vqa.task import Config
 

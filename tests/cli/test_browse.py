@@ -120,7 +120,7 @@ def test_an_unexpected_failure_is_one_line_and_exit_code_one(monkeypatch, error)
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("regard.show.page", fail)
+    monkeypatch.setattr("regard.cli.show.page", fail)
     result = run("show", "dot")
     assert (result.exit_code, result.stdout) == (1, "")
     assert re.fullmatch(rf"regard: {type(error).__name__}: .*lost.* \(`regard --debug ...` shows where\)\n", result.stderr)

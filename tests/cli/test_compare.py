@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from regard import config as configuration
 from regard.cli import app
 from regard.compare import sweep as sweeping
-from regard.compare.crew import Job, work
 from regard.compare.progress import Lines
+from regard.compare.workers import Job, work
 from regard.errors import Interrupted
 from regard.tasks.reverse import Config
 

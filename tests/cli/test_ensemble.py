@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
-from regard.loading import load
+from regard.inference.load import load
 
 from .conftest import regard
 

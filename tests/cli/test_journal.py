@@ -16,9 +16,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli.answering import Asking, to_file
-from regard.cli.journal import Chain, Journal, Written
-from regard.cli.pace import Pace
+from regard.cli._journal import Chain, Journal, Written
+from regard.cli._predict_io import Asking, to_file
+from regard.cli._progress import Pace
 from regard.data.lines import DataError
 from regard.errors import RefusedError
 

@@ -10,7 +10,7 @@ from regard import config as configuration
 from regard.cli import app
 from regard.cli.compare import _measured
 from regard.compare.plan import plan
-from regard.compare.vary import Varied
+from regard.compare.variations import Varied
 from regard.tasks.caption.task import Config
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets

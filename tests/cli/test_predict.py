@@ -92,7 +92,7 @@ def test_lines_before_one_that_cannot_be_read_are_answered(run_directory, tmp_pa
 
 
 def test_a_trace_is_written_beside_the_answer_and_says_what_it_took(run_directory, tmp_path):
-    from regard.viewer.file import load
+    from regard.viewer.io import load
 
     path = tmp_path / "tom.attn.safetensors"
     plain = regard("predict", run_directory, "Tom chases Jerry", "--beam", 3)
@@ -107,7 +107,7 @@ def test_a_trace_is_written_beside_the_answer_and_says_what_it_took(run_director
 
 
 def test_many_inputs_are_traced_up_to_a_number_that_is_told(run_directory, tmp_path):
-    from regard.viewer.file import load
+    from regard.viewer.io import load
 
     path = tmp_path / "many.attn.safetensors"
     given = "Tom chases Jerry\n\n" + "Mary likes Tom\n" * 40
@@ -155,10 +155,10 @@ class Stopped(BaseException):
 
 def answer(model, texts, out, notes=None, **options):
     """Answer texts into a file, in windows of 15; be stopped when so many answers are noted."""
-    from regard.cli.answering import Asking, to_file
-    from regard.cli.journal import Journal
-    from regard.cli.pace import Pace
-    from regard.cli.unread import Unread
+    from regard.cli._bad_inputs import Unread
+    from regard.cli._journal import Journal
+    from regard.cli._predict_io import Asking, to_file
+    from regard.cli._progress import Pace
     from regard.decoding.constraints.spec import Wish
 
     wishes = [Wish(include=("喜欢",)) if place % 11 == 5 else Wish() for place in range(len(texts))]

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from regard.cli.stdout import StandardOutput
+from regard.cli._stdout import StandardOutput
 from regard.data.lines import DataError
 
 from .conftest import ready

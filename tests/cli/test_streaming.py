@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.cli.answering import Strange
-from regard.cli.streaming import LISTEN, STREAM, listened, streamed, way
-from regard.cli.unread import Unread
+from regard.cli._bad_inputs import Unread
+from regard.cli._predict_io import Strange
+from regard.cli._streaming import LISTEN, STREAM, listened, streamed, way
 from regard.config import AttentionPart, ConfigError, Data, Model, Search, Train
 from regard.data.lines import DataError
 from regard.decoding.constraints.spec import Wish

@@ -4,7 +4,7 @@ import pytest
 
 from regard import config as configuration
 from regard.compare.plan import Planned, apart, plan, readable
-from regard.compare.vary import Along, Varied
+from regard.compare.variations import Along, Varied
 from regard.config import ConfigError
 from regard.data.lines import DataError
 from regard.tasks.detect.task import Config as Detect

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from regard.compare.crew import Job, work
 from regard.compare.progress import Display, Lines, Rows, display
+from regard.compare.workers import Job, work
 from regard.errors import Interrupted
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from regard.attention.types import Memory
 from regard.config import ConfigError, Search
 from regard.data.text.tokenizers import KINDS
-from regard.ensembles.model import Ensemble
 from regard.errors import RefusedError
+from regard.inference.ensemble.model import Ensemble
 from regard.inference.simultaneous import covers, greedy, joined
 from regard.models.decoders import Remembered
 

@@ -19,22 +19,22 @@ def cases(monkeypatch):
     """The module of the cases; what it changes for the interpreter is put back."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import _parity
-    from regard.attention import expected_monotonic, kept_norm
+    from regard.attention import expected_monotonic, masked_norm
     from regard.kernels import additive_gpu, decode, entmax, flash, short
     from regard.kernels.triton.additive import operator
+    from regard.losses import linear_cross_entropy
     from regard.models.decoders import recurrent_fused
     from regard.models.layers import add_norm, feedforward
-    from regard.training import projected
 
     for module in (
         flash,
         short,
         additive_gpu,
         recurrent_fused,
-        projected,
+        linear_cross_entropy,
         add_norm,
         feedforward,
-        kept_norm,
+        masked_norm,
         expected_monotonic,
     ):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)

@@ -29,7 +29,7 @@ from regard.attention.score.t5 import T5
 from regard.attention.types import Request
 from regard.kernels import flash, weights
 from regard.kernels.runtime import capability
-from regard.viewer.record.listening import Listening, Wanted
+from regard.viewer.record.hooks import Listening, Wanted
 
 
 @pytest.fixture(autouse=True)

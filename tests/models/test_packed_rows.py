@@ -9,8 +9,8 @@ from regard.data.batch import Batch, shifted
 from regard.data.packing import Packed
 from regard.data.table import Record
 from regard.data.text.codec import Example
+from regard.losses.teacher_forcing import teach
 from regard.models.packing import packable
-from regard.training.losses import teach
 
 from .small import made
 

@@ -30,17 +30,17 @@ import regard
 from regard import manifest, tasks
 from regard.config import ConfigError, read
 from regard.data.lines import DataError
-from regard.ensembles.directory import Settings, write
 from regard.errors import DamagedError, RefusedError
-from regard.huggingface import settings as huggingface
-from regard.huggingface.take import files as imported
-from regard.huggingface.tensors import shapes
-from regard.loading import opened
-from regard.training.directory import MODEL, RunDirectory
+from regard.inference.ensemble.directory import Settings, write
+from regard.inference.load import opened
+from regard.interop.huggingface import settings as huggingface
+from regard.interop.huggingface.importer import files as imported
+from regard.interop.huggingface.tensors import shapes
 from regard.training.loop import train
-from regard.training.results import resume
-from regard.training.update import Update
-from regard.training.weights import weights
+from regard.training.publish import resume
+from regard.training.run_directory import MODEL, RunDirectory
+from regard.training.state_dict import weights
+from regard.training.step import Update
 
 OURS = (DamagedError, RefusedError, ConfigError, DataError)
 SECONDS = 20
@@ -158,7 +158,7 @@ def open_case(path: Path) -> None:
         resume_training(path)
     else:
         found = opened(path, "cpu")
-        if isinstance(found, regard.trained.Trained) and path.name not in ("exported", "archive.zip", "caption"):
+        if isinstance(found, regard.inference.predictor.Trained) and path.name not in ("exported", "archive.zip", "caption"):
             list(found.predict(["Tom chases Jerry", "a"]))
 
 

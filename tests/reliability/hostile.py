@@ -34,7 +34,7 @@ from audit import Audit, Watch
 import regard
 import regard.cli
 import regard.tasks
-from regard.export.onnx import write
+from regard.interop.onnx import write
 from regard.models.seq2seq import Seq2Seq
 
 SECONDS = 20

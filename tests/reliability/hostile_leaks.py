@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hostile_cases import Case
 
-import regard.loading
+import regard.inference.load
 
 
 class Harmless:
@@ -24,14 +24,14 @@ def leaking(leak):
     """A change that leaves the directory as it is, and makes opening it do something."""
 
     def change(directory: Path, outside: Path) -> None:
-        before = regard.loading.opened
+        before = regard.inference.load.opened
         (directory / "leak.py").write_text("leaked = 1\n")
 
         def opened(*given, **options):
             leak(Path(directory), outside)
             return before(*given, **options)
 
-        regard.loading.opened = opened
+        regard.inference.load.opened = opened
 
     return change
 

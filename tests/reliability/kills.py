@@ -26,12 +26,19 @@ from typing import NamedTuple
 
 from regard import registry
 from regard.cli import main
-from regard.compare.crew import Crew
-from regard.training import health
+from regard.compare.workers import Crew
+from regard.training import attention_metrics
 
 SMALL = ["--model.size=8", "--data.samples=24", "--train.device=cpu"]
 STEPS = ["--train.max_steps=4", "--train.evaluate_every=2", "--train.checkpoint_every=2", "--train.log_every=2"]
-IMPORTED = ["torch._dynamo", "accelerate", "regard.start", "regard.loading", "regard.models.applies", "regard.compare.sweep"]
+IMPORTED = [
+    "torch._dynamo",
+    "accelerate",
+    "regard.inference.init_from",
+    "regard.inference.load",
+    "regard.tasks._validate",
+    "regard.compare.sweep",
+]
 TIMES = {"seconds", "tokens_per_second", "waited", "check"}
 """Entries of JSON that depend on how long something took, and the digest of a manifest that holds such an entry."""
 REPORTS = {"compare.md", "compare.html", ".lock"}
@@ -290,7 +297,7 @@ def serve(base: Path, kills: int, seed: int, chosen: list[str]) -> dict[str, dic
     )  # torch.set_num_threads would touch a pool that copies of a process fight for
     warnings.simplefilter("error")
     os.environ["PYTHONWARNINGS"] = "error"
-    health.SHARE = math.inf  # attentions are looked at for every line of the log, and not as time allows
+    attention_metrics.SHARE = math.inf  # attentions are looked at for every line of the log, and not as time allows
     workers, address = base / "workers", str(base / "nursery")
     workers.mkdir()
     warm(base)

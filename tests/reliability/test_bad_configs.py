@@ -13,7 +13,7 @@ import pytest
 
 from regard import config as configuration
 from regard import tasks
-from regard.cli.searching import apart
+from regard.cli._search_options import apart
 from regard.cli.train import _without_task, settings
 from regard.config import ConfigError
 from regard.data.lines import DataError, Line

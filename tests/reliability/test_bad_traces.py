@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from regard.viewer.file import load, save
-from regard.viewer.file.faults import TraceError
+from regard.viewer.io import load, save
+from regard.viewer.io.errors import TraceError
 
-from ..viewer.file.traces import simple, whole
+from ..viewer.io.traces import simple, whole
 
 VALUES: list[Any] = [
     None,

@@ -17,10 +17,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli.answering import Asking, to_file
-from regard.cli.journal import Chain, Journal
-from regard.cli.pace import Pace
-from regard.cli.unread import Unread
+from regard.cli._bad_inputs import Unread
+from regard.cli._journal import Chain, Journal
+from regard.cli._predict_io import Asking, to_file
+from regard.cli._progress import Pace
 
 from ..cli.killed import WORK, Model
 

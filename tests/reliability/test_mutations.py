@@ -12,7 +12,7 @@ from safetensors.torch import save
 from regard import manifest
 from regard.errors import DamagedError, RefusedError
 from regard.training import checkpoint
-from regard.training.tensors import parse_tensors
+from regard.training.tensor_file import parse_tensors
 
 pytestmark = pytest.mark.unhooked  # fifty thousand calls, of which the hook would check each
 

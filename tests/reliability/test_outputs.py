@@ -20,9 +20,9 @@ from safetensors.torch import save_file
 from regard import io
 from regard.cli import app
 from regard.data.image.writing import png
-from regard.huggingface.settings import read
-from regard.huggingface.tensors import shapes
-from regard.viewer.file import container
+from regard.interop.huggingface.settings import read
+from regard.interop.huggingface.tensors import shapes
+from regard.viewer.io import container
 from regard.viewer.trace import Trace
 
 from ..cli.conftest import _closed, ready  # noqa: F401  # the fixture ends the process

@@ -20,8 +20,8 @@ from regard import tasks
 from regard.cli import app
 from regard.config import Data, Model, Search, Train
 from regard.tasks.translate import Config
-from regard.training.directory import MODEL, RunDirectory
 from regard.training.loop import train
+from regard.training.run_directory import MODEL, RunDirectory
 
 pytestmark = pytest.mark.unhooked
 LINES = ["Tom chases Jerry", "Mary likes Tom", "the big dog", "a small cat likes the dog", "Jerry"]

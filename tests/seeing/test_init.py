@@ -11,12 +11,12 @@ from regard.data.lines import DataError
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
-from regard.loading import load
-from regard.seeing import Seeing
+from regard.inference.image_predictor import Seeing
+from regard.inference.load import load
+from regard.inference.predictor import Trained
 from regard.tasks.classify import experiment
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.predictor import Classifier
-from regard.trained import Trained
 
 BRIGHT = 0.4
 CODEC = LabelCodec(("dark", "light"), several=True, height=8, width=8)
@@ -70,7 +70,7 @@ def test_what_is_predicted_while_somebody_listens_is_traced(seeing, pictures):
 
 
 def test_a_run_that_writes_no_text_is_opened_by_see_and_refused_by_load(monkeypatch, seeing):
-    monkeypatch.setattr("regard.loading.opened", lambda directory, device: seeing)
+    monkeypatch.setattr("regard.inference.load.opened", lambda directory, device: seeing)
     assert isinstance(regard.see("run"), Seeing)
     with pytest.raises(RefusedError, match=r"run is a run of classify, which writes no text; regard\.see opens it"):
         load("run")
@@ -79,7 +79,7 @@ def test_a_run_that_writes_no_text_is_opened_by_see_and_refused_by_load(monkeypa
 def test_a_run_that_writes_text_is_refused_by_see(monkeypatch):
     writer = Trained.__new__(Trained)
     writer.name = "translate"
-    monkeypatch.setattr("regard.loading.opened", lambda directory, device: writer)
+    monkeypatch.setattr("regard.inference.load.opened", lambda directory, device: writer)
     assert load("run") is writer
     with pytest.raises(RefusedError, match=r"is a run of translate, which writes text; regard\.load opens it"):
         regard.see("run")

@@ -20,7 +20,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 import small
 
-from regard.training import health
+from regard.training import attention_metrics
 from regard.training.loop import train
 
 KINDS = {
@@ -165,7 +165,7 @@ def killed(base: Path, wanted: dict, kills: int, chance: random.Random) -> dict:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     warnings.simplefilter("error")
-    health.SHARE = math.inf  # attentions are looked at for every line of the log, and not as time allows
+    attention_metrics.SHARE = math.inf  # attentions are looked at for every line of the log, and not as time allows
     train(small.experiment(max_steps=1), Path(sys.argv[1]) / "warm", quiet=True)  # imports what is imported late
     base, kills, signals, seed = Path(sys.argv[1]), *map(int, sys.argv[2:])
     whole = {kind: undisturbed(base / f"whole-{number}", kind) for number, kind in enumerate(KINDS)}

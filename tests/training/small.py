@@ -12,9 +12,9 @@ from regard.attention.module import Attention
 from regard.attention.types import Encoded
 from regard.config import Train
 from regard.data.batch import Batch, pad
+from regard.losses.teacher_forcing import teach
 from regard.models.types import Step
 from regard.training.experiment import Experiment
-from regard.training.losses import teach
 
 VOCABULARY = 12
 

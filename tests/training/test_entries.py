@@ -3,8 +3,8 @@ import os
 import pytest
 
 from regard.errors import RefusedError
-from regard.training.directory import RunDirectory
 from regard.training.entries import check_entries
+from regard.training.run_directory import RunDirectory
 
 
 @pytest.fixture

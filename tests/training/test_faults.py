@@ -22,9 +22,9 @@ from safetensors.torch import load_file
 
 from regard import io, manifest
 from regard.errors import DamagedWarning, FailedError, Interrupted, RefusedError
+from regard.losses.teacher_forcing import teach
 from regard.training import checkpoint
 from regard.training.loop import train
-from regard.training.losses import teach
 
 from .small import Network, Part, Plain, experiment, fingerprint
 

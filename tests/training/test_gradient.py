@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from regard.errors import FailedError
+from regard.losses.teacher_forcing import teach
 from regard.training.experiment import Loss
 from regard.training.gradient import accumulate, advice, gradient, out_of_memory, split
-from regard.training.losses import teach
 
 from .small import Copies, Network
 

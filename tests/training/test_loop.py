@@ -13,12 +13,12 @@ from safetensors.torch import load_file
 
 from regard.config import ConfigError
 from regard.errors import DamagedWarning, FailedError, Interrupted, UnwritableError
-from regard.training import update
+from regard.losses.teacher_forcing import teach
+from regard.training import step as update
 from regard.training.checkpoint import load, steps
-from regard.training.directory import verify
 from regard.training.loop import train
-from regard.training.losses import teach
-from regard.training.weights import weights
+from regard.training.run_directory import verify
+from regard.training.state_dict import weights
 
 from .small import Network, Plain, account, experiment, fingerprint
 
@@ -26,7 +26,7 @@ from .small import Network, Plain, account, experiment, fingerprint
 @pytest.fixture
 def unhurried(monkeypatch):
     """Attentions are looked at for every line of the log, and not as time allows: two logs are compared."""
-    monkeypatch.setattr("regard.training.health.SHARE", 1e9)
+    monkeypatch.setattr("regard.training.attention_metrics.SHARE", 1e9)
 
 
 def log(directory):

@@ -4,7 +4,7 @@ import pytest
 
 from regard import manifest
 from regard.errors import DamagedError, RefusedError
-from regard.training.directory import RunDirectory
+from regard.training.run_directory import RunDirectory
 from regard.training.snapshot import MemoryFolder, files_in, read_snapshot, retry_on_publish, verify
 
 

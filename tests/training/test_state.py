@@ -6,10 +6,10 @@ from torch import nn
 
 from regard.config import Train
 from regard.errors import DamagedError, RefusedError
-from regard.training.average import Average
 from regard.training.checkpoint import load, save
-from regard.training.optimise import optimiser
-from regard.training.schedule import Plateau
+from regard.training.ema import Average
+from regard.training.optimizer import optimiser
+from regard.training.schedules import Plateau
 from regard.training.state import State
 
 from .small import Copies, Network, Plain

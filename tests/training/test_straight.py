@@ -6,8 +6,8 @@ from torch.testing import assert_close
 
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Batch, pad, shifted
+from regard.losses.teacher_forcing import projects, taught, teach
 from regard.models.seq2seq import build
-from regard.training.losses import projects, taught, teach
 
 BATCH = Batch(pad([[4, 5, 6, 2], [7, 2]]), pad([[5, 4, 2], [6, 7, 5, 4, 2]]), ())
 DECODERS = ("recurrent", "convolution", "transformer")

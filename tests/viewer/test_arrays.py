@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard.viewer.axes import Image, Index, Text
-from regard.viewer.file.check import TraceError
+from regard.viewer.io.check import TraceError
 from regard.viewer.trace import Trace
 
 TARGET, SOURCE = ["汤姆", "追逐", "杰瑞"], ["Tom", "chases", "Jerry", "<eos>"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.viewer.axes import Text
-from regard.viewer.file.faults import TraceError
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Example, Links, Look, Trace
 
 EYE = np.eye(3, dtype=np.float32)

@@ -63,5 +63,5 @@ def test_its_figure_is_one_of_matplotlib():
 
 
 def test_the_records_take_neither_torch_nor_matplotlib_to_import():
-    code = "import sys, regard.viewer.file; print(sorted({'torch', 'matplotlib', 'pydantic'} & set(sys.modules)))"
+    code = "import sys, regard.viewer.io; print(sorted({'torch', 'matplotlib', 'pydantic'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -8,5 +8,5 @@
     choose      the best head against gold links                     chosen      the choice, kept in the run directory
     unknown     words that a model could not write                   posterior   what one look at a time must have seen
 
-A model learns from given links by `regard.training.guided`.
+A model learns from given links by `regard.losses.guided_alignment`.
 """

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.alignment.head import Head
 from regard.alignment.links import Links
 from regard.alignment.soft import Soft
-from regard.alignment.units import joined, merge
+from regard.alignment.words import joined, merge
 from regard.decoding.align import align
 
 Merge = Literal["weights", "links"]

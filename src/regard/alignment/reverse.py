@@ -10,7 +10,7 @@ from regard.data.lines import DataError
 from regard.data.records import Record
 
 if TYPE_CHECKING:
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
 
 def reverse(

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.alignment import units
+from regard.alignment import words
 from regard.alignment.posterior import posterior
-from regard.alignment.units import Units
+from regard.alignment.words import Units
 from regard.data.batch import Batch
 from regard.data.loader import Loader
 from regard.data.table import Record
@@ -17,7 +17,7 @@ from regard.data.text.codec import Example
 from regard.data.text.vocabulary import EOS
 
 if TYPE_CHECKING:
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
 
 class Soft(NamedTuple):
@@ -46,8 +46,8 @@ def soft(trained: "Trained", records: Sequence[Record], *, tokens: bool = False,
     for place, weights in _taught(trained, examples):
         record, written = prepared[place], examples[place].target or []
         given = record.target is not None
-        side = units.target(codec, record, tokens) if given else units.answer(codec, written, tokens)
-        found[place] = Soft(units.source(codec, record, tokens), side, weights)
+        side = words.target(codec, record, tokens) if given else words.answer(codec, written, tokens)
+        found[place] = Soft(words.source(codec, record, tokens), side, weights)
     return found
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.alignment import units
+from regard.alignment import words as units
 from regard.alignment.hard import linked
-from regard.alignment.units import Units, merge
+from regard.alignment.words import Units, merge
 from regard.config import quoted
 from regard.data.lines import DataError, lines
 from regard.data.table import Record

@@ -43,7 +43,7 @@ class MultiHead(Attention):
     """
 
     packed: Packed | None = None
-    """Projections in one matrix, which an update may lend (training/halved.py): one product in place of several."""
+    """Projections in one matrix, which an update may lend (training/mixed_precision.py): one product in place of several."""
 
     def __init__(
         self,

@@ -13,13 +13,13 @@ from regard.cli.train import ANY, settings
 from regard.config import ConfigError
 
 if TYPE_CHECKING:
-    from regard.alignment.choose import Candidate
     from regard.alignment.head import Head
+    from regard.alignment.head_selection import Candidate
     from regard.alignment.links import Gold, Links
     from regard.alignment.soft import Soft
     from regard.data.table import Record
+    from regard.inference.predictor import Trained
     from regard.metrics.text import Measured
-    from regard.trained import Trained
 
 NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
 COUNTED = "The gold file counts words from 1 (files of sentence, source, target do so anyway)."
@@ -67,7 +67,7 @@ def align(
     from regard.alignment import gold as golden
     from regard.alignment import hard, score
     from regard.alignment.soft import soft
-    from regard.loading import load
+    from regard.inference.load import load
 
     model = load(directory, device)
     model.text_codec("regard align")
@@ -147,11 +147,11 @@ def _head(model: "Trained", attention: str | None, number: int | None, shift: bo
 
 def _tried(directory: Path, pairs: "list[Soft]", gold: "list[Gold]", by: str, merge: str) -> "list[Candidate]":
     """Every head, the best first, which is noted in the directory."""
-    from regard.alignment import chosen
-    from regard.alignment.choose import choose
+    from regard.alignment.head_selection import choose
+    from regard.inference import alignment_head
 
     found = choose(pairs, gold, cast(Any, by), merge=cast(Any, merge))
-    chosen.note(directory, found[0].head)
+    alignment_head.note(directory, found[0].head)
     return found
 
 
@@ -167,7 +167,7 @@ def _joined(
 
 def _single(model: "Trained", letters: bool) -> bool:
     """Whether some of what is aligned are single tokens: their accuracy then says more than an error rate."""
-    from regard.alignment.units import by_token
+    from regard.alignment.words import by_token
 
     return any(by_token(side, letters) for side in (model.codec.source, model.codec.target))
 

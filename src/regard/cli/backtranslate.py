@@ -11,7 +11,7 @@ from regard.config import ConfigError
 from regard.data.lines import DataError, lines
 
 if TYPE_CHECKING:
-    from regard.backtranslation import Pair, Way
+    from regard.inference.backtranslate import Pair, Way
 
 
 @app.command(cls=Command, short_help="Make training pairs of targets alone.")
@@ -50,8 +50,8 @@ def backtranslate(
     io.check_target(out)
     way = _way(draw, beam, temperature, noise, tag, seed)
     real = [] if append is None else _real(append)  # before the model writes, which may take hours
-    from regard.backtranslation import backtranslate as translate
-    from regard.loading import load
+    from regard.inference.backtranslate import backtranslate as translate
+    from regard.inference.load import load
 
     model = load(directory, device)
     made, read = 0, 0
@@ -78,8 +78,8 @@ def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, ta
         raise ConfigError("--temperature 0 draws nothing; that is --draw greedy")
     if len(tag.split()) > 1 or tag != tag.strip():
         raise ConfigError(f"--tag needs one word without spaces, got {tag!r}")
-    from regard.backtranslation import Way
     from regard.data.text.noise import Noise
+    from regard.inference.backtranslate import Way
 
     heat = 1.0 if temperature is None else temperature
     return Way(draw, beam or 5, heat, Noise() if noise else None, tag, seed)
@@ -95,8 +95,8 @@ def _write(table: BinaryIO, out: Path, pairs: "list[Pair]") -> int:
 
 def _real(path: str) -> "list[Pair]":
     """The real pairs that stand behind."""
-    from regard.backtranslation import Pair
     from regard.data.table import read
+    from regard.inference.backtranslate import Pair
 
     found = []
     for record in read(path):

@@ -42,7 +42,7 @@ def show(
         regard show additive --kind kernels
     """
     kind = _locate(name, kind)  # a mistake is answered before torch is waited for
-    from regard import show as text
+    from regard.cli import show as text
 
     typer.echo(text.steps(name, kind) if steps else text.page(name, kind))
 

@@ -50,7 +50,7 @@ def compare(
         raise ConfigError("compare sets train.seed itself: --seeds N trains each kind N times")
     settings(options)  # a slip of the pen is answered before torch is waited for
     default = type(read(task, path, options))()
-    from regard.compare import vary as varying
+    from regard.compare import variations as varying
     from regard.compare.plan import plan
     from regard.compare.sweep import Sweep
 
@@ -70,8 +70,8 @@ def compare_one() -> None:
     """One training of a comparison, as its parent asks on standard input."""
     from regard import config as configuration
     from regard import tasks
-    from regard.compare.crew import asked
     from regard.compare.figures import store
+    from regard.compare.workers import asked
     from regard.training.lock import wait_until_free
 
     request = asked()
@@ -84,7 +84,7 @@ def compare_one() -> None:
 def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
     """Train one, and measure it on the validation set and, where there is one, the test set."""
     from regard.cli.evaluate import plain
-    from regard.loading import opened
+    from regard.inference.load import opened
     from regard.tasks._protocol import family
     from regard.training.loop import train as run
 

@@ -10,8 +10,8 @@ from regard.cli.train import ANY, settings
 from regard.config import ConfigError
 
 if TYPE_CHECKING:
-    from regard.ensembles.stack import Stacked
-    from regard.trained import Trained
+    from regard.inference.ensemble.stacking import Stacked
+    from regard.inference.predictor import Trained
 
 COLUMNS = {"data.source", "data.target"}
 
@@ -45,10 +45,10 @@ def ensemble(
     columns = dict(each.split("=", 1) for each in settings(options))
     if unknown := sorted(columns.keys() - COLUMNS):
         raise ConfigError(f"ensemble has no setting {unknown[0]}; it takes --data.source and --data.target for --stack")
-    from regard.ensembles.directory import Settings, check_free, write
-    from regard.ensembles.gather import ensemble as gather
-    from regard.ensembles.model import shares
-    from regard.loading import load
+    from regard.inference.ensemble.build import ensemble as gather
+    from regard.inference.ensemble.directory import Settings, check_free, write
+    from regard.inference.ensemble.model import shares
+    from regard.inference.load import load
 
     check_free(out)
     members = [load(path, device) for path in paths]
@@ -74,8 +74,8 @@ def told(out: Path, paths: list[Path], average: str, shares: tuple[float, ...], 
 
 def _stack(members: "list[Trained]", table: str, columns: dict[str, str], average: str) -> "Stacked":
     from regard.data.table import read
-    from regard.ensembles.gather import together
-    from regard.ensembles.stack import stack
+    from regard.inference.ensemble.build import together
+    from regard.inference.ensemble.stacking import stack
 
     together(members)
     data = members[0].config.data

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import Command, app
-from regard.cli.searching import PART, search_by
-from regard.cli.seeing import sees
+from regard.cli._bad_inputs import TOLD
+from regard.cli._image_options import sees
+from regard.cli._search_options import PART, search_by
 from regard.cli.train import ANY, settings
-from regard.cli.unread import TOLD
 from regard.config import ConfigError
 from regard.data.lines import DataError
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.decoding.logprobs import UndistributedError
+    from regard.inference.image_predictor import Seeing
+    from regard.inference.predictor import Trained
     from regard.metrics.text import Bucket
-    from regard.seeing import Seeing
     from regard.tasks import Figures
-    from regard.trained import Trained
 
 
 NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
@@ -46,7 +46,7 @@ def evaluate(
     """
     options = settings(context.args)
     given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
-    from regard.loading import opened
+    from regard.inference.load import opened
     from regard.tasks._protocol import family
 
     model = opened(directory, device)

@@ -35,7 +35,7 @@ def export(
     if to not in FORMATS:
         raise ConfigError(f"--to needs to be one of {', '.join(FORMATS)}, got {to!r}")
     typer.echo(
-        import_module(f"regard.export.{to}.write").write(directory, out or beside(directory, to, precision), precision)
+        import_module(f"regard.interop.{to}.write").write(directory, out or beside(directory, to, precision), precision)
     )
 
 

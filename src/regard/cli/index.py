@@ -14,10 +14,10 @@ from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
-    from regard.seeing import Seeing
+    from regard.inference.image_predictor import Seeing
+    from regard.inference.predictor import Trained
     from regard.tasks.retrieve.index import Kind
     from regard.tasks.retrieve.predictor import Retriever
-    from regard.trained import Trained
 
 LISTED = 10
 """How many entries that cannot be read are listed."""
@@ -49,7 +49,7 @@ def index(
     if of not in ("auto", "pictures", "texts"):
         raise ConfigError(f"--of needs to be pictures, texts or auto, got {of!r}")
     _writable(out)
-    from regard.loading import opened
+    from regard.inference.load import opened
     from regard.tasks.retrieve.predictor import Retriever
 
     model = opened(directory, device)

@@ -9,23 +9,23 @@ import typer
 
 from regard import io
 from regard.cli import Command, app
-from regard.cli.answering import Asking, to_file, to_stream
+from regard.cli._bad_inputs import Unread, unread
+from regard.cli._fingerprint import source, work
+from regard.cli._image_options import asks, posed, sees
+from regard.cli._journal import Journal
+from regard.cli._predict_io import Asking, to_file, to_stream
+from regard.cli._progress import Pace
+from regard.cli._search_options import apart, search_by, wished
+from regard.cli._stdout import StandardOutput
+from regard.cli._streaming import LISTEN, listened, streamed, way
 from regard.cli.index import searches
-from regard.cli.journal import Journal
-from regard.cli.pace import Pace
-from regard.cli.searching import apart, search_by, wished
-from regard.cli.seeing import asks, posed, sees
-from regard.cli.stdout import StandardOutput
-from regard.cli.streaming import LISTEN, listened, streamed, way
 from regard.cli.train import ANY
-from regard.cli.unread import Unread, unread
-from regard.cli.work import source, work
 from regard.data.lines import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import Wish
-    from regard.seeing import Seeing
-    from regard.trained import Trained
+    from regard.inference.image_predictor import Seeing
+    from regard.inference.predictor import Trained
 
 TRACED = 32
 """How many inputs a trace shows at most: more than anybody looks through, and few enough to open at once."""
@@ -102,8 +102,8 @@ def predict(
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
     """
-    from regard.export.engine import opened, traceable
-    from regard.seeing import Seeing
+    from regard.inference.image_predictor import Seeing
+    from regard.interop.engine import opened, traceable
 
     text, settings = apart(text, context.args, "predict")
     piecewise = way(stream, listen, context.params, text)
@@ -158,7 +158,7 @@ def _writable(path: Path) -> None:
 
 def _watched(model: "Trained | Seeing") -> None:
     """Refuse a trace of an answer that is found in numbers which no trace shows, before anything is computed."""
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
     from regard.viewer.record.predicted import watched
 
     if isinstance(model, Trained):
@@ -167,8 +167,8 @@ def _watched(model: "Trained | Seeing") -> None:
 
 def _trace(model: "Trained | Seeing", noted: "list[tuple[str, Wish]]", beam: int | None, path: Path) -> None:
     """Write the trace of what was asked, and say what it took."""
-    from regard.seeing import Seeing
-    from regard.viewer.file import save
+    from regard.inference.image_predictor import Seeing
+    from regard.viewer.io import save
 
     asked = [each for each in noted[:TRACED] if each[0].strip() and model.reads(each[0])]
     if not asked:

@@ -56,7 +56,7 @@ def train(
 def sensible(task: str, configs: list[Any]) -> None:
     """Refuse settings that would change nothing, and models that cannot be built, before any data is read."""
     from regard import tasks
-    from regard.models.applies import buildable, heeded, searchable, trainable
+    from regard.tasks._validate import buildable, heeded, searchable, trainable
 
     heeded(configs, tasks.find(task).Config())
     for config in configs:

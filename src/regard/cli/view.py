@@ -10,7 +10,7 @@ import typer
 
 from regard import io
 from regard.cli import Command, app
-from regard.cli.seeing import asks, posed, sees
+from regard.cli._image_options import asks, posed, sees
 from regard.config import ConfigError, quoted, shortened
 from regard.data.lines import DataError
 
@@ -129,20 +129,20 @@ def _input(path: Path, place: int) -> bool:
 
 def _asked(path: Path) -> bool:
     """Whether this is a model: a run directory, or an exported one in a file."""
-    from regard.training.directory import ARCHIVE
+    from regard.training.run_directory import ARCHIVE
 
     return path.is_dir() or path.suffix == ARCHIVE
 
 
 def _trace(path: Path, text: str | None, beam: int | None, device: str, question: str | None) -> "Trace":
-    from regard.viewer.file import load as read
+    from regard.viewer.io import load as read
 
     if not _asked(path) or text is None:
         try:
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
-    from regard.loading import opened
+    from regard.inference.load import opened
 
     model = opened(path, device)
     sees(model, {"beam": beam}, ())
@@ -155,8 +155,8 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, question
 
 
 def _write(traces: "list[Trace]", html: Path, budget: str | None, state: str, language: str | None) -> None:
-    from regard.viewer.page.render import BUDGET
-    from regard.viewer.page.view import View
+    from regard.viewer.html.render import BUDGET
+    from regard.viewer.html.view import View
 
     View(traces, state, language).save(html, budget or BUDGET)
     typer.echo(f"{html} ({html.stat().st_size:,} bytes, needs no network)")
@@ -173,8 +173,8 @@ def _draw(trace: "Trace", kind: str, out: Path | None, attention: str | None, he
 
 
 def _serve(traces: "list[Trace]", state: str, language: str | None, port: int, browser: bool) -> None:
-    from regard.viewer.page.server import Server
-    from regard.viewer.page.view import announce
+    from regard.viewer.html.server import Server
+    from regard.viewer.html.view import announce
 
     with Server(traces, port=port, state=state, language=language) as server:
         announce(server, browser, server.opens)

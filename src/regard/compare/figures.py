@@ -11,8 +11,8 @@ from regard import config as configuration
 from regard import io, manifest
 from regard.data.table import files
 from regard.errors import TrainingError
-from regard.training.directory import MODEL
 from regard.training.log import finite
+from regard.training.run_directory import MODEL
 
 NAME = "figures.json"
 

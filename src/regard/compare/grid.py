@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from regard.compare.dot_plot import Scale, scale, strip
 from regard.compare.outcome import LESS, Column, Comparison, Outcome, two
 from regard.compare.spread import Mark, Spread, marks, said
-from regard.compare.strip import Scale, scale, strip
+from regard.compare.strings import STATES, both, figure
 from regard.compare.table import spreads, told
-from regard.compare.words import STATES, both, figure
 
 SIGNS: dict[Mark, str] = {"best": "★", "near": "≈"}
 Values = tuple[str, ...]

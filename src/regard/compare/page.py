@@ -8,11 +8,11 @@ import hashlib
 from html import escape
 from importlib import resources
 
-from regard.compare import words
+from regard.compare import strings
 from regard.compare.grid import Grid, Values, lay, table, trainings
 from regard.compare.outcome import LESS, Column, Comparison, Outcome, two
 from regard.compare.spread import marks
-from regard.compare.words import STATES, both, figure
+from regard.compare.strings import STATES, both, figure
 
 
 def html(comparison: Comparison) -> str:
@@ -86,7 +86,7 @@ def _sentence(grid: Grid, best: Values, near: tuple[Values, ...], columns: list[
 def _notes(comparison: Comparison) -> str:
     """How to read it."""
     warning = "note" if comparison.seeds > 1 else "note warning"
-    return f'<p class="{warning}">{both(*map(escape, words.SPREAD if comparison.seeds > 1 else words.ONCE))}</p>'
+    return f'<p class="{warning}">{both(*map(escape, strings.SPREAD if comparison.seeds > 1 else strings.ONCE))}</p>'
 
 
 def _chosen(grid: Grid) -> str:

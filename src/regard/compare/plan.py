@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from regard.compare.vary import Along, Varied
+from regard.compare.variations import Along, Varied
 from regard.config import ConfigError
 from regard.data.lines import DataError
 from regard.inputs import is_pipe
@@ -60,7 +60,7 @@ def plan(
 
 def sensible(configs: Sequence[Any], default: Any) -> None:
     """Raise for what no combination could mend: names that are none, data that is not there, settings that nothing heeds."""
-    from regard.models.applies import heeded
+    from regard.tasks._validate import heeded
 
     for name in {config.model.attention.name for config in configs} - {"none"}:
         known(name)
@@ -103,7 +103,7 @@ def readable(path: str | None, config: Any) -> None:
 
 def reason(config: Any) -> str | None:
     """Why nothing can be trained with a config, if that is so."""
-    from regard.models.applies import buildable, searchable, trainable
+    from regard.tasks._validate import buildable, searchable, trainable
 
     try:
         trainable(config)

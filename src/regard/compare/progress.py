@@ -5,7 +5,7 @@ import signal
 import sys
 from typing import Any, Protocol, runtime_checkable
 
-from regard.training.stream import Stream
+from regard.training.output_stream import Stream
 
 
 @runtime_checkable

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from regard import config as configuration
 from regard import io
-from regard.compare.crew import Job, work
 from regard.compare.figures import stored
 from regard.compare.outcome import Comparison, Outcome
 from regard.compare.page import html
@@ -14,6 +13,7 @@ from regard.compare.plan import Planned
 from regard.compare.progress import display
 from regard.compare.spread import said
 from regard.compare.table import label, tabulate
+from regard.compare.workers import Job, work
 from regard.errors import RefusedError, UnwritableError
 from regard.training.progress import clock
 

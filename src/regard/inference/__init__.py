@@ -1,1 +1,1 @@
-"""TODO src/regard/inference."""
+"""Inference: opening trained models, predicting with them, ensembles, and back-translation."""

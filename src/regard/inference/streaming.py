@@ -13,7 +13,7 @@ from regard.decoding.streaming.search import decided
 from regard.decoding.streaming.stable_text import Written
 
 if TYPE_CHECKING:
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
 
 def streamable(search: Search) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.training import losses
+from regard.losses import teacher_forcing
 
 Rows = NDArray[np.float64]
 References = Sequence[str] | Sequence[Sequence[str]]
@@ -227,7 +227,7 @@ def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Me
     rows = np.array([nll, tokens], dtype=np.float64).T
 
     def score(total: Rows) -> float:
-        return losses.perplexity(float(total[0]), int(total[1]))
+        return teacher_forcing.perplexity(float(total[0]), int(total[1]))
 
     return Measured(
         score(rows.sum(0)), *bootstrap(rows, score, seed=seed), "exp of nats per token, end of sentence included"

@@ -13,9 +13,9 @@ from regard.data import table
 from regard.data.image.augmentation import named
 from regard.data.image.types import Pictured
 from regard.data.text.codec import Report
+from regard.inference.image_predictor import Kept, Seeing
+from regard.inference.init_from import Start
 from regard.metrics.text import DOWNWARDS, Measured
-from regard.seeing import Kept, Seeing
-from regard.start import Start
 from regard.tasks._protocol import TaskConfig, family
 from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
 

@@ -21,8 +21,8 @@ from regard.metrics.text import Bucket, Measured
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.seeing import Seeing
-    from regard.trained import Trained
+    from regard.inference.image_predictor import Seeing
+    from regard.inference.predictor import Trained
 
 Figures = dict[str, Measured | list[Bucket]]
 """What a task measures, by name: scores with their intervals, and scores by length."""

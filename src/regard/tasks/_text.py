@@ -18,6 +18,8 @@ from regard.data.packing import Packed
 from regard.data.table import Record
 from regard.data.text.codec import Example, Report, TextCodec
 from regard.data.text.vocabulary import EOS, UNK
+from regard.losses.guided_alignment import linked
+from regard.losses.teacher_forcing import Teacher
 from regard.metrics.text import DOWNWARDS, Measured
 from regard.models import seq2seq
 from regard.models.packing import apart, packable
@@ -26,11 +28,9 @@ from regard.tasks._protocol import TaskConfig, Writes
 from regard.tasks._tables import Tables, tables, texts
 from regard.tasks._text_evaluation import judged, measurable, risk
 from regard.training.experiment import Experiment
-from regard.training.guided import linked
-from regard.training.losses import Teacher
 
 if TYPE_CHECKING:
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
 
     `out` is the directory to train into: with train.start, a training that goes on there needs the other run no more.
     """
-    from regard.start import start  # it opens runs, and their tasks
+    from regard.inference.init_from import start  # it opens runs, and their tasks
 
     if config.train.packed:  # what cannot be packed is told before anything is read
         apart(config.train)
@@ -143,7 +143,7 @@ def codec(directory: Traversable) -> TextCodec:
 
 def opened(name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq, head: Head) -> "Trained":
     """The model, ready to be asked."""
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
     return Trained(name, config, codec, model, head)
 

@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from regard.config import ConfigError
+from regard.losses.sequence_risk import Risk
+from regard.losses.teacher_forcing import perplexity, teach
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measured
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks._protocol import TaskConfig, Writes
-from regard.training.losses import perplexity, teach
-from regard.training.risk import Risk
 
 
 def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
@@ -41,7 +41,7 @@ def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Seq
     figures = evaluate(model, loader)
     if config.train.better in figures:
         return figures
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
     measured = Trained(name, config, codec, model).judge(valid)
     return figures | {each: found.value for each, found in measured.items() if isinstance(found, Measured)}

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard import io, manifest
 from regard.errors import DamagedError, DamagedWarning
-from regard.training.tensors import read_tensors
+from regard.training.tensor_file import read_tensors
 
 STATE = "state.safetensors"
 

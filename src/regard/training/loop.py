@@ -12,19 +12,19 @@ from typing import Any
 
 from regard.data.prefetch import Ahead
 from regard.errors import FailedError, Interrupted, TrainingError
-from regard.training.directory import RunDirectory
+from regard.training.attention_metrics import Health
+from regard.training.evaluator import Judge
 from regard.training.experiment import Experiment
 from regard.training.gradient import advice, out_of_memory
-from regard.training.health import Health
-from regard.training.judge import Judge
 from regard.training.log import Log
+from regard.training.output_stream import guarded
 from regard.training.progress import Display, display
+from regard.training.run_directory import RunDirectory
 from regard.training.seed import deterministic
 from regard.training.signals import Interruption
-from regard.training.speed import Speed
-from regard.training.stream import guarded
-from regard.training.update import Update
-from regard.viewer.record.film import Film, film
+from regard.training.step import Update
+from regard.training.throughput import Speed
+from regard.viewer.record.snapshots import Film, film
 
 
 def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from torch.optim import Optimizer
 
 from regard.boundary import boundary
 from regard.errors import DamagedError, RefusedError
-from regard.training import optimise, weights
-from regard.training.average import Average, part
+from regard.training import optimizer, state_dict
 from regard.training.checkpoint import Checkpoint
-from regard.training.schedule import Plateau
+from regard.training.ema import Average, part
+from regard.training.schedules import Plateau
 
 
 @dataclass
@@ -55,11 +55,11 @@ class State:
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor, flat."""
-        found = {f"model.{name}": value for name, value in weights.weights(self.model).items()}
-        held = optimise.state(self.model, self.optimiser, self.loss)
+        found = {f"model.{name}": value for name, value in state_dict.weights(self.model).items()}
+        held = optimizer.state(self.model, self.optimiser, self.loss)
         found |= {f"optimiser.{name}": value for name, value in held.items()}
         if self.loss is not None:
-            found |= {f"loss.{name}": value for name, value in weights.weights(self.loss).items()}
+            found |= {f"loss.{name}": value for name, value in state_dict.weights(self.loss).items()}
         if self.average is not None:
             found |= {f"ema.{name}": value.cpu().contiguous() for name, value in self.average.values.items()}
         return found
@@ -81,23 +81,25 @@ class State:
         if missing:
             raise RefusedError(f"{origin} has no counter {min(missing)}: it was not written by this loop")
         counters = _counters(found)
-        weights.agree(weights.named(self.model), part(tensors, "model."), origin)
-        weights.agree({} if self.loss is None else weights.named(self.loss), part(tensors, "loss."), f"the loss in {origin}")
+        state_dict.agree(state_dict.named(self.model), part(tensors, "model."), origin)
+        state_dict.agree(
+            {} if self.loss is None else state_dict.named(self.loss), part(tensors, "loss."), f"the loss in {origin}"
+        )
         if self.average is not None:
             _complete(self.average.values, part(tensors, "ema."), origin)
-            weights.agree(self.average.values, part(tensors, "ema."), f"the moving average in {origin}")
+            state_dict.agree(self.average.values, part(tensors, "ema."), f"the moving average in {origin}")
         held = part(tensors, "optimiser.")
-        unknown = {name.rpartition(".")[0] for name in held} - set(optimise.names(self.model, self.optimiser, self.loss))
+        unknown = {name.rpartition(".")[0] for name in held} - set(optimizer.names(self.model, self.optimiser, self.loss))
         if unknown:
             raise RefusedError(
                 f"{origin} is of another model: its optimiser knows {min(unknown)}, which does not learn here"
             )
-        _shaped(optimise.named(self.model, self.loss), held, origin)
+        _shaped(optimizer.named(self.model, self.loss), held, origin)
         plateau = TypeAdapter(Plateau).validate_python(found.counters["plateau"])
-        weights.restore(self.model, part(tensors, "model."), origin)
-        optimise.restore(self.model, self.optimiser, held, self.loss)
+        state_dict.restore(self.model, part(tensors, "model."), origin)
+        optimizer.restore(self.model, self.optimiser, held, self.loss)
         if self.loss is not None:
-            weights.restore(self.loss, part(tensors, "loss."), origin)
+            state_dict.restore(self.loss, part(tensors, "loss."), origin)
         if self.average is not None:
             self.average.restore(part(tensors, "ema."))
         self.plateau.restore(plateau.state())

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from regard.viewer.axes import Array, Audio, Axis, Image, Index, Series, Text
-from regard.viewer.file.check import check
-from regard.viewer.file.faults import TraceError
 from regard.viewer.gold import links
+from regard.viewer.io.check import check
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Example, Look, Trace
 
 CAUSAL = "causal"

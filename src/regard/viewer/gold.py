@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from regard.viewer.axes import Array
-from regard.viewer.file.check_gold import check_gold
-from regard.viewer.file.faults import TraceError
-from regard.viewer.numbers.alignment import of_heads
+from regard.viewer.io.check_gold import check_gold
+from regard.viewer.io.errors import TraceError
+from regard.viewer.metrics.alignment import of_heads
 from regard.viewer.trace import Links, Look, Trace
 
 WANTED = (

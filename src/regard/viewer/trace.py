@@ -177,13 +177,13 @@ class Trace:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Trace":
         """Open a trace file; large ones open at once, since only what is looked at is read."""
-        from regard.viewer.file import load
+        from regard.viewer.io import load
 
         return load(path)
 
     def save(self, path: str | PathLike[str], *, exact: bool = True) -> Path:
         """Check this trace and write it to `name.attn.safetensors`; without exact weights it takes a third of the room."""
-        from regard.viewer.file import save
+        from regard.viewer.io import save
 
         return save(self, path, exact=exact)
 
@@ -191,7 +191,7 @@ class Trace:
         self, path: str | PathLike[str], *, budget: str | int = "16MB", state: str = "", language: str | None = None
     ) -> Path:
         """Write the page about this trace, one file that needs nothing else; what the budget leaves out it lists."""
-        from regard.viewer.page.view import View
+        from regard.viewer.html.view import View
 
         return View([self], state, language).save(Path(path), budget)
 
@@ -203,7 +203,7 @@ class Trace:
 
     def strength(self, curve: str = "received", attention: str | None = None, example: int = 0) -> Array:
         """A curve of every head: received (heads, keys), or largest, effective, focus, spread, sink (heads, queries)."""
-        from regard.viewer.numbers.strength import summary
+        from regard.viewer.metrics.strength import summary
 
         curves = summary(self.look(attention, example), self.example(example).axes).curves
         if curve not in curves:
@@ -228,12 +228,12 @@ class Trace:
 
     def rollout(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
         """How much of each input reaches the last layer of a group of attentions, (queries, keys)."""
-        from regard.viewer.numbers.rollout import of
+        from regard.viewer.metrics.rollout import of
 
         return of(self, group, example)
 
     def flow(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
         """The most that can pass from each input to the last layer of a group of attentions, (queries, keys)."""
-        from regard.viewer.numbers.flow import of
+        from regard.viewer.metrics.flow import of
 
         return of(self, group, example)

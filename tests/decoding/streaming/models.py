@@ -8,8 +8,8 @@ import torch
 from regard import tasks
 from regard.config import AttentionPart, Data, Model, Search
 from regard.data.text.codec import TextCodec
+from regard.inference.predictor import Trained
 from regard.tasks.translate import Config
-from regard.trained import Trained
 
 RECORDS, _ = tasks.find("translate").draw(60, 0)
 TEXTS = [record.source for record in RECORDS]

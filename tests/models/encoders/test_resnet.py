@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from regard.attention.kept_norm import BatchNorm
+from regard.attention.masked_norm import BatchNorm
 from regard.attention.visual import Visual
 from regard.data.image.batch import Pictures, collect
 from regard.models.encoders.resnet import Block, Residual

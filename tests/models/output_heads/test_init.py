@@ -5,13 +5,13 @@ from torch.testing import assert_close
 from regard import registry
 from regard.config import AttentionPart, Model, OutputPart
 from regard.data.batch import Batch, pad
-from regard.models.applies import buildable, heeded
+from regard.losses.teacher_forcing import projects, teach
 from regard.models.output_heads import matrix, output
 from regard.models.output_heads.attention import Attention
 from regard.models.output_heads.projection import Projection
 from regard.tasks import TextConfig
-from regard.training.losses import projects, teach
-from regard.training.weights import named, restore, weights
+from regard.tasks._validate import buildable, heeded
+from regard.training.state_dict import named, restore, weights
 
 from ..small import KINDS, made
 

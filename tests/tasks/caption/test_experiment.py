@@ -10,14 +10,14 @@ from regard.config import AttentionPart, ConfigError, PatchesPart, PictureData, 
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
 from regard.errors import RefusedError
-from regard.models.applies import buildable, heeded, searchable
+from regard.tasks._validate import buildable, heeded, searchable
 from regard.tasks.caption import experiment as captioning
 from regard.tasks.caption.task import Config
-from regard.training.directory import verify
 from regard.training.experiment import Progress
 from regard.training.loop import train
+from regard.training.run_directory import verify
 from regard.viewer.axes import Image
-from regard.viewer.file import load, save
+from regard.viewer.io import load, save
 
 DATA = PictureData(height=32, width=32, samples=60, batch_pixels=1 << 14)
 MODEL = PictureModel(size=16, depth=1, stride=8)

@@ -10,7 +10,7 @@ from regard.config import AttentionPart, ClassifyData, ClassifyModel, ConfigErro
 from regard.data.image.writing import png
 from regard.data.table import DataError
 from regard.errors import RefusedError
-from regard.models.applies import buildable, heeded
+from regard.tasks._validate import buildable, heeded
 from regard.tasks.classify import experiment as classifying
 from regard.tasks.classify.glimpse_loss import glimpses
 from regard.tasks.classify.glimpse_model import Glimpses

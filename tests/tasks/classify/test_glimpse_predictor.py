@@ -11,7 +11,7 @@ from regard.tasks.classify.experiment import build
 from regard.tasks.classify.glimpse_loss import averaged
 from regard.tasks.classify.glimpse_predictor import Glimpser, asides, coarser
 from regard.tasks.classify.task import Config
-from regard.viewer.file import load, save
+from regard.viewer.io import load, save
 
 CODEC = LabelCodec(("a", "b", "c"), height=28, width=28, channels=1, stride=1, mean=(0.2,), deviation=(0.3,))
 CONFIG = Config(data=ClassifyData(height=28, width=28, channels=1), model=ClassifyModel(size=16, glimpses=4, runs=1))

@@ -16,7 +16,7 @@ from regard.tasks.classify.experiment import build
 from regard.tasks.classify.predictor import Asked, Classifier, labelled, wanted
 from regard.tasks.classify.synthetic import Drawn
 from regard.tasks.classify.task import Config
-from regard.viewer.file import load, save
+from regard.viewer.io import load, save
 
 CODEC = LabelCodec(("circle", "square", "star"), True, height=16, width=32)
 CONFIG = Config(data=ClassifyData(height=16, width=32), model=ClassifyModel(size=16, depth=1))

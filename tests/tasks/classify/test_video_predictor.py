@@ -13,7 +13,7 @@ from regard.tasks.classify.predictor import Asked
 from regard.tasks.classify.synthetic_video import Moving
 from regard.tasks.classify.task import Config
 from regard.tasks.classify.video_predictor import Watcher, filled, sheet
-from regard.viewer.file import load, save
+from regard.viewer.io import load, save
 
 CODEC = LabelCodec(("left", "right"), clips=True, height=16, width=16)
 CONFIG = Config(data=ClassifyData(height=16, width=16, clips=True), model=ClassifyModel(size=16, depth=1))

@@ -10,7 +10,7 @@ from regard.data.image.types import Pictured
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
-from regard.models.applies import buildable, heeded
+from regard.tasks._validate import buildable, heeded
 from regard.tasks.detect.experiment import enough, outline, samples
 from regard.tasks.detect.predictor import Detector
 from regard.tasks.detect.task import Config, draw

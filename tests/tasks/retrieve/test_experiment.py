@@ -11,12 +11,12 @@ from regard.data.batch import pad
 from regard.data.image.writing import png
 from regard.data.table import DataError
 from regard.errors import RefusedError
-from regard.models.applies import buildable, heeded
+from regard.tasks._validate import buildable, heeded
 from regard.tasks.retrieve.experiment import Known, thinned
 from regard.tasks.retrieve.task import Config
-from regard.training.directory import verify
 from regard.training.experiment import Progress
 from regard.training.loop import train
+from regard.training.run_directory import verify
 
 DATA = RetrieveData(height=32, width=32, samples=60, batch_pixels=1 << 14, longest_target=32)
 MODEL = RetrieveModel(size=16, depth=1, space=8, text_layers=1)

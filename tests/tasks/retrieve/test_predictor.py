@@ -17,7 +17,7 @@ from regard.tasks.retrieve.predictor import SAMPLES
 from regard.tasks.retrieve.task import Config
 from regard.training.loop import train
 from regard.viewer.axes import Image, Text
-from regard.viewer.file import load, save
+from regard.viewer.io import load, save
 
 CONFIG = Config(
     data=RetrieveData(height=32, width=32, samples=60, batch_pixels=1 << 14, longest_target=32),

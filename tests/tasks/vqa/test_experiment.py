@@ -11,12 +11,12 @@ from regard.config import AttentionPart, ConfigError, Train, VqaData, VqaModel
 from regard.data.image.writing import png
 from regard.data.lines import DataError
 from regard.errors import RefusedError
-from regard.models.applies import buildable, heeded
+from regard.tasks._validate import buildable, heeded
 from regard.tasks.vqa.experiment import draw
 from regard.tasks.vqa.task import Config
-from regard.training.directory import verify
 from regard.training.experiment import Progress
 from regard.training.loop import train
+from regard.training.run_directory import verify
 
 DATA = VqaData(height=32, width=32, samples=90, batch_pixels=1 << 13)
 MODEL = VqaModel(size=16, depth=1)

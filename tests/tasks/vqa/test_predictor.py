@@ -16,7 +16,7 @@ from regard.tasks.vqa.synthetic import Drawn
 from regard.tasks.vqa.task import Config
 from regard.training.loop import train
 from regard.viewer.axes import Image, Text
-from regard.viewer.file import load, save
+from regard.viewer.io import load, save
 
 
 @pytest.fixture(scope="module")

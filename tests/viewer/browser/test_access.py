@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.viewer.page import render
+from regard.viewer.html import render
 
 from ..invented import forecast, picture, sound, translation
 

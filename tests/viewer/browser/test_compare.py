@@ -7,7 +7,7 @@ import pytest
 from regard.cli.view import distinct, gather, view
 from regard.config import ConfigError
 from regard.data.lines import DataError
-from regard.viewer.page import render
+from regard.viewer.html import render
 
 from ..invented import translation
 from .conftest import until

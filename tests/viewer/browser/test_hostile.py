@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from regard.viewer.axes import Text
-from regard.viewer.page import render
-from regard.viewer.page.server import Server
+from regard.viewer.html import render
+from regard.viewer.html.server import Server
 from regard.viewer.trace import Choice, Edge, Example, Graph, Look, Node, Trace
 
 CALL = "window.hacked=1"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.viewer.page import render
+from regard.viewer.html import render
 
 from ..invented import large, translation
 from .conftest import until

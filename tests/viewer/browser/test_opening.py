@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from regard.viewer.page import render
-from regard.viewer.page.server import Server
-from regard.viewer.page.view import View, framed
+from regard.viewer.html import render
+from regard.viewer.html.server import Server
+from regard.viewer.html.view import View, framed
 
 from ..invented import forecast, large, picture, sound, translation
 from .conftest import until

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from regard.viewer import palettes
-from regard.viewer.numbers.quantise import quantise
-from regard.viewer.page import render
-from regard.viewer.page.server import Server
+from regard.viewer.html import render
+from regard.viewer.html.server import Server
+from regard.viewer.metrics.quantise import quantise
 
 from ..invented import large, translation
 from .conftest import until

@@ -2,7 +2,7 @@
 
 import statistics
 
-from regard.viewer.page import render
+from regard.viewer.html import render
 
 from ..invented import large
 

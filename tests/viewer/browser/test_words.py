@@ -4,7 +4,7 @@ import numpy as np
 
 from regard.viewer import source
 from regard.viewer.axes import Index
-from regard.viewer.page import render
+from regard.viewer.html import render
 from regard.viewer.trace import Example, Look, Trace
 
 from ..invented import softmax

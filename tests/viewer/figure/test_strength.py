@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.viewer.figure import figure
-from regard.viewer.numbers.strength import summary
+from regard.viewer.metrics.strength import summary
 
 from .traces import causal, softmax, texts, translation
 

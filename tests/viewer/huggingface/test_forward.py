@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.viewer.file.faults import TraceError
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Trace
 
 from .asking import inputs

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.viewer.axes import Image, Index
-from regard.viewer.file.faults import TraceError
 from regard.viewer.huggingface.ids import line_of, placed
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Trace
 
 from .asking import inputs

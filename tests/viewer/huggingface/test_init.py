@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from regard.viewer.file import load, save
-from regard.viewer.file.faults import TraceError
+from regard.viewer.io import load, save
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Trace
 
 from .asking import ASKED, inputs

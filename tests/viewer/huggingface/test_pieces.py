@@ -7,9 +7,9 @@ from tokenizers import Tokenizer, decoders
 from tokenizers.models import BPE, WordPiece
 from transformers import PreTrainedTokenizerFast
 
-from regard.viewer.file.check import TraceError
-from regard.viewer.file.check_axes import check_axis
 from regard.viewer.huggingface.pieces import covered, named, shown
+from regard.viewer.io.check import TraceError
+from regard.viewer.io.check_axes import check_axis
 
 
 def ids(tokenizer, text):

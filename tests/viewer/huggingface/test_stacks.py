@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from regard.viewer.axes import Index
-from regard.viewer.file.faults import TraceError
 from regard.viewer.huggingface.stacks import Draft, stacks_of
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Trace
 
 from .asking import ASKED, inputs

@@ -7,7 +7,7 @@ from regard.attention import MultiHead
 from regard.attention.visual.channel_spatial import ChannelSpatial
 from regard.attention.visual.non_local import NonLocal
 from regard.data.batch import pad
-from regard.viewer.file.check import check
+from regard.viewer.io.check import check
 
 from ...models.small import KINDS, batch, made
 

@@ -7,7 +7,7 @@ import regard
 from regard.attention import MultiHead
 from regard.data.batch import pad
 from regard.viewer.axes import Text
-from regard.viewer.file.check import check
+from regard.viewer.io.check import check
 
 from ...models.small import KINDS, batch, made
 

@@ -3,7 +3,7 @@ from torch import nn
 
 import regard
 from regard.attention import Attention, MultiHead
-from regard.viewer.file.check import check
+from regard.viewer.io.check import check
 from regard.viewer.record.places import half
 
 

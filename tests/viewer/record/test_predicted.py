@@ -12,9 +12,9 @@ from regard.config import AttentionPart, ConfigError, Data, Model, Search
 from regard.data.batch import pad
 from regard.data.table import Record
 from regard.decoding import score
+from regard.inference.predictor import Trained
 from regard.tasks.translate import Config
-from regard.trained import Trained
-from regard.viewer.file.check import check
+from regard.viewer.io.check import check
 
 TEXTS = ["Tom chases Jerry", "the big dog likes a small cat"]
 KINDS = {
@@ -202,7 +202,7 @@ def test_trace_needs_texts_and_as_many_targets():
 
 def test_it_can_be_saved_and_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-    from regard.viewer.file import load, save
+    from regard.viewer.io import load, save
 
     trace = trained("transformer", **KINDS["transformer"]).trace(TEXTS, beam=2)
     again = load(save(trace, tmp_path / "t.attn.safetensors"))

@@ -5,7 +5,7 @@ from torch import nn
 
 import regard
 from regard.attention import MultiHead
-from regard.viewer.file.check import check
+from regard.viewer.io.check import check
 from regard.viewer.record.probe import MOST, interval, thinned
 from regard.viewer.trace import Frame
 

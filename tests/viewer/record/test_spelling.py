@@ -4,7 +4,7 @@ from regard.config import Data
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
 from regard.data.text.vocabulary import BOS, EOS, UNK
-from regard.viewer.file.check_axes import check_axis
+from regard.viewer.io.check_axes import check_axis
 from regard.viewer.record.spelling import Words, written
 
 PAIRS = [("Tom's cat", "汤姆追逐杰瑞。"), ("the dog 👨‍👩‍👧 runs", "小狗 runs!"), ("مرحبا", "é ü")]

@@ -17,7 +17,8 @@ class Hard(nn.Module):
 
     Xu et al. 2015, section 4.1, eq. 11 and 12, https://arxiv.org/abs/1502.03044
     No gradient passes through a draw. Its log-probability and the entropy of what it was drawn from come back in
-    `Attended.sampled`, both differentiable in the scores, and training/looks.py makes a gradient of them (REINFORCE). Like
+    `Attended.sampled`, both differentiable in the scores, and losses/hard_attention.py makes a gradient of them
+    (REINFORCE). Like
     dropout it draws while the module is in training mode, which is how a module begins. Of equal scores the first is best.
     A share `soft` of the rows, drawn for each call, is read by the softmax itself, through which a gradient passes: half of
     the images in the paper, and none here unless it is asked for (train.soft_looks).

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard import registry
-from regard.attention.kept import Image as Image
-from regard.attention.kept import Keep, hide
+from regard.attention.masked_pool import Image as Image
+from regard.attention.masked_pool import Keep, hide
 from regard.attention.types import Attended
 
 Values = Float[Tensor, "batch channels *places"]

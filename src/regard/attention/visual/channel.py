@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.kept import Keep, largest, mean
+from regard.attention.masked_pool import Keep, largest, mean
 from regard.attention.visual import Gating, Image, reduced
 
 

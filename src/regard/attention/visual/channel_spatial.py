@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from regard.attention.kept import Keep
+from regard.attention.masked_pool import Keep
 from regard.attention.types import Attended
 from regard.attention.visual import Image, Visual
 from regard.attention.visual.channel import Channel

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention.attend import attend
-from regard.attention.kept import Keep, hide, lowest
+from regard.attention.masked_pool import Keep, hide, lowest
 from regard.attention.normalise import Allowed, Scores, silence
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.everywhere import Everywhere

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.kept import Keep, hide, mean
-from regard.attention.kept_norm import GroupNorm
+from regard.attention.masked_norm import GroupNorm
+from regard.attention.masked_pool import Keep, hide, mean
 from regard.attention.visual import Gating, Image, reduced
 
 Branches = Float[Tensor, "batch channels branches height width"]

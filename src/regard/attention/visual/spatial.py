@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attention.kept import Keep
+from regard.attention.masked_pool import Keep
 from regard.attention.visual import Gating, Image
 
 

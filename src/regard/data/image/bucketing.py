@@ -3,7 +3,7 @@
 Pictures of nearly the same height stand together and, among them, those of nearly the same width: from narrow to wide at one
 height and back from wide to narrow at the next, so that neighbours are alike wherever a batch is cut. Sizes are told apart
 coarsely, and each picture counts as much as the largest of its level: most batches then have one of a few shapes, the same
-in every epoch, which a GPU has seen before (training/graphed.py). That costs some more filling.
+in every epoch, which a GPU has seen before (training/cuda_graphs.py). That costs some more filling.
 """
 
 from typing import NamedTuple

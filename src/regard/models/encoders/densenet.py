@@ -4,8 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard.attention.kept import Image
-from regard.attention.kept_norm import norm as norm_of
+from regard.attention.masked_norm import norm as norm_of
+from regard.attention.masked_pool import Image
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 from regard.models.encoders.feature_map import Found, Kept, convolution, double, enter, halve, laid, leave, shrink

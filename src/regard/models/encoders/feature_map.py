@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.kept import Image, hide, mean
+from regard.attention.masked_pool import Image, hide, mean
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 

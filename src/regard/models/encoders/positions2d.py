@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.kept import Image
+from regard.attention.masked_pool import Image
 from regard.attention.positions.sinusoidal import sinusoids
 from regard.attention.types import Encoded
 from regard.models.encoders.feature_map import Kept

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from torch import nn
 
-from regard.attention.kept import Image
-from regard.attention.kept_norm import norm as norm_of
-from regard.attention.kept_norm import rectified
+from regard.attention.masked_norm import norm as norm_of
+from regard.attention.masked_norm import rectified
+from regard.attention.masked_pool import Image
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 from regard.models.encoders.feature_map import Found, Kept, Left, convolution, enter, laid, leave, shrink

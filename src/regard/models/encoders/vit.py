@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard.attention.kept import Image, hide
-from regard.attention.kept_norm import GroupNorm
+from regard.attention.masked_norm import GroupNorm
+from regard.attention.masked_pool import Image, hide
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 from regard.models.encoders.feature_map import Found, Kept, Left, convolution, enter, leave, shrink

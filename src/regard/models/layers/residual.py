@@ -22,7 +22,7 @@ class Residual(nn.Module):
     """
 
     added: Float[Tensor, " size"] | None = None
-    """The last bias of the sublayer, which an update may lend (training/halved.py): here it costs no pass of its own."""
+    """The last bias of the sublayer, which mixed precision may hand over: adding it here costs no pass of its own."""
 
     def __init__(self, size: int, norm: str = "pre", dropout: float = 0.0, epsilon: float | None = None):
         super().__init__()

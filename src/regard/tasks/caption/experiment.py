@@ -23,6 +23,7 @@ from regard.data.lines import bounds
 from regard.data.split import HeldOut
 from regard.data.table import Record
 from regard.data.text.codec import Report
+from regard.losses.teacher_forcing import Teacher
 from regard.metrics.text import DOWNWARDS, Measured
 from regard.models import image2seq
 from regard.models.seq2seq import Seq2Seq
@@ -31,10 +32,9 @@ from regard.tasks._tables import pictures, tables
 from regard.tasks._text_evaluation import judged, measurable, risk
 from regard.tasks.caption.pointing import LOOKS, pointing
 from regard.training.experiment import Experiment
-from regard.training.losses import Teacher
 
 if TYPE_CHECKING:
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
 SHOWN = 8
 """How many pictures of its own a training leaves to begin with."""
@@ -55,7 +55,7 @@ class PictureConfig(TaskConfig):
 
 def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records."""
-    from regard.start import start  # it opens runs, and their tasks
+    from regard.inference.init_from import start  # it opens runs, and their tasks
 
     begin, data = start(config, out), config.data
     training, validation = records(task, config)
@@ -163,7 +163,7 @@ def codec(directory: Traversable) -> PictureCodec:
 
 def opened(name: str, config: PictureConfig, codec: PictureCodec, model: Seq2Seq, head: Head) -> "Trained":
     """The model, ready to be asked."""
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
     return Trained(name, config, codec, model, head)
 

@@ -65,7 +65,7 @@ class Records(NamedTuple):
 
 def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records."""
-    from regard.start import start  # it opens runs, and their tasks
+    from regard.inference.init_from import start  # it opens runs, and their tasks
 
     begin, data = start(config, out), settled(config)
     first, second = records(task, config)

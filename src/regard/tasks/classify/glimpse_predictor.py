@@ -8,11 +8,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.image.types import PictureBatch, Pictured
-from regard.seeing import Glance, Shown
+from regard.inference.image_predictor import Glance, Shown
 from regard.tasks.classify.glimpse_loss import averaged
 from regard.tasks.classify.predictor import Asked, Classifier, Where
 from regard.viewer.axes import Axis, Text
-from regard.viewer.record.shown import shown
+from regard.viewer.record.image_axis import shown
 
 GLIMPSES = "glimpses"
 SEED = 0

@@ -11,16 +11,16 @@ from torch.nn import functional as F
 
 from regard.data.batch import Padded
 from regard.data.image.types import PictureBatch, Pictured
+from regard.inference.image_predictor import Glance, Seeing, Shown
+from regard.inference.prediction import Prediction
 from regard.losses.labels import credit
 from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.encoders.feature_map import shrink
 from regard.models.readout import Weights
-from regard.prediction import Prediction
-from regard.seeing import Glance, Seeing, Shown
 from regard.tasks._protocol import Figures
 from regard.tasks.classify.synthetic import Drawn
 from regard.viewer.axes import Axis, Text
-from regard.viewer.record.shown import shown
+from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
 
 ALL = "all labels right, in per cent"

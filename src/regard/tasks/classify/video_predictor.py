@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.image.types import Pictured
-from regard.seeing import Glance, Shown
+from regard.inference.image_predictor import Glance, Shown
 from regard.tasks.classify.predictor import Asked, Classifier, Where
 from regard.tasks.classify.synthetic_video import Moving
 from regard.viewer.axes import Axis, Text
-from regard.viewer.record.shown import shown
+from regard.viewer.record.image_axis import shown
 
 SPACE, TIME, BOTH = "space.attention", "time.attention", "clip"
 WHITE = 255

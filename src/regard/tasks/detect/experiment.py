@@ -50,7 +50,7 @@ class DetectConfig(TaskConfig):
 
 def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the pictures."""
-    from regard.start import start  # it opens runs, and their tasks
+    from regard.inference.init_from import start  # it opens runs, and their tasks
 
     begin, found = start(config, out), tables(config.data, read, "picture", seen)
     drawn: list[list[Drawn]] | None = None

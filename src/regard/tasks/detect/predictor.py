@@ -10,19 +10,19 @@ from torch import Tensor
 from regard.data.image.types import PictureBatch, Pictured
 from regard.data.lines import DataError
 from regard.data.records import Record
+from regard.inference.image_predictor import Glance, Seeing, Shown
+from regard.inference.prediction import Prediction
 from regard.metrics.boxes import corners
 from regard.metrics.detection_interval import STRICT, Ranked, measured, ranked
 from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.detections import Detections, Objects, Together
-from regard.prediction import Prediction
-from regard.seeing import Glance, Seeing, Shown
 from regard.tasks._protocol import Figures
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detected, detections
 from regard.viewer.axes import Axis, Text
-from regard.viewer.record.framed import framed
-from regard.viewer.record.shown import shown
+from regard.viewer.record.boxes import framed
+from regard.viewer.record.image_axis import shown
 
 SURE = 0.4
 """How likely a thing needs to be to be told, where nobody asks for a number of them."""

@@ -60,7 +60,7 @@ class RetrieveConfig(TaskConfig):
 
 def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records."""
-    from regard.start import start  # it opens runs, and their tasks
+    from regard.inference.init_from import start  # it opens runs, and their tasks
 
     begin, named = start(config, out), tables(config.data, read, "picture", pictures)
     drawn = (None, None) if named else drawings(task, config.data)

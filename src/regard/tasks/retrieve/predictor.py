@@ -17,8 +17,8 @@ from regard.data.records import Record
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
-from regard.prediction import Prediction
-from regard.seeing import Glance, Seeing, Shown, unscored
+from regard.inference.image_predictor import Glance, Seeing, Shown, unscored
+from regard.inference.prediction import Prediction
 from regard.tasks._protocol import Figures
 from regard.tasks.retrieve.codec import pairs
 from regard.tasks.retrieve.index import KINDS, Index, Kind, fingerprint
@@ -27,7 +27,7 @@ from regard.tasks.retrieve.metrics import figures
 from regard.tasks.retrieve.model import Matching
 from regard.tasks.retrieve.reranking import Pair, arranged, fits, nearest, read, seen
 from regard.viewer.axes import Axis, Text
-from regard.viewer.record.shown import shown
+from regard.viewer.record.image_axis import shown
 from regard.viewer.record.spelling import Words
 
 SAMPLES = "samples/texts.tsv"

@@ -56,7 +56,7 @@ class AskConfig(TaskConfig):
 
 def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records."""
-    from regard.start import start  # it opens runs, and their tasks
+    from regard.inference.init_from import start  # it opens runs, and their tasks
 
     begin, named = start(config, out), tables(config.data, read, "picture", seen)
     drawn: Sequence[Sequence[Drawn] | None] = (None, None) if named else draw(task, config)

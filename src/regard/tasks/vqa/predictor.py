@@ -9,17 +9,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.image.types import PictureBatch, Pictured
+from regard.inference.image_predictor import Glance, Seeing, Shown
+from regard.inference.prediction import Prediction
 from regard.losses.labels import credit
 from regard.metrics.text import Measured, Rows, bootstrap
 from regard.models.encoders.feature_map import shrink
-from regard.prediction import Prediction
-from regard.seeing import Glance, Seeing, Shown
 from regard.tasks._protocol import Figures
 from regard.tasks.classify.predictor import labelled
 from regard.tasks.vqa.data import Inquiry, typed
 from regard.tasks.vqa.synthetic import Drawn
 from regard.viewer.axes import Axis, Text
-from regard.viewer.record.shown import shown
+from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
 
 LOOKS = "looks"

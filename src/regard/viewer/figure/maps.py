@@ -13,7 +13,7 @@ from matplotlib.path import Path
 
 from regard.viewer.axes import Array
 from regard.viewer.figure.style import GREY, LINE, Drawing
-from regard.viewer.numbers.quantise import reduce
+from regard.viewer.metrics.quantise import reduce
 from regard.viewer.palettes import table
 
 EQUAL = 60

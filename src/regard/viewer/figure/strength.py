@@ -8,7 +8,7 @@ from regard.viewer.axes import Array, Axis
 from regard.viewer.figure.labels import labels, name_places, role, shown, widths
 from regard.viewer.figure.style import GREY, Drawing, told
 from regard.viewer.figure.subject import Subject
-from regard.viewer.numbers.strength import Statistics, summary
+from regard.viewer.metrics.strength import Statistics, summary
 from regard.viewer.palettes import table
 
 THIN = 16

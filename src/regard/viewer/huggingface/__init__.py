@@ -11,11 +11,11 @@ tokens one place on. A model of one stack has one axis, "tokens". transformers i
 
 from typing import Any
 
-from regard.viewer.file.check import check
-from regard.viewer.file.faults import TraceError
 from regard.viewer.huggingface.forward import forward
 from regard.viewer.huggingface.generate import generated
 from regard.viewer.huggingface.reading import Reading
+from regard.viewer.io.check import check
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Trace
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from regard.viewer.arrays import array_of
 from regard.viewer.axes import Axis, Text
-from regard.viewer.file.faults import TraceError
 from regard.viewer.huggingface.ids import placed
 from regard.viewer.huggingface.reading import Reading
 from regard.viewer.huggingface.stacks import Draft, Kept, Stacks, stacks_of
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Example
 
 START, NEXT = "<start>", "<next>"

@@ -7,8 +7,8 @@ import numpy as np
 
 from regard.viewer.arrays import AXES
 from regard.viewer.axes import Axis, Index, Text
-from regard.viewer.file.faults import TraceError
 from regard.viewer.huggingface.pieces import covered, plain
+from regard.viewer.io.errors import TraceError
 
 Kept = list[int]
 """Places that are no padding."""

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from regard.viewer.axes import Text
-from regard.viewer.file.faults import TraceError
+from regard.viewer.io.errors import TraceError
 
 UNFINISHED = "\ufffd"
 """What decoders write for bytes that are no character yet."""

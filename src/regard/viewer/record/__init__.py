@@ -15,18 +15,18 @@ from regard.attention.module import Attention
 from regard.attention.visual import Visual
 from regard.viewer.axes import Axis
 from regard.viewer.record import probe
-from regard.viewer.record.answering import answer, remember, take_step
+from regard.viewer.record.assemble import Between, Run, examples
 from regard.viewer.record.calls import Call
 from regard.viewer.record.graph import Tracer
-from regard.viewer.record.joined import Between, Run, examples
-from regard.viewer.record.listening import Wanted, instead
-from regard.viewer.record.looking import about, look_at
+from regard.viewer.record.hooks import Wanted, instead
+from regard.viewer.record.patches import answer, remember, take_step
 from regard.viewer.record.places import between
+from regard.viewer.record.visual_hooks import about, look_at
 from regard.viewer.trace import Example, Frame, Graph, Trace
 
 if TYPE_CHECKING:
-    from regard.seeing import Seeing
-    from regard.trained import Trained
+    from regard.inference.image_predictor import Seeing
+    from regard.inference.predictor import Trained
 
 
 class Cost(NamedTuple):

@@ -16,7 +16,7 @@ from regard.attention.stateful import Stepping
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory
 from regard.viewer.axes import Array
-from regard.viewer.record.listening import STATISTICS, Listening
+from regard.viewer.record.hooks import STATISTICS, Listening
 
 
 @dataclass(frozen=True, eq=False)

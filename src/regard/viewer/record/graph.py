@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode
 
-from regard.viewer.record.folding import fold, kind, parameters
-from regard.viewer.record.following import Following, Names, arguments, tensors
+from regard.viewer.record.graph_nodes import fold, kind, parameters
+from regard.viewer.record.provenance import Following, Names, arguments, tensors
 from regard.viewer.trace import Edge, Graph, Node
 
 ROLES = ("query", "key", "value", "theta", "phi", "g")

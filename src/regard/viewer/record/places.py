@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from torch import nn
 
 from regard.attention.visual import Visual
-from regard.viewer.record.joined import Between, Run
+from regard.viewer.record.assemble import Between, Run
 
 
 def between(model: nn.Module, attentions: Mapping[str, nn.Module], run: Run, itself: Mapping[str, bool]) -> Between:

@@ -27,7 +27,7 @@ from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Beams, Choice, Example, Graph, Trace
 
 if TYPE_CHECKING:
-    from regard.trained import Trained
+    from regard.inference.predictor import Trained
 
 Encoded = Read | Pictured
 CANDIDATES = 8

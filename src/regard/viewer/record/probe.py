@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from regard.viewer.record.undisturbed import undisturbed
+from regard.viewer.record.no_side_effects import undisturbed
 from regard.viewer.trace import Frame
 
 if TYPE_CHECKING:

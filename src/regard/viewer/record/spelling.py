@@ -13,8 +13,8 @@ from regard.data.text.tokenizers import Tokeniser
 from regard.data.text.tokenizers.offsets import SILENT, Span, real, spans
 from regard.data.text.vocabulary import BOS, NAMES
 from regard.viewer.axes import Image, Text
+from regard.viewer.record.image_axis import shown
 from regard.viewer.record.language import guess
-from regard.viewer.record.shown import shown
 
 
 class Spelling:

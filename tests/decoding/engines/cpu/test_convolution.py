@@ -8,7 +8,7 @@ from regard.decoding.engines.cpu.attention import Look
 from regard.decoding.engines.cpu.convolution import Engine, Ready, at_one_place, covers
 from regard.decoding.engines.cpu.embedding import Output
 from regard.decoding.engines.cpu.linear import Rounded, Single, matrix
-from regard.export.engine import opened
+from regard.interop.engine import opened
 from regard.models.layers.gated_convolution import Gated
 from regard.tasks.translate import Config
 from regard.training.loop import train

@@ -11,7 +11,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 from regard.data.batch import Padded
 from regard.kernels.triton.cross_entropy import kernel as kernel
 from regard.kernels.triton.cross_entropy.kernel import judge
-from regard.training.losses import entropy, taught
+from regard.losses.teacher_forcing import entropy, taught
 
 
 def test_two_words_can_be_worked_by_hand():

@@ -10,9 +10,9 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/norm.py checks on a GPU", allow_module_level=True)
 
-from regard.attention import kept_norm
-from regard.attention.kept import hide
-from regard.attention.kept_norm import BatchNorm, GroupNorm, fused
+from regard.attention import masked_norm
+from regard.attention.masked_norm import BatchNorm, GroupNorm, fused
+from regard.attention.masked_pool import hide
 from regard.kernels.triton.masked_norm import operator
 from regard.kernels.triton.masked_norm.operator import Plan, normed
 
@@ -26,7 +26,7 @@ def small(monkeypatch):
     monkeypatch.setattr(operator, "MERGED", 2)
     monkeypatch.setattr(operator, "TOGETHER", 4)
     monkeypatch.setattr(operator, "MANY", 4)
-    monkeypatch.setattr(kept_norm, "DEVICES", ("cuda", "cpu"))
+    monkeypatch.setattr(masked_norm, "DEVICES", ("cuda", "cpu"))
 
 
 def kept(batch: int, height: int, width: int) -> torch.Tensor:
@@ -71,7 +71,7 @@ def test_what_a_batch_was_normed_by_is_used_later(monkeypatch):
     image, keep = 3 + 2 * torch.randn(2, 10, 5, 7), kept(2, 5, 7)
     norms = BatchNorm(10), BatchNorm(10)
     norms[0](image, keep)
-    monkeypatch.setattr(kept_norm, "DEVICES", ("cuda",))
+    monkeypatch.setattr(masked_norm, "DEVICES", ("cuda",))
     norms[1](image, keep)
     for one, other in zip(norms[0].buffers(), norms[1].buffers(), strict=True):
         torch.testing.assert_close(one, other)

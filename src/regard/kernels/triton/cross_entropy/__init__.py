@@ -1,1 +1,1 @@
-"""What logits cost and the slope of that cost in Triton: what training/projected.py runs. All here import triton."""
+"""Cross-entropy of logits and its gradient in Triton, for losses/linear_cross_entropy.py. All files here import triton."""

@@ -1,0 +1,124 @@
+"""Norms of feature maps whose statistics know the kept places alone.
+
+Called with `rectify`, a norm is followed by what follows it in most networks: max(0, norm(x) + around), and zeros outside
+`keep`. On a GPU with Triton all of it is one operation (kernels/norm_triton).
+"""
+
+from math import prod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.masked_pool import Image, Keep, everywhere, hide, share
+from regard.attention.normalise import widen
+from regard.kernels.runtime import capability
+
+DEVICES: tuple[str, ...] = ("cuda",)
+"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+PRECISIONS, WIDEST = (torch.bfloat16, torch.float16, torch.float32), 4096
+"""What its kernel takes: numbers of these kinds, and channels up to so many."""
+MOST, LEAST = 32, 8
+"""The most groups of channels, as in the paper, and the fewest channels of a group where there are so many."""
+
+
+class GroupNorm(nn.GroupNorm):
+    """Groups of channels at mean 0 and variance 1, over the kept places of each map by itself.
+
+        y = w (x - mean_g) / √(var_g + ε) + b,    with mean and variance over the channels of a group and the kept places
+
+    Wu and He 2018, https://arxiv.org/abs/1803.08494
+    Neither padding nor the other maps of a batch change what a map becomes, in training as later. Without `groups` there
+    are as many as divide the channels into groups of 8 or more, 32 at most.
+    """
+
+    def __init__(self, channels: int, groups: int | None = None):
+        fitting = [each for each in range(1, MOST + 1) if channels % each == 0 and channels // each >= LEAST]
+        super().__init__(groups or max(fitting, default=1), channels)
+
+    def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
+        if keep is not None and fused(image, self.weight):
+            from regard.kernels.triton.masked_norm.operator import normed
+
+            return normed(image, keep, self.weight, self.bias, self.num_groups, self.eps, rectify, around).image
+        return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
+
+    def normed(self, image: Image, keep: Keep) -> Image:
+        """The norm alone, one operation after the other. What stands outside `keep` is nobody's."""
+        if keep is None or everywhere(keep):  # then PyTorch's own norm will do
+            return super().forward(image)
+        groups = torch.unflatten(hide(widen(image), keep), 1, (self.num_groups, -1))
+        more, hidden = share(keep, groups.dtype)[:, None, None, None, None], ~keep[:, None, None]
+        centred = (groups - groups.mean((2, 3, 4), keepdim=True) * more).masked_fill(hidden, 0.0)
+        spread = square_mean(centred, (2, 3, 4)) * more
+        weight, bias = (each.view(1, self.num_groups, -1, 1, 1) for each in (self.weight, self.bias))
+        found = torch.addcmul(bias.to(groups.dtype), centred, torch.rsqrt(spread + self.eps) * weight)
+        return found.flatten(1, 2).to(image.dtype)
+
+
+class BatchNorm(nn.BatchNorm2d):
+    """Channels at mean 0 and variance 1, over the kept places of all maps of a batch; later, by what was seen in training.
+
+        y = w (x - mean_c) / √(var_c + ε) + b
+
+    Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167
+    Unlike the paper, places outside `keep` do not count.
+    """
+
+    def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
+        if keep is not None and fused(image, self.weight) and self.training:
+            from regard.kernels.triton.masked_norm.operator import normed
+
+            found = normed(image, keep, self.weight, self.bias, None, self.eps, rectify, around)
+            self.see(found.mean[0], found.variance[0], found.total[0])
+            return found.image
+        return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
+
+    def normed(self, image: Image, keep: Keep) -> Image:
+        """The norm alone. What stands outside `keep` is nobody's."""
+        if not self.training or keep is None or everywhere(keep):
+            return super().forward(image)
+        wide, count = hide(widen(image), keep), keep.sum().clamp_min(1)
+        more = keep.numel() / count.to(wide.dtype)
+        centre = wide.mean((0, 2, 3), keepdim=True) * more
+        centred = hide(wide - centre, keep)
+        spread = square_mean(centred, (0, 2, 3)) * more
+        self.see(centre.flatten(), spread.flatten(), count)
+        weight, bias = (each[:, None, None].to(wide.dtype) for each in (self.weight, self.bias))
+        return torch.addcmul(bias, centred, torch.rsqrt(spread + self.eps) * weight).to(image.dtype)
+
+    @torch.no_grad()
+    def see(self, centre: Tensor, spread: Tensor, count: Tensor) -> None:
+        """Take the statistics of a batch into those that are used later, as nn.BatchNorm2d does."""
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        assert self.momentum is not None
+        self.running_mean.lerp_(centre.to(self.running_mean), self.momentum)
+        self.running_var.lerp_((spread * count / (count - 1).clamp_min(1)).to(self.running_var), self.momentum)
+        self.num_batches_tracked += 1
+
+
+def norm(kind: str, channels: int) -> GroupNorm | BatchNorm:
+    """The norm called "group" or "batch"."""
+    if kind not in ("group", "batch"):
+        raise ValueError(f"norm needs to be 'group' or 'batch', got {kind!r}")
+    return GroupNorm(channels) if kind == "group" else BatchNorm(channels)
+
+
+def fused(image: Image, weight: Tensor) -> bool:
+    """Whether Triton computes it: on a GPU that has it."""
+    fits = capability.INSTALLED and image.device.type in DEVICES and weight.dtype == torch.float32
+    fits = fits and image.dtype in PRECISIONS and len(weight) <= WIDEST
+    return fits and not torch.compiler.is_compiling() and capability.lacking(image.device, image.dtype) is None
+
+
+def rectified(image: Image, keep: Keep, around: Image | None = None) -> Image:
+    """max(0, image + around) at the kept places, and 0 elsewhere."""
+    return hide(torch.relu(image if around is None else image + around), keep)
+
+
+def square_mean(data: Float[Tensor, "..."], axes: tuple[int, ...]) -> Float[Tensor, "..."]:
+    """The mean of the squares along these axes, which keeps no squares for the way back."""
+    count = prod(data.shape[axis] for axis in axes)
+    return torch.linalg.vector_norm(data, dim=axes, keepdim=True).square() / count

@@ -1,1 +1,0 @@
-"""A Transformer as a model of Hugging Face's transformers, with its tokenizer where that can be written."""

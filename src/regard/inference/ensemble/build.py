@@ -1,0 +1,85 @@
+"""From trained models to one that answers for all of them."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from regard.alignment.head import Head
+from regard.data.image.codec import PictureCodec
+from regard.data.text.codec import TextCodec
+from regard.inference.ensemble.model import Ensemble
+from regard.inference.load import load
+from regard.inference.predictor import Trained
+from regard.models.seq2seq import Seq2Seq
+
+SETTINGS = ("lowercase", "longest_source", "longest_target", "height", "width", "channels", "stride")
+"""What the codecs of members must agree in, as far as they have it."""
+
+
+def ensemble(
+    runs: Sequence[Path | str | Trained],
+    *,
+    average: str = "probabilities",
+    weights: Sequence[float] | None = None,
+    device: str = "auto",
+) -> Trained:
+    """Several runs of one task and one vocabulary as one model, which answers, is measured and is traced like any other.
+
+        regard.ensemble(["run/a", "run/b"], weights=[2.0, 1.0]).predict(["Tom chases Jerry"], beam=5)
+
+    `average` is probabilities, logits or memories (model.py says what each is good for). How answers are looked for is what
+    the first run's config says.
+    """
+    members = [each if isinstance(each, Trained) else load(each, device) for each in runs]
+    models = together(members)
+    first = members[0]
+    alike = all(each.head == first.head and each.config.model == first.config.model for each in members)
+    return Trained(
+        first.name, first.config, first.codec, Ensemble(models, weights, average), first.head if alike else Head()
+    )
+
+
+def together(members: Sequence[Trained]) -> list[Seq2Seq]:
+    """The members' models, or an error that says why they cannot answer as one."""
+    models: list[Seq2Seq] = []
+    for number, member in enumerate(members):
+        if not isinstance(member.model, Seq2Seq):
+            raise ValueError(f"member {number} is an ensemble itself; name its members in its place")
+        if member.name != members[0].name:
+            raise ValueError(
+                f"an ensemble needs members of one task, got {members[0].name} and {member.name} (member {number})"
+            )
+        what = differs(members[0].codec, member.codec)
+        if what is not None:
+            raise ValueError(
+                f"an ensemble needs members that share their vocabulary: member {number} differs from member 0 in {what}; "
+                "train them on the same data with the same data settings, and another train.seed"
+            )
+        models.append(member.model)
+    return models
+
+
+def differs(first: TextCodec | PictureCodec, other: TextCodec | PictureCodec) -> str | None:
+    """What two codecs of one task do not have in common, or None where the same text is the same numbers."""
+    for side in (each for each in ("source", "target") if hasattr(first, each)):
+        mine, its = getattr(first, side), getattr(other, side)
+        if mine.kind != its.kind:
+            return f"the tokens of its {side} ({mine.kind} and {its.kind})"
+        if mine.table != its.table:
+            strange = next(
+                (place for place, pair in enumerate(zip(mine.table, its.table, strict=False)) if len(set(pair)) > 1), None
+            )
+            where = "" if strange is None else f", and token {strange} is not the same"
+            return f"its {side} vocabulary ({mine.size} and {its.size} tokens{where})"
+        if saved(mine) != saved(its):
+            return f"how its {side} is cut into tokens"
+    for name in (each for each in SETTINGS if hasattr(first, each)):
+        if getattr(first, name) != getattr(other, name):
+            return f"{name} ({getattr(first, name)} and {getattr(other, name)})"
+    return None
+
+
+def saved(tokeniser: object) -> dict[str, bytes]:
+    """All that a tokeniser knows, as it writes it down."""
+    with tempfile.TemporaryDirectory() as folder:
+        return {path.name: path.read_bytes() for path in tokeniser.save(Path(folder), "side")}  # type: ignore[attr-defined]

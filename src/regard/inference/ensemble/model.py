@@ -1,0 +1,141 @@
+"""Several models with the face of one: whoever searches, rates or records need not know."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from regard.attention.module import Attention
+from regard.attention.types import Attended
+from regard.inference.ensemble.average import AVERAGES, Average, blend, probabilities
+from regard.models.layers.log_mixture import widened
+from regard.models.seq2seq import Seq2Seq
+from regard.models.types import Decoder, Source, Step, Tree
+from regard.training.state_dict import named
+
+
+class Ensemble(nn.Module):
+    """Models of one vocabulary, averaged by their probabilities, their logits or what their encoders read.
+
+    Member n is the submodule "n", so that its attentions are called "0.decoder.cross" and so on. The weights are shares:
+    they are scaled to sum to one, and equal where none are given. `average` is
+
+    probabilities   the mean of what the members find likely: the usual ensemble, for members of any kind
+    logits          the geometric mean: for members of any kind; one that is sure of a No is heard
+    memories        the mean of the encoders' outputs, which the first member's decoder reads. It costs one decoder, and
+                    needs encoders whose outputs mean the same, dimension by dimension: checkpoints of one training, or
+                    trainings that began with the same weights. Of trainings that began apart the mean means nothing
+    """
+
+    def __init__(self, members: Sequence[Seq2Seq], weights: Sequence[float] | None = None, average: str = "probabilities"):
+        super().__init__()
+        if average not in AVERAGES:
+            raise ValueError(f"average needs to be one of {', '.join(AVERAGES)}, got {average!r}")
+        self.average, self.weights = average, shares(len(members), weights)
+        self.names = [str(number) for number in range(len(members))]
+        for name, member in zip(self.names, members, strict=True):
+            self.add_module(name, member)
+        join = AVERAGES[average]
+        if join is None:
+            alike(members)
+            self.decoder = Together([members[0].decoder], (1.0,), probabilities)
+        else:
+            self.decoder = Together([member.decoder for member in members], self.weights, join)
+
+    @property
+    def members(self) -> list[Seq2Seq]:
+        """The models."""
+        return [member for name in self.names if isinstance(member := self.get_submodule(name), Seq2Seq)]
+
+    def encode(self, source: Source) -> Tree:
+        """What each decoder remembers of a source."""
+        if self.average == "memories":
+            return self.decoder.remember((blend([member.read(source) for member in self.members], self.weights),))
+        return tuple(member.encode(source) for member in self.members)
+
+    def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
+        """The log-probabilities of every position, given the tokens before it. Options are the decoder's."""
+        step: Step = self.decoder(target, self.encode(source), **options)
+        return step
+
+    def attentions(self) -> dict[str, Attention]:
+        """Every attention of every member by its module path."""
+        return {name: module for name, module in self.named_modules() if isinstance(module, Attention)}
+
+
+class Together(nn.Module):
+    """The decoders of several models as one; memory and state are a tuple of theirs.
+
+    What the attentions of member n saw comes by their names behind its number; and, where weights are asked for, the mean
+    over all members by the plain name, if every member has an attention of that name that sees as much.
+    """
+
+    def __init__(self, decoders: Sequence[Decoder], weights: Sequence[float], join: Average):
+        super().__init__()
+        self.decoders = tuple(decoders)  # no submodules: they are the members', and are called as they are there
+        self.weights, self.join = tuple(weights), join
+
+    def remember(self, encoded: Sequence[Any]) -> Tree:
+        """What each decoder remembers of what its encoder gave."""
+        return tuple(decoder.remember(each) for decoder, each in zip(self.decoders, encoded, strict=True))
+
+    def start(self, memory: Tree) -> Tree:
+        """The states before the first token."""
+        return tuple(decoder.start(each) for decoder, each in zip(self.decoders, memory, strict=True))
+
+    def step(self, token: Int[Tensor, " rows"], memory: Tree, state: Tree, *, weights: bool = False) -> Step:
+        """One token for each row, and what all members together make of it."""
+        every = zip(self.decoders, memory, state, strict=True)
+        return self.joined([decoder.step(token, *each, weights=weights) for decoder, *each in every], weights)
+
+    def forward(
+        self, target: Int[Tensor, "batch time"], memory: Tree, *, weights: bool = False, statistics: tuple[str, ...] = ()
+    ) -> Step:
+        """All positions at once."""
+        every = zip(self.decoders, memory, strict=True)
+        asked: dict[str, Any] = {"weights": weights, "statistics": statistics}
+        return self.joined([decoder(target, each, **asked) for decoder, each in every], weights)
+
+    def joined(self, steps: Sequence[Step], weights: bool) -> Step:
+        """What all members found, as one."""
+        output = self.join([widened(step.output).log_softmax(-1) for step in steps], self.weights)
+        attended = {f"{number}.{name}": look for number, step in enumerate(steps) for name, look in step.attended.items()}
+        if weights:
+            attended |= {name: each for name in steps[0].attended if (each := self.mean(name, steps)) is not None}
+        return Step(output, tuple(step.state for step in steps), attended)
+
+    def mean(self, name: str, steps: Sequence[Step]) -> Attended | None:
+        """Where the members looked on the whole; their contexts are in spaces of their own and have no mean."""
+        looks = [step.attended[name].weights for step in steps if name in step.attended]
+        found = [each for each in looks if each is not None]
+        if len(found) < len(steps) or len({each.shape for each in found}) > 1:
+            return None
+        weights = torch.stack([share * each for share, each in zip(self.weights, found, strict=True)]).sum(0)
+        return Attended(weights.new_zeros(len(weights), weights.shape[2], 0), weights)
+
+
+def shares(count: int, weights: Sequence[float] | None) -> tuple[float, ...]:
+    """Weights that sum to one, equal where none are given."""
+    if count < 2:
+        raise ValueError(f"an ensemble needs two members or more, got {count}; one is used as it is")
+    given = [1.0] * count if weights is None else [float(each) for each in weights]
+    if len(given) != count:
+        raise ValueError(f"an ensemble of {count} members needs as many weights, got {len(given)}")
+    if not all(0 <= each < math.inf for each in given) or sum(given) <= 0:
+        raise ValueError(f"weights need to be 0 or more and finite, and one of them above 0, got {given}")
+    return tuple(each / sum(given) for each in given)
+
+
+def alike(members: Sequence[Seq2Seq]) -> None:
+    """Raise unless all members have parameters of the same names and shapes."""
+    first, *others = ({name: tuple(each.shape) for name, each in named(member).items()} for member in members)
+    for number, other in enumerate(others, 1):
+        for name in (*first, *other):
+            if first.get(name) != other.get(name):
+                raise ValueError(
+                    f"average=memories needs members of one architecture: {name} is {first.get(name, 'missing')} in member "
+                    f"0 and {other.get(name, 'missing')} in member {number}; probabilities and logits take any"
+                )

@@ -1,0 +1,73 @@
+"""Where a training begins that does not begin with nothing: the weights and the vocabularies of another run.
+
+A training that goes on has all it needs in its own directory, so that the other run may be gone by then.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from regard.boundary import boundary
+from regard.errors import DamagedError, RefusedError
+from regard.inference.image_predictor import Seeing
+from regard.inference.load import opened, read_directory
+from regard.inference.predictor import Trained
+from regard.tasks._protocol import TaskConfig, family
+from regard.training import checkpoint
+from regard.training.snapshot import retry_on_publish
+from regard.training.state_dict import restore, weights
+
+
+class Start(NamedTuple):
+    """What to begin with; no weights where the training goes on from a checkpoint of its own."""
+
+    codec: Any
+    tensors: Mapping[str, Tensor]
+    origin: str
+
+    def give(self, model: nn.Module) -> None:
+        """Let a model have the weights; the first that does not fit is named."""
+        if self.tensors:
+            restore(model, self.tensors, self.origin)
+
+
+def start(config: TaskConfig, out: Path | None = None) -> Start | None:
+    """What train.start says to begin with; None where it says nothing. `out` is the directory that is trained into."""
+    if config.train.start is None:
+        return None
+    if out is not None and begun(out):
+        try:
+            with boundary(out):
+                folder = retry_on_publish(out, lambda sealed: read_directory(out, sealed)).folder
+                return Start(family(config).codec(folder).fitted(config.data), {}, str(out))
+        except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
+            pass
+    found = opened(config.train.start, "cpu")
+    if found.config.FAMILY != config.FAMILY:
+        raise RefusedError(f"train.start={config.train.start} is a run of {found.name}, which reads {found.codec.kind}")
+    same_tokens(found, config.data, config.train.start)
+    return Start(found.codec.fitted(config.data), weights(found.model), f"train.start={config.train.start}")
+
+
+def begun(out: Path) -> bool:
+    """Whether a directory has a whole checkpoint, from which a training would go on."""
+    folder = out / "checkpoints"
+    for step in reversed(checkpoint.steps(folder) if folder.is_dir() else []):
+        try:
+            return bool(checkpoint.load(folder / str(step)))
+        except DamagedError:
+            continue
+    return False
+
+
+def same_tokens(found: Trained | Seeing, now: Any, origin: str) -> None:
+    """Refuse settings that make a codec, and that the one taken over does not heed."""
+    for name in found.codec.settings:
+        old, new = getattr(found.config.data, name), getattr(now, name)
+        if old != new:
+            raise RefusedError(
+                f"train.start={origin} was trained with data.{name}={old}, and now it is {new}: its tokens are taken over, "
+                f"so that their numbers mean the same. Give its settings too: {Path(origin) / 'config.toml'} as CONFIG.toml"
+            )

@@ -1,0 +1,121 @@
+"""Open what was trained: a run directory, an ensemble of them, or graphs that were exported."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from regard import config as configuration
+from regard import tasks
+from regard.boundary import boundary
+from regard.errors import DamagedError, RefusedError
+from regard.inference.alignment_head import head_in
+from regard.inference.image_predictor import Seeing
+from regard.inference.predictor import Trained
+from regard.manifest import NAME as MANIFEST
+from regard.tasks._protocol import family
+from regard.training.device import choose
+from regard.training.run_directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP
+from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
+from regard.training.state_dict import restore
+from regard.training.tensor_file import TensorFile
+
+
+def load(directory: Path | str, device: str = "auto") -> Trained:
+    """Open a model that writes text: a run directory, or an exported model in one file."""
+    found = opened(directory, device)
+    if not isinstance(found, Trained):
+        raise RefusedError(
+            f"{directory} is a run of {found.name}, which writes no text; regard.see opens it, and predict, evaluate, view "
+            "and compare are the commands for it"
+        )
+    return found
+
+
+def see(directory: Path | str, device: str = "auto") -> Seeing:
+    """Open a model that tells what it sees: a run directory of classify, detect, vqa or retrieve."""
+    found = opened(directory, device)
+    if isinstance(found, Trained):
+        raise RefusedError(f"{directory} is a run of {found.name}, which writes text; regard.load opens it")
+    return found
+
+
+def opened(directory: Path | str, device: str = "auto") -> Trained | Seeing:
+    """Open a model of any kind. Every file is read once and checked against the manifest; none is run."""
+    path = Path(directory)
+    with boundary(path):
+        if path.suffix == ARCHIVE and path.is_file():
+            from regard.interop.onnx.archive import read_archive
+
+            return assemble(read_archive(path), device)
+        if not (path / MANIFEST).is_file():
+            raise DamagedError(f"{path} is no trained model: it {_lacking(path)}")
+        found = retry_on_publish(path, lambda sealed: assemble(read_directory(path, sealed), device))
+    if isinstance(found, Seeing):
+        found.home = path
+    return found
+
+
+def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> Trained | Seeing:
+    """The model in a snapshot: its config, its codec and its network. A `member` of an ensemble is no ensemble itself."""
+    path, files = snapshot.path, snapshot.files
+    if ENSEMBLE in files:
+        if member:
+            raise DamagedError(f"{path} is an ensemble inside an ensemble, which regard does not write")
+        from regard.inference.ensemble.directory import opened as gathered
+
+        return gathered(snapshot, device)
+    for needed in (CONFIG, STEP if STEP in files else MODEL):
+        if needed not in snapshot.names:
+            raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
+    table = configuration.without_removed(configuration.parse_text(files[CONFIG].decode(), path / CONFIG))
+    name = str(table.pop("task", ""))
+    try:
+        config = configuration.check(tasks.find(name).Config, table)
+    except configuration.ConfigError as error:
+        raise configuration.ConfigError(f"{path / CONFIG}: {error}") from error
+    strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
+    if unlisted := sorted(set(strange) - files.keys()):
+        raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
+    kind = family(config)
+    codec, head = kind.codec(snapshot.folder), head_in(snapshot.table, path)
+    if STEP in files:
+        from regard.interop.onnx.engine import Onnx
+        from regard.interop.onnx.external import check_graph
+
+        for graph in (each for each in files if each.endswith(".onnx")):
+            check_graph(files[graph], str(path / graph))
+        try:
+            return Onnx(name, config, codec, files, head)
+        except DamagedError as error:
+            raise DamagedError(f"{path}: {error}") from error
+    with advised(path), TensorFile(path / MODEL, snapshot.digests(MODEL), path) as file:
+        model = file.build(lambda: tasks.build(config, codec))
+        tensors = file.read()
+    restore(model, tensors, str(path / MODEL))
+    return kind.opened(name, config, codec, model.to(choose(device)), head)
+
+
+def read_directory(path: Path, sealed: bytes) -> Snapshot:
+    """The files of a run directory but its weights, which `assemble` reads."""
+    with advised(path):
+        return read_snapshot(path, sealed, omit=(MODEL,))
+
+
+@contextmanager
+def advised(path: Path) -> Iterator[None]:
+    """Say what to do about a damaged file."""
+    try:
+        yield
+    except DamagedError as error:
+        raise DamagedError(
+            f"{error}: copy {path} again from where it is whole, or train, import or export it anew"
+        ) from error
+
+
+def _lacking(path: Path) -> str:
+    """What a path is that is no run directory, and what to do."""
+    what = "has no manifest.json" if path.is_dir() else "is no directory"
+    do = "give the directory that `regard train --out DIR` wrote"
+    if (path / "config.json").is_file() and (path / MODEL).is_file():
+        do = f"it looks like a model of transformers, of which `regard import {path} --out DIR` makes one"
+    return f"{what}; {do}"

@@ -1,0 +1,61 @@
+"""Open a trained model for the engine that is to run it."""
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from regard.config import ConfigError
+
+if TYPE_CHECKING:
+    from regard.inference.image_predictor import Seeing
+    from regard.inference.predictor import Trained as Writer
+
+NATIVE = "native"
+ENGINES = (NATIVE, "onnx", "ctranslate2")
+PRECISIONS: tuple[Literal["float32", "int8", "bf16"], ...] = ("float32", "int8", "bf16")
+"""Of the native engine."""
+
+
+UNTRACED = {"ctranslate2": "a trace needs the weights of every attention, and the engine ctranslate2 gives those of one"}
+"""Why an engine gives no trace."""
+
+
+def traceable(engine: str) -> None:
+    """Raise for an engine that gives no trace, before anything is asked of it."""
+    if engine in UNTRACED:
+        raise ConfigError(f"{UNTRACED[engine]}: leave --engine or --trace out (--align shows that one)")
+
+
+def opened(
+    directory: Path, device: str = "auto", engine: str = NATIVE, precision: str = "float32", compiled: bool = False
+) -> "Writer | Seeing":
+    """A run directory, ready to be asked. Another engine than PyTorch is `opened` of regard.interop.ENGINE.engine."""
+    if engine not in ENGINES:
+        raise ConfigError(f"--engine needs to be one of {', '.join(ENGINES)}, got {engine!r}")
+    if engine != NATIVE:
+        if compiled:
+            raise ConfigError(f"--compile is for the engine native, got --engine {engine}: leave one of the two out")
+        found: Writer = import_module(f"regard.interop.{engine}.engine").opened(directory, device, precision)
+        return found
+    if precision not in PRECISIONS:
+        raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    from regard.inference.compile import compile_in
+    from regard.inference.load import opened as run
+    from regard.inference.predictor import Trained
+    from regard.interop.onnx.engine import allow
+
+    model = run(directory, device)
+    if not isinstance(model, Trained):
+        if precision != "float32" or compiled:
+            raise ConfigError(
+                f"--precision and --compile are for models that write text, and {directory} is of {model.name}"
+            )
+        return model
+    allow(model, precision)
+    if precision != "float32":
+        chosen = PRECISIONS[PRECISIONS.index(precision)]
+        model.config = replace(model.config, search=replace(model.config.search, precision=chosen))
+    if compiled:
+        compile_in(model)
+    return model

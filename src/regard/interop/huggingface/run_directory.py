@@ -1,0 +1,57 @@
+"""Packing: what a model of transformers has become, as the files of a run directory; and how it looks for answers."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard import config as configuration
+from regard import manifest, tasks
+from regard.config import Search
+from regard.data.image.codec import PictureCodec
+from regard.data.text.codec import TextCodec
+from regard.data.text.tokenizers.pretrained import SPECIAL
+from regard.data.text.vocabulary import PAD
+from regard.errors import RefusedError
+from regard.interop.huggingface.vocab import number_of
+from regard.training.run_directory import CONFIG, MODEL
+from regard.training.state_dict import agree, named
+
+
+def packed(
+    task: str, config: Any, codec: TextCodec | PictureCodec, found: Mapping[str, Tensor], origin: str
+) -> dict[str, bytes]:
+    """The files of a run, once the weights are seen to be those of the network that the config describes."""
+    from safetensors.torch import save
+
+    with torch.device("meta"):
+        expected = tasks.build(config, codec)
+    agree(named(expected), found, origin)
+    every = {CONFIG: f'task = "{task}"\n{configuration.write(config)}'.encode(), MODEL: save(dict(found))}
+    with tempfile.TemporaryDirectory() as room:
+        every |= {each.name: each.read_bytes() for each in codec.save(Path(room))}
+    digests = {name: manifest.digest(data) for name, data in every.items()}
+    return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}})}
+
+
+def searched(settings: Any, codec: TextCodec | PictureCodec, longest: int, first: str | None = None) -> Search:
+    """How it looks for an answer when nothing is said: what generate of transformers does with the same settings."""
+    tokens: Any = codec.target
+    forced = settings.forced_bos_token_id
+    if forced is not None and (type(forced) is not int or tokens.numbers.get(forced, PAD) in SPECIAL):
+        raise RefusedError(
+            f"forced_bos_token_id needs to be from 0 to {settings.vocab_size - 1}, and not padding, end or unknown, got "
+            f"{forced!r}"
+        )
+    number = None if forced is None else tokens.numbers[forced]
+    return Search(
+        beam=settings.num_beams or 1,
+        length=max(1, min(settings.max_length or longest, longest) - 1),
+        times=0.0,
+        length_penalty=1.0 if settings.length_penalty is None else settings.length_penalty,
+        block_ngrams=settings.no_repeat_ngram_size or 0,
+        first=number if first is None else number_of(tokens, first),
+    )

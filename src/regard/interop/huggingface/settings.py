@@ -1,0 +1,221 @@
+"""Settings: what config.json and generation_config.json say, read by us, every field known."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.errors import DamagedError, RefusedError
+from regard.interop.huggingface.families import FAMILIES, LACKING, PICTURES, RELATIVE, Family
+from regard.regular_files import read_regular
+
+SIZES = {
+    "vocab_size": 2_000_000,
+    "d_model": 16_384,
+    "encoder_layers": 256,
+    "decoder_layers": 256,
+    "encoder_attention_heads": 1024,
+    "decoder_attention_heads": 1024,
+    "encoder_ffn_dim": 131_072,
+    "decoder_ffn_dim": 131_072,
+    "max_position_embeddings": 131_072,
+}
+"""The sizes, and the most that is believed of each."""
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish", "gelu_new": "gelu_tanh"}
+GATED = {"gated-gelu": "gelu_tanh", "gated-silu": "swish", "gated-relu": "relu"}
+"""T5's; its gelu is the exact one only without a gate."""
+USED = frozenset(SIZES) | {
+    *("model_type", "architectures", "activation_function", "scale_embedding", "tie_word_embeddings", "pad_token_id"),
+    *("eos_token_id", "decoder_start_token_id", "forced_bos_token_id", "num_beams", "length_penalty", "max_length"),
+    *("no_repeat_ngram_size", "normalize_before", "normalize_embedding", "add_final_layer_norm", "is_encoder_decoder"),
+    *("is_decoder", "dtype", "torch_dtype"),
+}
+IGNORED = frozenset(
+    {
+        *("_name_or_path", "transformers_version", "use_cache", "init_std", "id2label", "label2id", "num_labels"),
+        *("dropout", "attention_dropout", "activation_dropout", "classifier_dropout", "classif_dropout"),
+        *("encoder_layerdrop", "decoder_layerdrop", "num_hidden_layers", "bos_token_id", "unk_token_id", "output_past"),
+        *("forced_eos_token_id", "bad_words_ids", "early_stopping", "min_length", "max_new_tokens", "task_specific_params"),
+        *("gradient_checkpointing", "extra_pos_embeddings", "add_bias_logits", "prefix", "tokenizer_class"),
+        *("output_attentions", "output_hidden_states", "return_dict", "_from_model_config", "num_return_sequences"),
+        *(
+            "renormalize_logits",
+            "force_bos_token_to_be_generated",
+            "decoder_input_ids",
+            "diversity_penalty",
+            "num_beam_groups",
+        ),
+        *("temperature", "do_sample", "top_k", "top_p"),
+    }
+)
+"""Fields that change nothing in what the network computes, or only how it is trained."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What there is to know of a model beside its weights."""
+
+    kind: str
+    table: Mapping[str, Any]
+
+    @property
+    def family(self) -> Family:
+        """What it is."""
+        return FAMILIES[self.kind]
+
+    @property
+    def activation(self) -> tuple[str, bool]:
+        """What bends the middle of a feed-forward network, by our name, and whether that is gated."""
+        said = self.activation_function
+        return (GATED[said], True) if said in GATED else (ACTIVATIONS[said], False)
+
+    @property
+    def scaled_output(self) -> bool:
+        """Whether logits are multiplied by d^-½: in T5, but in neither its version 1.1 nor mT5."""
+        said = self.scale_decoder_outputs
+        return self.kind == "t5" and bool(self.tie_word_embeddings is not False if said is None else said)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field by BART's name for it; None where it is not said."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.table.get(self.word(name))
+
+    def word(self, name: str) -> str:
+        """What the family calls a field."""
+        return self.family.words.get(name, name)
+
+
+def opened(folder: Path) -> tuple[dict[str, Any], str]:
+    """config.json, and the type of model that it names; refused where there is none such here."""
+    if not (folder / "config.json").is_file():
+        raise RefusedError(f"{folder} has no config.json: give the directory that save_pretrained of transformers wrote")
+    table = table_of(folder / "config.json")
+    kind = table.get("model_type")
+    if not isinstance(kind, str):
+        raise RefusedError(f"{folder / 'config.json'} needs a model_type, the name of a family, got {kind!r}")
+    every = ", ".join((*FAMILIES, PICTURES))
+    if kind in LACKING:
+        raise RefusedError(
+            f"{folder} is a model of the type {kind}, which {LACKING[kind]}: there is no such model here. Types that "
+            f"can be taken are {every}"
+        )
+    if kind not in FAMILIES and kind != PICTURES:
+        raise RefusedError(f"{folder} is a model of the type {kind!r}, and there are {every}")
+    return table, kind
+
+
+def read(folder: Path) -> Settings:
+    """The settings of a model that transformers saved, or the reason for which it cannot be taken."""
+    table, kind = opened(folder)
+    if kind == PICTURES:
+        raise RefusedError(
+            f"{folder} is a model of the type {kind}, which reads images: interop.huggingface.vision_encoder_decoder takes it"
+        )
+    family = FAMILIES[kind]
+    known = (USED - family.words.keys()) | {*family.words.values()} | IGNORED | family.extra
+    if strange := sorted(table.keys() - known):
+        raise RefusedError(
+            f"{folder / 'config.json'} has a field {strange[0]!r} that a model of the type {kind} is not known to have: it "
+            "could change what the model computes, so it is not guessed at"
+        )
+    if (folder / "generation_config.json").is_file():  # where newer versions keep what concerns the search
+        table = {
+            **table,
+            **{name: each for name, each in table_of(folder / "generation_config.json").items() if name in USED},
+        }
+    table = {**family.usual, **{name: each for name, each in table.items() if each is not None}}
+    if family.positions == "bias":
+        table = {"num_decoder_layers": table.get("num_layers"), **table}
+    found = Settings(kind, table)
+    _sizes(found, folder)
+    said(found, folder)
+    _apart(found, folder)
+    _same(found, folder)
+    return found
+
+
+def table_of(path: Path) -> dict[str, Any]:
+    """What a JSON file holds, which has to be a table."""
+    try:
+        table = json.loads(read_regular(path))
+    except (DamagedError, ValueError, RecursionError) as error:
+        raise RefusedError(f"{path} needs to be a JSON file, and is not: {error}") from error
+    if not isinstance(table, dict):
+        raise RefusedError(f"{path} needs to hold a table of settings, got {type(table).__name__}")
+    return table
+
+
+def _sizes(found: Settings, folder: Path) -> None:
+    """Refuse sizes that are none, before anything is allocated."""
+    sizes = SIZES | ({"d_kv": SIZES["d_model"]} if found.family.positions == "bias" else {})
+    for name, most in sizes.items():
+        value = getattr(found, name)
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+            raise RefusedError(f"{folder / 'config.json'} needs {found.word(name)} from 1 to {most}, got {value!r}")
+    for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
+        value = found.table.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < found.vocab_size:
+            raise RefusedError(f"{folder / 'config.json'} needs {name} from 0 to {found.vocab_size - 1}, got {value!r}")
+
+
+def said(found: Any, folder: Path) -> None:
+    """Refuse what the search cannot be told, and a yes or no that is neither; `found` has them in its `table`."""
+    where = f"{folder / 'config.json'} (or generation_config.json)"
+    for name, least in (("num_beams", 1), ("max_length", 1), ("no_repeat_ngram_size", 0), ("length_penalty", 0)):
+        value, kinds = found.table.get(name, least), (int, float) if name == "length_penalty" else int
+        if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
+            raise RefusedError(f"{where} needs {name} from {least} up, got {value!r}: change it there")
+    for name in ("scale_embedding", "tie_word_embeddings", "scale_decoder_outputs"):
+        if not isinstance(value := found.table.get(name, False), bool):
+            raise RefusedError(f"{where} needs {name} to be true or false, got {value!r}")
+
+
+def _apart(found: Settings, folder: Path) -> None:
+    """Refuse one token for two things."""
+    where = f"{folder / 'config.json'} (or generation_config.json)"
+    if found.pad_token_id == found.eos_token_id:
+        raise RefusedError(
+            f"{where} has one token, {found.eos_token_id}, for padding and for the end, which are two here: save it with a "
+            "pad_token_id of its own"
+        )
+
+
+def _same(found: Settings, folder: Path) -> None:
+    """Refuse what our architecture has no place for."""
+    pairs = (("attention_heads", "heads"), ("ffn_dim", "sizes of the feed-forward network"))
+    for name, what in pairs:
+        one, other = getattr(found, f"encoder_{name}"), getattr(found, f"decoder_{name}")
+        if one != other:
+            raise RefusedError(f"{folder} needs equal {what} in encoder and decoder, got {one} and {other}")
+    relative = found.family.positions == "bias"
+    if not relative and found.d_model % found.encoder_attention_heads:
+        sizes = f"{found.encoder_attention_heads} and {found.d_model}"
+        raise RefusedError(f"{folder} needs heads that divide d_model, got {sizes}")
+    every = (*ACTIVATIONS, *(GATED if relative else ()))
+    if found.activation_function not in every:
+        raise RefusedError(f"{folder} has the activation {found.activation_function!r}, and there are {', '.join(every)}")
+    for name, value in (_relative(found) if relative else _plain(found)).items():
+        if found.table.get(name) not in (None, value):
+            raise RefusedError(f"{folder} has {name}={found.table[name]!r}, and models with {value!r} alone can be taken")
+    if found.kind == "m2m_100" and found.decoder_start_token_id == found.pad_token_id:
+        raise RefusedError(f"{folder} begins its answers with the padding, to which a model of this type gives no position")
+    if found.kind == "marian" and found.d_model % 2:
+        raise RefusedError(f"{folder} needs an even d_model for its sines and cosines, got {found.d_model}")
+
+
+def _plain(found: Settings) -> dict[str, Any]:
+    """What a family with the names of BART's says of itself, if it says so."""
+    first, embedded = found.family.norm == "pre", found.family.norm_embedding
+    one = {"tie_word_embeddings": True, "share_encoder_decoder_embeddings": True, "decoder_vocab_size": found.vocab_size}
+    norms = {"normalize_before": first, "add_final_layer_norm": first, "normalize_embedding": embedded}
+    return {**one, **norms, "is_encoder_decoder": True, "is_decoder": False}
+
+
+def _relative(found: Settings) -> dict[str, Any]:
+    """What a T5 says of itself, if it says so."""
+    said = str(found.activation_function)
+    bent = {"dense_act_fn": "gelu_new" if said == "gated-gelu" else said.removeprefix("gated-")}
+    return {**RELATIVE, **bent, "is_gated_act": said in GATED, "is_encoder_decoder": True, "is_decoder": False}

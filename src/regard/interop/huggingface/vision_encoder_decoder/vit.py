@@ -1,0 +1,75 @@
+"""ViT and DeiT: patches, one or two vectors for the whole picture, a table of positions, and layers with norms first."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from regard.config import PatchesPart
+from regard.interop.huggingface.settings import ACTIVATIONS
+from regard.interop.huggingface.vision_encoder_decoder.parameters import Piece, linear, norm, taken
+
+if TYPE_CHECKING:
+    from regard.interop.huggingface.vision_encoder_decoder.settings import PictureSettings
+
+TOKENS = {"vit": ("cls_token",), "deit": ("cls_token", "distillation_token")}
+"""What each type has for the whole picture."""
+POSITIONS = "encoder.embeddings.position_embeddings"
+UNUSED = ("encoder.pooler.dense.weight", "encoder.pooler.dense.bias", "encoder.embeddings.mask_token")
+
+
+def pieces(told: "PictureSettings") -> Iterator[Piece]:
+    """Every parameter but the vectors for the whole picture and the positions."""
+    size, inner = told.encoder["hidden_size"], told.encoder["intermediate_size"]
+    cut, ours = "encoder.embeddings.patch_embeddings.projection", "encoder.cut.convolution"
+    yield Piece(f"{cut}.weight", (size, told.channels, told.patch, told.patch), (f"{ours}.weight",))
+    yield Piece(f"{cut}.bias", (size,), (f"{ours}.bias",))
+    for number in range(told.encoder["num_hidden_layers"]):
+        yield from _layer(f"encoder.encoder.layer.{number}", f"encoder.{number}", size, inner)
+    yield from norm("encoder.layernorm", "encoder.norm", size)
+    if told.fits:
+        yield from linear("enc_to_dec_proj", "encoder.fit", size, told.size)
+
+
+def _layer(theirs: str, ours: str, size: int, inner: int) -> Iterator[Piece]:
+    for part in ("query", "key", "value"):
+        yield from linear(f"{theirs}.attention.attention.{part}", f"{ours}.self.{part}", size, size)
+    yield from linear(f"{theirs}.attention.output.dense", f"{ours}.self.output", size, size)
+    yield from linear(f"{theirs}.intermediate.dense", f"{ours}.feedforward.0", size, inner)
+    yield from linear(f"{theirs}.output.dense", f"{ours}.feedforward.2", inner, size)
+    yield from norm(f"{theirs}.layernorm_before", f"{ours}.around_self.norm", size)
+    yield from norm(f"{theirs}.layernorm_after", f"{ours}.around_feedforward.norm", size)
+
+
+def shapes(told: "PictureSettings") -> dict[str, tuple[int, ...]]:
+    """What the file of a model has to hold of it."""
+    size, tokens, (rows, columns) = told.encoder["hidden_size"], TOKENS[told.encoder["model_type"]], told.places
+    found: dict[str, tuple[int, ...]] = {f"encoder.embeddings.{name}": (1, 1, size) for name in tokens}
+    found[POSITIONS] = (1, len(tokens) + rows * columns, size)
+    return found | {piece.theirs: piece.shape for piece in pieces(told)}
+
+
+def weights(told: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Its parameters by our names. What stands for the whole has its position in it."""
+    tokens, positions = TOKENS[told.encoder["model_type"]], theirs[POSITIONS][0]
+    first = torch.cat([theirs[f"encoder.embeddings.{name}"][0] for name in tokens])
+    found = {"encoder.query": first + positions[: len(tokens)]}
+    found["encoder.positions.table"] = torch.unflatten(positions[len(tokens) :], 0, told.places)
+    return found | taken(pieces(told), theirs)
+
+
+def described(told: "PictureSettings") -> dict[str, Any]:
+    """What sets its network apart, in the words of our config."""
+    table = told.encoder
+    patches = PatchesPart(
+        size=table["hidden_size"],
+        heads=table["num_attention_heads"],
+        feedforward=table["intermediate_size"],
+        activation=ACTIVATIONS[table["hidden_act"]],  # type: ignore[arg-type]
+        norm="pre",
+        epsilon=table["layer_norm_eps"],
+        table=True,
+        whole=len(TOKENS[table["model_type"]]),
+    )
+    return {"encoder": "patches", "stride": told.patch, "depth": table["num_hidden_layers"], "patches": patches}

@@ -1,0 +1,109 @@
+"""Weights: our parameters under the names of a family, in its order of features and ids."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.positions.sinusoidal import Sinusoidal
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.vocabulary import PAD
+from regard.errors import RefusedError
+from regard.inference.predictor import Trained
+from regard.interop.compat import halves, misfit, whole
+from regard.interop.huggingface import names, sinusoids, write_t5
+from regard.interop.huggingface.families import FAMILIES, Family, family
+from regard.interop.huggingface.special import owners
+from regard.interop.huggingface.vocab import copies
+from regard.models.decoders.transformer import Transformer as Decoder
+from regard.models.encoders.transformer import Transformer as Encoder
+
+ROOM = 1024
+"""The positions that sinusoids, which have no last one, are written out for, unless the model's limits are above."""
+
+
+def fitting(trained: Trained) -> str:
+    """The family that computes what a model computes; refused, with the reason, where there is none."""
+    model = trained.config.model
+    relative = model.norm == "rms"
+    fault = whole(trained.model) or (write_t5.misfit(trained) if relative else misfit(trained.model) or _misfit(trained))
+    if fault:
+        raise refused(f"{fault}. `regard export --to onnx` takes one network of any kind")
+    if relative:
+        return write_t5.KIND
+    return "m2m_100" if _many_languages(trained) else family(model.norm, model.norm_embedding)
+
+
+def refused(fault: str) -> RefusedError:
+    """What to raise for a model that has a fault."""
+    return RefusedError(f"no architecture of transformers computes what this model computes: it {fault}")
+
+
+def _many_languages(trained: Trained) -> bool:
+    """Whether a model is an M2M100 from transformers: its positions are still those, and its output has no bias."""
+    model, tokens, (_, decoder) = trained.config.model, trained.codec.target, halves(trained.model)
+    if not isinstance(tokens, Pretrained) or model.norm != "pre" or model.norm_embedding or model.positions != "learned":
+        return False
+    bias = decoder.output.get_parameter("bias").detach().clone()
+    bias[copies(tokens)] = 0.0
+    first = sinusoids.spaced(room(trained), decoder.size, tokens.ids[PAD] + 1)
+    return not bias.any() and all(torch.equal(table(trained, half), first) for half in halves(trained.model))
+
+
+def _misfit(trained: Trained) -> str | None:
+    encoder, decoder = halves(trained.model)
+    model, output = trained.config.model, decoder.output
+    if encoder.embedding.table.weight is not decoder.embedding.table.weight or getattr(output, "weight", None) is not None:
+        return "has several tables of embeddings, and one for all is needed: train with data.joint=true and model.tie=true"
+    waves_ = all(isinstance(half.embedding.positions, Sinusoidal) for half in (encoder, decoder))
+    if FAMILIES[family(model.norm, model.norm_embedding)].positions == "waves":
+        if not waves_:
+            return (
+                "has learned positions and norms behind its layers, and Marian, which has these norms, has sinusoidal ones: "
+                "train with model.positions=sinusoidal, or with model.norm_embedding=true, which is BART"
+            )
+        if decoder.size % 2:
+            return f"has an odd size ({decoder.size}), and an even one is needed"
+    rows = [getattr(half.embedding.positions, "limit", 0) for half in (encoder, decoder)]
+    if rows[0] != rows[1]:
+        return f"has {rows[0]} positions in the encoder and {rows[1]} in the decoder, and one number for both is needed"
+    return None
+
+
+def weights(trained: Trained, kind: str) -> dict[str, Tensor]:
+    """The state of the family's model by its names, tied tensors once."""
+    ours = trained.model.state_dict()
+    rows = torch.tensor(owners(trained.codec.target, ours["decoder.embedding.table.weight"]))
+    found = write_t5.weights(trained, rows) if kind == write_t5.KIND else _plain(trained, FAMILIES[kind], rows)
+    return {name: tensor.detach().clone().contiguous() for name, tensor in found.items()}
+
+
+def _plain(trained: Trained, found_family: Family, rows: Tensor) -> dict[str, Tensor]:
+    """The same for a family with the names of BART's; `rows` are our numbers in the order of its ids."""
+    ours, (encoder, decoder) = trained.model.state_dict(), halves(trained.model)
+    order = sinusoids.order(decoder.size) if found_family.positions == "waves" else torch.arange(decoder.size)
+    found = {names.SHARED: ours["decoder.embedding.table.weight"][rows][:, order]}
+    if found_family.bias:
+        found[names.BIAS] = ours["decoder.output.bias"][rows][None]
+    for pair in names.layers(len(encoder.names), len(decoder.names), found_family):
+        value = ours[pair.ours]
+        found[pair.theirs] = value if pair.axis is None else value.index_select(pair.axis, order)
+    if found_family.positions == "table":
+        for half, name in ((encoder, "encoder"), (decoder, "decoder")):
+            before = torch.zeros(found_family.first, decoder.size)
+            found[f"model.{name}.embed_positions.weight"] = torch.cat((before, table(trained, half)))
+    return found
+
+
+def table(trained: Trained, half: Encoder | Decoder) -> Tensor:
+    """The vector of each position."""
+    positions: Any = half.embedding.positions
+    found: Tensor = positions.at(torch.arange(room(trained))).detach()
+    return found
+
+
+def room(trained: Trained) -> int:
+    """How many positions there are."""
+    positions: Any = halves(trained.model)[1].embedding.positions
+    data, search = trained.config.data, trained.config.search
+    return int(getattr(positions, "limit", max(ROOM, data.longest_source, data.longest_target, search.length + 1)))

@@ -1,0 +1,111 @@
+"""Export to transformers: a directory that from_pretrained opens."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from regard.data.image.codec import PictureCodec
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.errors import RefusedError
+from regard.inference.load import load
+from regard.inference.predictor import Trained
+from regard.interop.huggingface import names, write_t5, write_vision_encoder_decoder
+from regard.interop.huggingface import t5_import as theirs
+from regard.interop.huggingface.families import FAMILIES
+from regard.interop.huggingface.special import special
+from regard.interop.huggingface.tokenizer import tokenizer
+from regard.interop.huggingface.weights import fitting, refused, room, weights
+from regard.interop.output import free, put
+
+
+def write(run: Path, out: Path, precision: str = "float32") -> str:
+    """Make the directory, and say what it is."""
+    free(out)
+    if precision != "float32":
+        raise RefusedError(f"huggingface has the precision float32, got {precision!r}: transformers rounds when it loads")
+    trained = load(run, "cpu")
+    made = files(trained)
+    size = put(out, made)
+    kind = json.loads(made["config.json"])["architectures"][0]
+    tokens = "with its tokenizer" if "tokenizer.json" in made else f"without a tokenizer: {tokenizer(trained.codec)}"
+    return f"{out}: a {kind} of transformers, {size:,} bytes, {tokens}"
+
+
+def files(trained: Trained) -> dict[str, bytes]:
+    """The directory that from_pretrained opens, file by file."""
+    from safetensors.torch import save
+
+    if isinstance(trained.codec, PictureCodec):
+        return _pictured(trained)
+    kind = fitting(trained)
+    tensors = weights(trained, kind)
+    vocabulary = len(tensors[theirs.SHARED if kind == write_t5.KIND else names.SHARED])
+    made = {
+        "config.json": _json(config(trained, kind, vocabulary)),
+        "generation_config.json": _json(generation(trained)),
+        "model.safetensors": save(tensors, metadata={"format": "pt"}),
+    }
+    found = tokenizer(trained.codec)
+    return made | ({} if isinstance(found, str) else found)
+
+
+def _pictured(trained: Trained) -> dict[str, bytes]:
+    """The same for a model that reads pictures."""
+    from safetensors.torch import save
+
+    if fault := write_vision_encoder_decoder.misfit(trained):
+        raise refused(fault)
+    made = {
+        "config.json": _json(write_vision_encoder_decoder.config(trained)),
+        "generation_config.json": _json(generation(trained)),
+        "preprocessor_config.json": _json(write_vision_encoder_decoder.processor(trained.codec)),
+        "model.safetensors": save(write_vision_encoder_decoder.weights(trained), metadata={"format": "pt"}),
+    }
+    found = tokenizer(trained.codec)
+    return made | ({} if isinstance(found, str) else found)
+
+
+def config(trained: Trained, kind: str, vocabulary: int) -> dict[str, Any]:
+    """config.json."""
+    ids = special(trained.codec.target)
+    table: dict[str, Any] = {"model_type": kind, "architectures": [FAMILIES[kind].architecture], "dtype": "float32"}
+    table |= {"is_encoder_decoder": True, "pad_token_id": ids["pad"], "bos_token_id": ids["start"]}
+    table |= {"eos_token_id": ids["end"], "decoder_start_token_id": ids["start"]}
+    return table | (write_t5.config if kind == write_t5.KIND else partial(_plain, kind))(trained, vocabulary, room(trained))
+
+
+def _plain(kind: str, trained: Trained, vocabulary: int, room: int) -> dict[str, Any]:
+    """What a family with the names of BART's says beside what all say alike."""
+    model = trained.config.model
+    table: dict[str, Any] = {"vocab_size": vocabulary, "d_model": model.size, "max_position_embeddings": room}
+    table |= {"encoder_layers": model.layers, "decoder_layers": model.decoder_layers or model.layers}
+    for half in ("encoder", "decoder"):
+        table |= {f"{half}_attention_heads": model.heads, f"{half}_ffn_dim": model.feedforward or 4 * model.size}
+    activation = "gelu_new" if model.activation == "gelu_tanh" else model.activation
+    table |= {"activation_function": activation, "scale_embedding": model.scale_embedding}
+    table |= {"tie_word_embeddings": True, "forced_eos_token_id": None, "dropout": trained.config.dropout.residual}
+    if kind == "marian":
+        table |= {"decoder_vocab_size": vocabulary, "share_encoder_decoder_embeddings": True}
+    return table
+
+
+def generation(trained: Trained) -> dict[str, Any]:
+    """generation_config.json: search as ours does. What no target holds is forbidden there by name."""
+    search, tokens, ids = trained.config.search, trained.codec.target, special(trained.codec.target)
+    pretrained = isinstance(tokens, Pretrained)
+    table: dict[str, Any] = {"pad_token_id": ids["pad"], "eos_token_id": ids["end"], "bos_token_id": ids["start"]}
+    table |= {"decoder_start_token_id": ids["start"], "max_length": search.length + 1, "num_beams": search.beam}
+    if ids["pad"] != ids["end"]:
+        table |= {"suppress_tokens": [ids["pad"]] if pretrained else [ids["pad"], ids["start"]]}
+    if search.beam > 1:
+        table |= {"length_penalty": search.length_penalty, "early_stopping": False}
+    if search.block_ngrams:
+        table["no_repeat_ngram_size"] = search.block_ngrams
+    if search.first is not None:
+        table["forced_bos_token_id"] = tokens.ids[search.first] if isinstance(tokens, Pretrained) else search.first
+    return table
+
+
+def _json(table: dict[str, Any]) -> bytes:
+    return (json.dumps(table, indent=2, sort_keys=True) + "\n").encode()

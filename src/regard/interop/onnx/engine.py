@@ -1,0 +1,91 @@
+"""onnxruntime as an engine: the same answers from exported graphs, in float32 or int8."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.alignment.head import Head
+from regard.data.image.codec import PictureCodec
+from regard.data.text.codec import TextCodec
+from regard.errors import DamagedError, RefusedError
+from regard.inference.predictor import Trained
+from regard.interop.engine_cache import kept
+from regard.interop.onnx.graphs import OUTPUT
+from regard.interop.onnx.sessions import ENCODER, Sessions
+from regard.interop.onnx.sources import longest
+from regard.tasks import TaskConfig
+from regard.training.run_directory import STEP
+
+if TYPE_CHECKING:
+    from regard.viewer.trace import Trace
+
+
+def opened(directory: Path, device: str = "auto", precision: str = "float32") -> "Onnx":
+    """Open a run directory for this engine; its graphs are made once and kept in the user's cache.
+
+    What `regard export --to onnx` wrote, a directory or one file, has its graphs already, in the precision of its export.
+    """
+    if device not in ("auto", "cpu"):
+        raise RefusedError(f"the engine onnx runs on the CPU here, got --device {device}; leave one of the two out")
+    from regard.interop.onnx.write import files, writer
+
+    trained = writer(directory)
+    allow(trained, precision)
+    if isinstance(trained, Onnx):
+        return trained
+
+    home = kept(directory, f"onnx-{precision}", lambda: files(trained, precision))
+    graphs = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
+    return Onnx(trained.name, trained.config, trained.codec, graphs, trained.head)
+
+
+def allow(trained: Trained, precision: str) -> None:
+    """Refuse another precision for graphs that have theirs."""
+    if isinstance(trained, Onnx) and precision != "float32":
+        raise RefusedError(f"an exported model keeps the precision of its export: leave --precision {precision} out")
+
+
+def exported(trained: Trained, precision: str = "float32") -> "Onnx":
+    """The same model, run by graphs that are made for it; nothing is written."""
+    from regard.interop.onnx.write import graphs
+
+    made = dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True))
+    return Onnx(trained.name, trained.config, trained.codec, made, trained.head)
+
+
+class Onnx(Trained):
+    """A trained model that answers through onnxruntime, on the CPU. Search, alignments and measures are ours.
+
+    `graphs` are the bytes of encoder.onnx and step.onnx, by these names.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: TaskConfig,
+        codec: TextCodec | PictureCodec,
+        graphs: Mapping[str, bytes],
+        head: Head = Head(),
+    ):
+        for needed in (ENCODER, STEP):
+            if needed not in graphs:
+                raise DamagedError(f"an exported model needs {needed}, and its manifest has none; export it again")
+        sessions = Sessions(graphs[ENCODER], graphs[STEP], longest(config))
+        width = sessions.decoder.graph.widths.get(OUTPUT)
+        if isinstance(width, int) and width != codec.target.size:
+            raise DamagedError(
+                f"{STEP} chooses among {width} tokens, and the codec beside it {codec.target.size}: take both of one export"
+            )
+        config = replace(
+            config, search=replace(config.search, precision="float32")
+        )  # the graphs have a precision of their own
+        super().__init__(name, config, codec, sessions, head)
+
+    def trace(self, texts: Sequence[str], **options: Any) -> "Trace":
+        """Where the decoder looks while it answers: what `Trained.trace` shows, without the encoder and the network."""
+        from regard.interop.onnx.trace import trace
+
+        with nullcontext() if self.recorder is None else self.recorder.pause():
+            return trace(self, texts, **options)

@@ -1,0 +1,73 @@
+"""Where exported graphs looked while they answered, as a trace: their decoder's attentions, step by step."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from regard.attention.types import Attended
+from regard.data.batch import shifted
+from regard.data.image.types import Pictured
+from regard.data.text.codec import Example as Encoded
+from regard.decoding.attention_weights import crosses
+from regard.decoding.constraints.spec import Wish
+from regard.errors import RefusedError
+from regard.viewer import source
+from regard.viewer.record.predicted import answered, beams, choices
+from regard.viewer.record.spelling import Words, written
+from regard.viewer.trace import Example, Look, Trace
+
+if TYPE_CHECKING:
+    from regard.inference.predictor import Trained
+
+NOTE = "Exported graphs tell where their decoder looked; the run that they were made from shows its encoder and network too."
+
+
+def trace(
+    trained: "Trained",
+    texts: Sequence[str],
+    *,
+    beam: int | None = None,
+    targets: Sequence[str] | None = None,
+    scores: bool = False,
+    asked: Sequence[Wish] | None = None,
+) -> Trace:
+    """Where the graphs look while they answer each text as `asked`, or while they write what they are told to."""
+    if scores:
+        raise RefusedError(
+            "exported graphs give the weights of their attentions and not the scores before them: leave scores out, or take "
+            "the run that they were made from"
+        )
+    found, words = list[Example](), Words(trained.codec)
+    for encoded, tree in answered(trained, texts, beam, targets, asked):
+        example = write(trained, words, encoded)
+        found.append(example if tree is None else replace(example, beams=beams(tree, words, example)))
+    return Trace(trained.name, tuple(found), notes=(NOTE,))
+
+
+def write(trained: "Trained", words: Words, encoded: Encoded | Pictured) -> Example:
+    """Write a target that is known, step by step: one example with its axes, looks and steps."""
+    assert encoded.target is not None, "what is written is known"
+    step = trained.model(trained.codec.alone(encoded), shifted(torch.tensor([encoded.target])), weights=True)
+    source_, target = words.read(encoded), words.answered(encoded.target)
+    axes = {"source": source_, "target": target, "written": written(target)}
+    seen = looks(step.attended)
+    used = {name: axis for name, axis in axes.items() if name != "written" or any(look.key == name for look in seen)}
+    steps = choices(words, encoded.target, step.output[0])
+    return Example(used, seen, tuple(steps), title=encoded.record.source)
+
+
+def looks(attended: Mapping[str, Attended]) -> tuple[Look, ...]:
+    """What each attention did, of one row of the batch; what looks at the target so far may not see what is to come."""
+    found, layers = list[Look](), dict[str, int]()
+    for name, each in attended.items():
+        assert each.weights is not None, "they were asked for"
+        weights, key = each.weights[0].numpy(), "source" if crosses(name) else "written"
+        layer = layers[key] = layers.get(key, -1) + 1
+        look = Look(name, "target", key, weights, layer, source=source.ITSELF)
+        whole = bool(np.allclose(weights.sum(-1), 1, atol=1e-3))
+        allowed = None if crosses(name) else np.tri(*weights.shape[1:]) > 0
+        found.append(replace(look, allowed=allowed, sums_to_one=whole))
+    return tuple(found)

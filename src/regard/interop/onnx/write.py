@@ -1,0 +1,102 @@
+"""Export to ONNX: what regard.load opens, and whose graphs any runtime of ONNX can run.
+
+    encoder.onnx  step.onnx  config.toml  codec files  manifest.json
+
+These lie in one file where its name ends in .zip (`archive.py` says why), else in a directory. Each graph has its weights
+inside; `graphs.py` says what goes in and comes out.
+"""
+
+import tempfile
+from pathlib import Path
+
+from regard import config as configuration
+from regard import manifest
+from regard.alignment.head import Head
+from regard.errors import RefusedError
+from regard.inference.alignment_head import ENTRY
+from regard.inference.load import opened
+from regard.inference.predictor import Trained
+from regard.interop.compat import refuse_unfinite
+from regard.interop.onnx import parity, tracing
+from regard.interop.onnx.archive import packed
+from regard.interop.onnx.quantise import quantised
+from regard.interop.onnx.sessions import ENCODER, Graph
+from regard.interop.onnx.sources import longest
+from regard.interop.output import free, put, put_file
+from regard.interop.require import needed
+from regard.models.seq2seq import Seq2Seq
+from regard.training.run_directory import ARCHIVE, CONFIG, STEP
+
+PRECISIONS = ("float32", "int8")
+MOST = 2**31 - 2**20
+"""Bytes that a file of ONNX may hold, with room for what is not weights."""
+
+
+def write(run: Path, out: Path, precision: str = "float32") -> str:
+    """Make the directory or the file, and say what it is."""
+    free(out)
+    made = files(writer(run), precision)
+    size = put_file(out, packed(made)) if out.suffix == ARCHIVE else put(out, made)
+    return f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them"
+
+
+def writer(run: Path) -> Trained:
+    """The model of a run, where it writes text."""
+    found = opened(run, "cpu")
+    if isinstance(found, Trained):
+        return found
+    raise RefusedError(
+        f"{run} is a run of {found.name}, and onnx takes models that write: of those that see pictures, caption's; "
+        f"`regard predict {run}` without --engine asks it, and regard.see(...).model is its network, for torch.export"
+    )
+
+
+def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
+    """The directory that `regard.load` opens, file by file. The graphs equal the model, or nothing comes.
+
+    With int8 the weights of products, recurrent layers and embeddings have 8 bits; that they equal the model is seen before.
+    """
+    if precision not in PRECISIONS:
+        raise RefusedError(f"onnx has the precisions {', '.join(PRECISIONS)}, got {precision!r}; name one of them")
+    found = graphs(trained, precision)
+    texts = {CONFIG: f'task = "{trained.name}"\n{configuration.write(trained.config)}'.encode(), **codec(trained)}
+    every = {ENCODER: found[0], STEP: found[1], **texts}
+    noted = {} if trained.head == Head() else {ENTRY: trained.head._asdict()}
+    digests = {name: manifest.digest(data) for name, data in every.items()}
+    return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}, **noted})}
+
+
+def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
+    """The encoder and the step of a model, as the bytes of their files."""
+    model = trained.model
+    if not isinstance(model, Seq2Seq):
+        raise RefusedError(
+            "onnx takes one network of PyTorch, and this is an ensemble or an export: take one of its members, or the run "
+            "that it was made from"
+        )
+    refuse_unfinite(model, "onnx")
+    own = getattr(trained.config.model, "patches", None)
+    if own is not None and (own.whole or own.table):
+        raise RefusedError(
+            "onnx leaves the sizes of pictures open, and this model has one vector for each place or some for the whole "
+            "(model.patches.table, model.patches.whole): `regard export --to huggingface` takes a ViT"
+        )
+    weights = sum(each.numel() * each.element_size() for each in model.parameters())
+    if weights > MOST:
+        raise RefusedError(
+            f"a file of ONNX holds up to 2 GiB, and the weights of this model take {weights:,} bytes; it runs as it is with "
+            "`regard predict`"
+        )
+    for library in ("onnx", "onnxscript", "onnxruntime"):
+        needed(library, "onnx")
+    most = longest(trained.config)
+    made = tracing.encoder(model, most), tracing.step(model, most)
+    parity.equal(model, Graph(made[0], ENCODER), Graph(made[1], STEP), most)
+    return made if precision == "float32" else (quantised(made[0]), quantised(made[1]))
+
+
+def codec(trained: Trained) -> dict[str, bytes]:
+    """What the codec saves, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = trained.codec.save(Path(folder))
+        return {str(each.relative_to(folder)): each.read_bytes() for each in saved}

@@ -1,0 +1,90 @@
+"""Guided alignment: an attention learns to look where given links say.
+
+The links are a Pharaoh file beside the training data, over the words of each pair. They are spread onto the tokens of each
+word once, and stay with their record from then on: through sorting, cutting and dropping.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.alignment import pharaoh, words
+from regard.alignment.head import Head, parse
+from regard.alignment.links import inside
+from regard.attention.module import Attention
+from regard.attention.normalise import widen
+from regard.attention.types import Attended
+from regard.config import Data, Train
+from regard.data.records import Record
+from regard.data.text.codec import TextCodec
+from regard.decoding.attention_weights import crosses
+
+LEAST = 1e-6
+"""What a weight counts for at least, so that one of exactly 0 costs much and not everything."""
+
+
+class Guide(NamedTuple):
+    """Which head is guided, and how much that weighs in the loss."""
+
+    head: Head
+    weight: float
+
+
+def linked(records: Sequence[Record], data: Data, codec: TextCodec, trained: Sequence[bool] | None = None) -> list[Record]:
+    """The records with the links of data.alignments, line by line, spread onto their tokens; possible ones are left out.
+
+    `trained` says of each line whether it is among the records; None: all are.
+    """
+    path, tokens = data.alignments or "", data.aligned == "tokens"
+    trained = [True] * len(records) if trained is None else trained
+    lines = compress(enumerate(pharaoh.read(path, sentences=len(trained)), start=1), trained)
+    found = []
+    for record, (number, gold) in zip(records, lines, strict=True):
+        source, target = words.source(codec, record, tokens), words.target(codec, record, tokens)
+        inside(gold.sure, len(source.texts), len(target.texts), f"{path}:{number}")
+        found.append(record._replace(links=tuple(sorted(words.spread(gold.sure, source, target)))))
+    return found
+
+
+def guided(settings: Train, model: nn.Module) -> Guide | None:
+    """What a config says of guidance; None where it asks for none. The model has to have the head that is named."""
+    if not settings.guided:
+        return None
+    head = parse(settings.guided_attention)
+    crossing = {name: each for name, each in model.named_modules() if isinstance(each, Attention) and crosses(name)}
+    found = crossing[head.named(crossing)]
+    if head.head is not None:
+        head.checked(getattr(found, "heads", 1))
+    return Guide(head, settings.guided)
+
+
+def guidance(
+    attended: Mapping[str, Attended], records: Sequence[Record], keep: Bool[Tensor, "batch time"], head: Head
+) -> Float[Tensor, ""]:
+    """How far an attention looks from where the links say, summed over the kept tokens that have one.
+
+        - Σ_t Σ_s A_ts log a_ts          A_ts: 1 / n where token t is linked to n tokens, s among them, else 0
+
+    Chen et al. 2016, https://arxiv.org/abs/1607.01628; Liu et al. 2016, https://arxiv.org/abs/1609.04186
+    Unlike theirs it is a sum, as all losses here are: the loop divides by the number of tokens.
+    """
+    found = attended[head.named(attended)].weights
+    if found is None or len(records) != len(keep):
+        raise ValueError(f"guidance needs weights, and a record for each row, got {len(records)} for {len(keep)} rows")
+    weights = widen(found)  # batch heads time keys
+    weights = weights.mean(1) if head.head is None else weights[:, head.checked(weights.shape[1])]
+    wanted = _wanted(records, weights.shape[1], weights.shape[2]).to(weights)
+    return -(wanted * weights.clamp_min(LEAST).log()).sum(-1).masked_fill(~keep, 0.0).sum()
+
+
+def _wanted(records: Sequence[Record], time: int, keys: int) -> Float[Tensor, "batch time keys"]:
+    """The share of each target token that belongs to each source token."""
+    places = [(row, target, source) for row, record in enumerate(records) for source, target in record.links]
+    table = torch.zeros(len(records), time, keys)
+    if places:
+        table[tuple(torch.tensor(places).T)] = 1.0
+    return table / table.sum(-1, keepdim=True).clamp_min(1.0)

@@ -1,0 +1,76 @@
+"""Risk: what a model's own outputs lose by the metric, as a loss to train on."""
+
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.config import Train
+from regard.decoding.max_length import lengths
+from regard.losses.candidates import Outputs, best, drawn, rated
+from regard.losses.minimum_risk import minimum_risk
+from regard.losses.self_critical import self_critical
+from regard.metrics.reward import Reward
+from regard.models.seq2seq import Seq2Seq
+from regard.models.types import Source
+from regard.training.experiment import AnyBatch, Loss
+
+
+class Risk:
+    """The risk of a batch, by minimum-risk or self-critical training, mixed with the loss on its targets.
+
+        share Σ_x |y*| risk(x) + (1 - share) loss
+
+    with |y*| the tokens of the target: a loss is a sum over tokens, and each of them is charged what its sentence loses.
+    (The papers count every sentence alike. Sentences of a batch are about as long, so that it hardly differs.)
+    `length` is the most tokens of an output, and `times` how many times its source, as in search.
+    """
+
+    def __init__(self, settings: Train, reward: Reward, length: int = 200, times: float = 3.0):
+        self.settings, self.reward, self.length, self.times = settings, reward, length, times
+
+    def __call__(self, model: nn.Module, batch: AnyBatch, loss: Loss) -> Loss:
+        """The mixture, from the loss on the targets. `parts` has the risk alone."""
+        source, references = batch.source, self.references(batch)
+        network = cast(Seq2Seq, model)
+        outputs = self.outputs(network, source, references)
+        rewards = self.rewards(outputs, references).to(source.data.device)
+        logs, keep = rated(network, source, outputs)
+        if self.settings.risk == "minimum_risk":
+            each = minimum_risk(logs, rewards, keep, self.settings.risk_alpha)
+        else:
+            greedy = [[output] for output in best(network, source, self.limits(source))]
+            each = self_critical(logs, rewards, keep, self.rewards(greedy, references)[:, 0].to(rewards.device))
+        weights = torch.tensor([len(reference) for reference in references], device=each.device)
+        risk, share = (weights * each).sum(), self.settings.risk_share
+        total = risk if share == 1 else share * risk + (1 - share) * loss.total
+        return Loss(total, loss.tokens, {**loss.parts, "risk": risk.detach()})
+
+    def outputs(self, model: Seq2Seq, source: Source, references: list[list[int]]) -> Outputs:
+        """What is compared for each source. Minimum risk goes by a set, which may hold the target too."""
+        found = drawn(model, source, self.limits(source), self.settings.risk_samples)
+        if self.settings.risk == "self_critical":
+            return found
+        if self.settings.risk_reference:
+            found = [[reference, *several] for reference, several in zip(references, found, strict=True)]
+        return [[list(each) for each in dict.fromkeys(map(tuple, several))] for several in found]
+
+    def rewards(self, outputs: Outputs, references: list[list[int]]) -> Float[Tensor, "batch outputs"]:
+        """The reward of each output, 0 where a source has fewer; equal outputs are judged once."""
+        found = torch.zeros(len(outputs), max(map(len, outputs)))
+        for row, (several, reference) in enumerate(zip(outputs, references, strict=True)):
+            known = {each: self.reward(each, reference) for each in dict.fromkeys(map(tuple, several))}
+            found[row, : len(several)] = torch.tensor([known[tuple(each)] for each in several])
+        return found
+
+    def references(self, batch: AnyBatch) -> list[list[int]]:
+        """The targets, as token numbers with EOS."""
+        if batch.target is None:
+            raise ValueError("train.risk needs a batch with targets, and this one has only sources")
+        rows = zip(batch.target.data.tolist(), batch.target.keep.sum(1).tolist(), strict=True)
+        return [row[:length] for row, length in rows]
+
+    def limits(self, source: Source) -> list[int]:
+        """The most tokens of an output to each source."""
+        return lengths(source, self.length, self.times)

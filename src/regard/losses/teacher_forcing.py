@@ -1,0 +1,259 @@
+"""What a prediction costs. All losses are sums over the kept tokens, so that batches and their parts add up."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from regard.attention.module import Attention
+from regard.attention.normalise import widen
+from regard.attention.types import Attended
+from regard.config import Train
+from regard.data.batch import Padded, shifted
+from regard.decoding.attention_weights import crosses, places
+from regard.losses.doubly_stochastic import unevenness
+from regard.losses.guided_alignment import Guide, guidance, guided
+from regard.losses.guided_attention import astray
+from regard.losses.hard_attention import Kept, Looks, Tokens, drawing, soften
+from regard.losses.linear_cross_entropy import projected
+from regard.losses.moment_matching import displaced
+from regard.losses.scheduled_sampling import own as own_share
+from regard.losses.sequence_risk import Risk
+from regard.models.output_heads.projection import Projection
+from regard.models.packing import apart
+from regard.models.types import Source, Step, Tree
+from regard.training.experiment import AnyBatch, Loss, Progress
+
+Logits = Float[Tensor, "batch time vocabulary"]
+IGNORED = -100
+
+
+def cross_entropy(logits: Logits, target: Padded, smoothing: float = 0.0) -> Float[Tensor, ""]:
+    """How surprising the target is, with a share of its probability spread over the whole vocabulary.
+
+        Σ_t  -(1 - ε) log p(y_t) - ε / V Σ_v log p(v)
+
+    Szegedy et al. 2016, section 7, https://arxiv.org/abs/1512.00567
+    """
+    wanted = target.data.masked_fill(~target.keep, IGNORED)
+    return functional.cross_entropy(
+        logits.flatten(0, 1).float(), wanted.flatten(), ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing
+    )
+
+
+def entropy(logits: Logits, target: Padded) -> Float[Tensor, ""]:
+    """How undecided the model is, over the kept tokens: Σ_t -Σ_v p(v) log p(v)."""
+    log = logits.float().log_softmax(-1)
+    return -(log.exp() * log).sum(-1).masked_fill(~target.keep, 0.0).sum()
+
+
+def taught(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: float = 0.0) -> Loss:
+    """The loss of logits against a target, with label smoothing and a penalty for being too sure.
+
+        cross_entropy - β entropy
+
+    Pereyra et al. 2017, section 3, https://arxiv.org/abs/1701.06548
+    `parts` has the plain cross-entropy as nll, which is what a perplexity is made of.
+    """
+    total = cross_entropy(logits, target, smoothing)
+    with torch.no_grad():
+        parts: dict[str, float | Tensor] = {"nll": cross_entropy(logits, target) if smoothing else total.detach()}
+    if confidence:
+        undecided = entropy(logits, target)
+        total = total - confidence * undecided
+        parts["entropy"] = undecided.detach()
+    return Loss(total, target.keep.sum(), parts)
+
+
+def teach(
+    model: nn.Module,
+    batch: AnyBatch,
+    *,
+    smoothing: float = 0.0,
+    confidence: float = 0.0,
+    own: float = 0.0,
+    coverage: float = 0.0,
+    doubly_stochastic: float = 0.0,
+    diagonal: float = 0.0,
+    looks: Looks | None = None,
+    guide: Guide | None = None,
+    statistics: float = 0.0,
+    risk: Risk | None = None,
+) -> Loss:
+    """The loss of a model that is shown the target, or, at a share `own` of the steps, what it wrote itself.
+
+    `coverage` is the price of looking again, `doubly_stochastic` that of places which are not read once, `diagonal` that of
+    looking far from the diagonal, and `looks` what teaches attentions that draw where they look.
+    `guide` says which attention is to look where the links of the batch's records say. `statistics` is the price of contexts
+    unlike the source in mean and scale, and `risk` what puts the metric beside, or in place of, the likelihood. Of packed
+    rows only the target is taught.
+    """
+    target = batch.target
+    if target is None:
+        raise ValueError("teach needs a batch with targets, and this one has only sources")
+    priced = coverage or doubly_stochastic or diagonal or guide
+    if target.documents is not None and (own or priced or statistics or looks is not None or risk is not None):
+        raise ValueError(
+            "teach goes by whole rows for all but the likelihood of targets, got packed rows and own, coverage, "
+            "doubly_stochastic, diagonal, guide, statistics, looks or risk; leave these out, or give each example a row"
+        )
+    options: dict[str, Any] = ({"own": own} if own else {}) | ({"weights": True} if priced else {})
+    bare = not own and looks is None and projects(model)
+    options |= {"project": False} if bare else {}
+    options |= {} if target.documents is None else {"documents": target.documents}
+    fed = shifted(target.data, target.documents)
+    step, memory = written(model, batch.source, fed, bool(statistics or doubly_stochastic), **options)
+    if bare:
+        loss = straight(model, step.output, target, smoothing, confidence)
+    else:
+        loss = taught(step.output, target, smoothing, confidence)
+    if risk is not None:
+        loss = risk(model, batch, loss)
+    if statistics:
+        loss = plus(loss, statistics * (moved := displaced(model, step, memory, target.keep)), {"statistics": moved})
+    if coverage:
+        loss = plus(loss, coverage * (repeated := again(step.attended, target.keep)), {"coverage": repeated})
+    if doubly_stochastic:
+        uneven = unevenness(step.attended, target.keep, places(memory))
+        loss = plus(loss, doubly_stochastic * uneven, {"doubly_stochastic": uneven})
+    if diagonal:
+        loss = plus(loss, diagonal * (far := astray(step.attended, batch.source.keep, target.keep)), {"diagonal": far})
+    if guide:
+        strayed = guidance(step.attended, batch.records, target.keep, guide.head)
+        loss = plus(loss, guide.weight * strayed, {"guided": strayed})
+    if looks is not None and any(each.sampled is not None for each in step.attended.values()):
+        loss = plus(loss, *looks(step.attended, target.keep, likelihood(step.output, target)))
+    return loss
+
+
+def written(model: Any, source: Source, fed: Int[Tensor, "batch time"], remember: bool, **options: Any) -> tuple[Step, Tree]:
+    """What the model makes of its input, and where that is asked for what it remembers of the source."""
+    if not remember:
+        return model(source, fed, **options), None
+    memory = model.encode(source)
+    return model.decoder(fed, memory, **options), memory
+
+
+def projects(model: nn.Module) -> bool:
+    """Whether a model's output is nothing but a projection onto its vocabulary, which may then be left to the loss."""
+    decoder = getattr(model, "decoder", None)
+    return isinstance(getattr(decoder, "output", None), Projection) and getattr(decoder, "outcome", None) is None
+
+
+def straight(
+    model: Any, found: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
+) -> Loss:
+    """`taught` from what a decoder found, before its projection, a few rows at a time.
+
+    Only kept tokens are projected, but for a GPU, which would have to be waited for to know how many they are.
+    """
+    output, table, kept = model.decoder.output, model.decoder.embedding.table.weight, None
+    wanted = target.data
+    if found.is_cuda:
+        found, wanted, kept = found.flatten(0, 1), wanted.flatten(), target.keep.flatten()
+    else:
+        found, wanted = found[target.keep], wanted[target.keep]
+    cost = projected(output.fit(found), output.matrix(table), output.bias, wanted, smoothing, confidence, kept)
+    parts = {"nll": cost.nll} | ({"entropy": cost.entropy} if confidence else {})
+    return Loss(cost.total, target.keep.sum(), parts)
+
+
+def plus(loss: Loss, more: Float[Tensor, ""], parts: Mapping[str, Tensor]) -> Loss:
+    """A loss with something added to it."""
+    return Loss(loss.total + more, loss.tokens, {**loss.parts, **{name: part.detach() for name, part in parts.items()}})
+
+
+def again(attended: Mapping[str, Attended], keep: Kept) -> Float[Tensor, ""]:
+    """How much of what was read had been read before, over the kept tokens and the mean of all heads.
+
+        Σ_t Σ_s min(a_ts, c_ts),   c_t = Σ_{t' < t} a_t'
+
+    See, Liu and Manning 2017, eq. 12 and 13, https://arxiv.org/abs/1704.04368
+    """
+    weights = {name: widen(each.weights) for name, each in attended.items() if each.weights is not None}
+    looks = torch.cat([weights[name] for name in over_source(weights)], dim=1)  # batch heads queries keys
+    before = functional.pad(looks.cumsum(2)[:, :, :-1], (0, 0, 1, 0))
+    return torch.minimum(looks, before).sum(-1).mean(1).masked_fill(~keep, 0.0).sum()
+
+
+def over_source(names: Iterable[str], setting: str = "train.coverage") -> list[str]:
+    """Those attentions that look at the source: a setting is about them, and there must be one."""
+    found = [name for name in names if crosses(name)]
+    if not found:
+        raise ValueError(f"{setting} needs an attention over the source, and this model has none; set it to 0")
+    return found
+
+
+@torch.no_grad()
+def likelihood(logits: Logits, target: Padded) -> Tokens:
+    """log p(y_t) of each kept token, and 0 for padding."""
+    log = logits.float().log_softmax(-1).gather(-1, target.data[..., None])[..., 0]
+    return log.masked_fill(~target.keep, 0.0)
+
+
+def perplexity(nll: float, tokens: int) -> float:
+    """exp(nll / tokens): among how many equally likely tokens the model wavers."""
+    try:
+        return math.exp(nll / max(tokens, 1))
+    except OverflowError:
+        return math.inf
+
+
+class Teacher(nn.Module):
+    """The loss of an experiment: `teach` as a config says. A module, since what teaches a model to look learns itself."""
+
+    def __init__(self, settings: Train, model: nn.Module, risk: Risk | None = None):
+        super().__init__()
+        self.settings, self.risk = settings, risk
+        apart(settings)
+        self.looks = Looks(settings, drawn) if (drawn := drawing(model)) else None
+        soften(model, settings.soft_looks)
+        self.guide = guided(settings, model)
+        if self.looks is not None and settings.risk != "none":
+            raise ValueError(
+                f"train.risk={settings.risk} needs an attention that weighs the source, and this model's draws where it "
+                "looks, so that an output has no likelihood of its own; set it to none, or use another attention than hard"
+            )
+        if risk is None and settings.risk != "none":
+            raise ValueError(f"train.risk={settings.risk} needs a Risk to go by, got none; give Teacher one")
+        for name in ("coverage", "doubly_stochastic", "diagonal", "statistics"):
+            if getattr(settings, name):
+                found = (path for path, each in model.named_modules() if isinstance(each, Attention))
+                over_source(found, f"train.{name}")
+
+    @property
+    def repeats(self) -> bool:
+        """Whether batches of one shape are all treated alike: nothing is decoded for them, and nothing looked up."""
+        return self.risk is None and self.guide is None and self.settings.self_decoding == "none"
+
+    def forward(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
+        settings = self.settings
+        return teach(
+            model,
+            batch,
+            smoothing=settings.smoothing,
+            confidence=settings.confidence,
+            own=own_share(settings, progress.step),
+            coverage=settings.coverage,
+            doubly_stochastic=settings.doubly_stochastic,
+            diagonal=settings.diagonal,
+            looks=self.looks,
+            guide=self.guide,
+            statistics=settings.statistics,
+            risk=self.risk if progress.step >= settings.risk_from else None,
+        )
+
+    @property
+    def watches(self) -> bool:
+        """Whether rewards are compared with what earlier updates cost."""
+        return self.looks is not None and self.looks.baseline is not None
+
+    def see(self, loss: Loss) -> None:
+        """Take in what an update cost."""
+        if self.looks is not None and self.looks.baseline is not None:
+            nll, tokens = (torch.as_tensor(each) for each in (loss.parts["nll"], loss.tokens))
+            self.looks.baseline.see(-nll / tokens.clamp_min(1))

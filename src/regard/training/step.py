@@ -1,0 +1,165 @@
+"""One update of a training: some batches in, the weights changed, or left alone where the batches were bad."""
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import torch
+
+from regard.errors import FailedError
+from regard.training.compile import Compiled
+from regard.training.cuda_graphs import Graphed, covers, pinned, rounded
+from regard.training.device import choose
+from regard.training.ema import Average
+from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.gpu_idle import Gap, Idle
+from regard.training.gradient import gradient
+from regard.training.mixed_precision import Halved
+from regard.training.optimizer import LARGEST, ahead, clip, optimiser, set_rate, step_unless
+from regard.training.schedules import Plateau, rate
+from regard.training.seed import reseed
+from regard.training.state import State
+from regard.training.step_result import Outcome
+from regard.training.throughput import Speed
+
+
+class Queued(NamedTuple):
+    """An update whose work the device has, and what is to be known of it when that is done."""
+
+    step: int
+    rate: float
+    loss: Loss
+    outcome: Outcome
+    gap: Gap | None
+
+
+class Update:
+    """Changes the weights once each time it is called. All that changes with them is in `state`.
+
+    Where updates are replayed on a GPU, the figures of one are looked at when the next has been queued, so that the GPU need
+    not wait for its host: whether an update is any good the GPU decides by itself. `settle` looks at once.
+    """
+
+    def __init__(self, experiment: Experiment):
+        from accelerate import Accelerator  # type: ignore[import-untyped]
+
+        self.experiment = experiment
+        self.settings = settings = experiment.config.train
+        self.device = choose(settings.device)
+        self.accelerator = Accelerator(device_placement=False, mixed_precision="no")
+        model = experiment.model.to(self.device).train()
+        loss = None if experiment.learning is None else experiment.learning.to(self.device).train()
+        self.model, self.optimiser = self.accelerator.prepare(model, optimiser(model, settings, loss))
+        average = None if settings.ema is None else Average(model, settings.ema)
+        self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
+        self.compiled = Compiled(model) if settings.compile else None
+        self.clean = False
+        learned = [each for group in self.optimiser.param_groups for each in group["params"]]
+        self.eager = covers(experiment, self.device)
+        """Why updates are not replayed; None where they are."""
+        self.graphs = Graphed(self.cost, self.device, learned) if self.eager is None else None
+        self.halved = Halved(model) if self.graphs is not None and not settings.compile else None  # where nothing is decoded
+        alone = average is None and experiment.watched is None
+        self.late = self.graphs is not None and ahead(self.optimiser) and alone
+        """Whether an update is looked at when the next one has been queued."""
+        self.queued: Queued | None = None
+        self.idle = Idle(self.device)
+        self.told = dict[str, float]()
+
+    def __call__(self, batches: Sequence[AnyBatch], speed: Speed) -> None:
+        """One update, unless its batches turn out to be bad; `told` is what is to be told of the last one that was seen."""
+        state, settings, counters = self.state, self.settings, self.state.counters
+        current = state.plateau.factor * rate(settings, counters.step, self.experiment.size)
+        set_rate(self.optimiser, current)
+        gap = self.idle.begin()
+        loss, counters.parts = gradient(batches, counters.parts, self.backward, self.begin)
+        norm = clip(self.model.parameters(), loss.tokens, settings.clip)
+        if state.loss is not None:  # cut apart, so that neither holds the other back; NaN where it is not finite
+            norm = norm + 0 * clip(state.loss.parameters(), loss.tokens, settings.clip)
+        if ahead(self.optimiser):  # what is fetched later makes the host wait for the device, which by then has its work
+            step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
+            self.clear()
+        before, self.queued = self.queued, Queued(counters.step, current, loss, Outcome(loss, norm), gap)
+        self.idle.end()
+        counters.step += 1
+        if before is not None:
+            self.see(before, speed)
+        if not self.late:
+            self.look(speed)
+
+    def settle(self, speed: Speed) -> None:
+        """Wait for what is queued, so that `state` is that of the last update. Other things may be done then."""
+        self.look(speed)
+        self.idle.pause()
+
+    def look(self, speed: Speed) -> None:
+        """See what has been queued, if anything."""
+        if self.queued is not None:
+            queued, self.queued = self.queued, None
+            self.see(queued, speed)
+
+    def see(self, queued: Queued, speed: Speed) -> None:
+        """Take in what an update came to, and do what is left of it."""
+        state, (value, tokens, length, parts) = self.state, queued.outcome.fetch()
+        if math.isfinite(value) and length < LARGEST:
+            if not ahead(self.optimiser):
+                self.optimiser.step()
+            if state.average is not None:
+                state.average.update(state.model, queued.step)
+            self.experiment.updated(queued.loss)
+            speed.add(value, tokens, parts)
+        else:
+            self.skip(queued.step, value, length)
+        state.counters.tokens += tokens
+        if queued.gap is not None:
+            speed.rest(queued.gap.seconds())
+        self.told = {"rate": queued.rate, "gradient": length}
+
+    def ready(self, batch: AnyBatch) -> AnyBatch:
+        """A batch in the form in which it is taken: for a GPU rounded, where updates are replayed, and pinned."""
+        if self.device.type != "cuda":
+            return batch
+        return pinned(batch if self.graphs is None else rounded(batch))
+
+    def begin(self) -> None:
+        """Before the first part of an update, and again when it has to be cut into smaller ones."""
+        reseed(self.settings.seed, self.state.counters.step, self.device)
+        if not self.clean:
+            self.clear()
+        self.clean = False
+
+    def clear(self) -> None:
+        """Forget the gradients; those of graphs stay where they are."""
+        self.optimiser.zero_grad(set_to_none=self.graphs is None)
+        self.clean = True
+
+    def cost(self, batch: AnyBatch) -> Loss:
+        """The loss of a part of an update."""
+        with self.autocast(), self.compiled or nullcontext(), self.halved or nullcontext():
+            progress = Progress(self.state.counters.step, self.settings.max_steps)
+            return self.experiment.loss(self.model, batch, progress)
+
+    def backward(self, batch: AnyBatch) -> Loss:
+        """The loss of a part of an update, its gradients added to those of the parts before."""
+        if self.graphs is not None:
+            return self.graphs(batch)
+        loss = self.cost(batch.to(self.device))
+        self.accelerator.backward(loss.total)
+        parts = {name: torch.as_tensor(value).detach() for name, value in loss.parts.items()}
+        return Loss(loss.total.detach(), loss.tokens, parts)
+
+    def autocast(self) -> torch.autocast:
+        """Half precision where the config asks for it."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bf16")
+
+    def skip(self, step: int, value: float, length: float) -> None:
+        """Leave the weights alone, and give up when this happens too often."""
+        counters = self.state.counters
+        counters.skipped += 1
+        if counters.skipped >= max(1, self.settings.bad_batches):
+            raise FailedError(
+                f"{counters.skipped} batches had a loss or gradient that is not finite, the last at step "
+                f"{step} (loss {value:g} per token, gradient {length:g}). Lower train.rate or train.clip, "
+                "look for bad records, or allow more with train.bad_batches; the last checkpoint is whole"
+            )

@@ -1,0 +1,247 @@
+"""What a self-contained page holds of the matrices: as much as its budget allows, the most telling first.
+
+In this order: a thumbnail of every matrix; the strongest keys of every query; matrices in 8 bits, the chosen one first,
+then the mean of the heads, then every head; exact values; frames of training; other matrices. Where everything fits, the
+strongest keys are left out, since the matrices have them. What did not fit is listed in the page with the call that brings
+it back.
+"""
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+import numpy as np
+
+from regard.viewer.axes import Array
+from regard.viewer.html.pack import Pack, Ref
+from regard.viewer.html.views import views
+from regard.viewer.metrics import matrices
+from regard.viewer.metrics.matrices import MEAN
+from regard.viewer.metrics.quantise import quantise, reduce, restore
+from regard.viewer.metrics.strength import summary
+from regard.viewer.trace import Example, Look, Trace
+
+SIDE = 128
+"""Cells along a side of a thumbnail."""
+STRONGEST = 16
+"""Keys of a query that are kept where its matrix is not."""
+EXACT = 1 << 18
+"""Cells above which a page holds no exact values: they hardly shrink, and 8 bits are 0.004 away at most."""
+CALL = "regard view TRACE serves all of it; to_html(budget=...) and regard view --html --budget take more"
+
+Table = dict[str, Any]
+
+
+class Wish(NamedTuple):
+    """Something that goes into the page if it fits, and who is told where it lies. `size` is in bytes, before packing."""
+
+    kind: str
+    size: int
+    make: Callable[[], Array]
+    put: Callable[[Ref], object]
+
+
+class Looked(NamedTuple):
+    """An attention of a trace, and what the page says of it."""
+
+    example: Example
+    look: Look
+    told: Table
+
+    @property
+    def heads(self) -> int:
+        """How many matrices there are, the mean aside."""
+        return 0 if self.look.weights is None else self.look.weights.shape[0]
+
+    def matrix(self, head: int) -> Array:
+        """A head, or the mean of all, (queries, keys)."""
+        return matrices.matrix(self.example, self.look, head)
+
+    def bytes(self, head: int) -> Array:
+        """The same in 8 bits."""
+        return quantise(self.matrix(head), self.told["scale"])
+
+    def halves(self, head: int) -> Array:
+        """The same in float16."""
+        return self.matrix(head).astype(np.float16)
+
+    def thumbnails(self) -> Array:
+        """Every head and, last, the mean, shrunk by maximum."""
+        return np.stack([reduce(self.bytes(head), SIDE, SIDE) for head in (*range(self.heads), MEAN)])
+
+    @property
+    def cells(self) -> int:
+        """Cells of one matrix."""
+        return len(self.example.axes[self.look.query]) * len(self.example.axes[self.look.key])
+
+
+def fill(trace: Trace, run: Table, pack: Pack, state: str = "", runs: int = 1) -> None:
+    """Put as much of the matrices into the page as fits; `state` names the attention and head that come first.
+
+    `runs` are those still to be filled, this one among them: each has the same part of what is left.
+    """
+    plan = _take(_wishes(trace, run, state, strongest=False), pack.copy(runs))
+    if plan.left:
+        plan = _take(_wishes(trace, run, state, strongest=True), pack.copy(runs))
+    pack.become(plan.pack)
+    for wish, ref in plan.taken:
+        wish.put(ref)
+    sizes, counts = Counter[str](), Counter(wish.kind for wish in plan.left)
+    for wish in plan.left:
+        sizes[wish.kind] += wish.size
+    run["omitted"] = [{"what": f"{counts[kind]} {kind}", "bytes": sizes[kind], "call": CALL} for kind in counts]
+
+
+def thumbnails(trace: Trace, run: Table, pack: Pack) -> None:
+    """A thumbnail of every matrix, whatever they take: for pages that fetch the rest."""
+    _grant(_thumbnails(trace, run), pack)
+
+
+def besides(trace: Trace, run: Table, pack: Pack) -> None:
+    """What no tile brings: frames of training, and other matrices than the weights."""
+    _grant(_frames(trace, run), pack)
+    _grant(_views(trace, run), pack)
+
+
+def _grant(wishes: Iterator[Wish], pack: Pack) -> None:
+    for wish in wishes:
+        wish.put(pack.add(wish.make()))
+
+
+class _Plan(NamedTuple):
+    pack: Pack
+    taken: list[tuple[Wish, Ref]]
+    left: list[Wish]
+
+
+def _take(wishes: Iterator[Wish], pack: Pack) -> _Plan:
+    """Grant wishes until one does not fit; those that come after are less worth, so none is tried."""
+    plan = _Plan(pack, [], [])
+    for wish in wishes:
+        ref = None if plan.left else pack.offer(wish.make())
+        if ref is None:
+            plan.left.append(wish)
+        else:
+            plan.taken.append((wish, ref))
+    return plan
+
+
+def _wishes(trace: Trace, run: Table, state: str, *, strongest: bool) -> Iterator[Wish]:
+    yield from _thumbnails(trace, run)
+    looked = list(_looked(trace, run))
+    if strongest:
+        for each in looked:
+            yield from _strongest(each)
+    order = [*((each, MEAN) for each in looked), *((each, head) for each in looked for head in _each(each))]
+    order.sort(key=lambda pair: not _chosen(pair[0], pair[1], state))
+    for each, head in order:
+        yield Wish("matrices in 8 bits", each.cells, partial(each.bytes, head), _putter(each, "full", head))
+    for each, head in order:
+        if each.cells <= EXACT:
+            yield Wish("matrices of exact values", 2 * each.cells, partial(each.halves, head), _putter(each, "exact", head))
+    yield from _frames(trace, run)
+    yield from _views(trace, run)
+
+
+def _looked(trace: Trace, run: Table) -> Iterator[Looked]:
+    for example, told in zip(trace.examples, run["examples"], strict=True):
+        for look, table in zip(example.looks, told["attentions"], strict=True):
+            if look.weights is not None:
+                yield Looked(example, look, table)
+
+
+def _each(looked: Looked) -> list[int]:
+    """The heads by themselves; a single one is its own mean."""
+    return list(range(looked.heads)) if looked.heads > 1 else []
+
+
+def _chosen(looked: Looked, head: int, state: str) -> bool:
+    """Whether the page opens with this matrix."""
+    asked = parse_qs(state.removeprefix("#"))
+    return asked.get("a", [""])[0] == looked.look.name and asked.get("h", ["mean"])[0] in _names(looked, head)
+
+
+def _putter(looked: Looked, kind: str, head: int) -> Callable[[Ref], object]:
+    return lambda ref: looked.told[kind].update(dict.fromkeys(_names(looked, head), ref))
+
+
+def _names(looked: Looked, head: int) -> list[str]:
+    """What the page calls a matrix; the mean of a single head is that head too."""
+    return ["mean", "0"] if looked.heads == 1 else ["mean" if head == MEAN else str(head)]
+
+
+def _thumbnails(trace: Trace, run: Table) -> Iterator[Wish]:
+    for each in _looked(trace, run):
+        sides = (len(each.example.axes[name]) for name in (each.look.query, each.look.key))
+        size = (each.heads + 1) * math.prod(min(SIDE, side) for side in sides)
+        yield Wish("attentions' thumbnails", size, each.thumbnails, _within(each.told, "thumbnails"))
+
+
+def _strongest(looked: Looked) -> Iterator[Wish]:
+    """The strongest keys of every query, by head and, last, by the mean: their numbers and their weights."""
+    count = min(STRONGEST, len(looked.example.axes[looked.look.key]))
+    queries = len(looked.example.axes[looked.look.query])
+    if not count or not queries:
+        return
+    keys = np.empty((looked.heads + 1, queries, count), np.uint32)
+    weights = np.empty(keys.shape, np.uint8)
+    scale = looked.told["scale"]
+    shown = whole = 0.0
+    for place, head in enumerate([*range(looked.heads), MEAN]):
+        matrix = looked.matrix(head)
+        best = np.argpartition(-matrix, count - 1, axis=1)[:, :count]
+        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(matrix, best, 1), axis=1, kind="stable"), 1)
+        keys[place], weights[place] = best, quantise(np.take_along_axis(matrix, best, 1), scale)
+        shown, whole = (
+            shown + float(restore(weights[place], scale).sum()),
+            whole + float(np.abs(matrix).sum(dtype=np.float64)),
+        )
+    share = min(1.0, shown / whole) if whole else 1.0
+
+    found: Table = {"share": share}
+
+    def put(ref: Ref) -> None:  # keys without their weights, where these did not fit, are of no use
+        found["keys" if ref["dtype"] == "u32" else "weights"] = ref
+        looked.told["top"] = found if len(found) == 3 else None
+
+    yield Wish("attentions' strongest keys", keys.nbytes, lambda: keys, put)
+    yield Wish("attentions' strongest weights", weights.nbytes, lambda: weights, put)
+
+
+def _frames(trace: Trace, run: Table) -> Iterator[Wish]:
+    run["training"] = []  # a second plan begins anew
+    for frame in trace.training:
+        example = trace.examples[frame.example]
+        looks = {each.name: each for each in example.looks}
+        scales = {each["id"]: each["scale"] for each in run["examples"][frame.example]["attentions"]}
+        found = {name: _numbers(example, looks[name], weights) for name, weights in frame.weights.items()}
+        told: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": found}
+        run["training"].append(told)
+        for name, weights in frame.weights.items():
+            make = partial(_moment, example, looks[name], weights, scales[name])
+            yield Wish("matrices of a moment of training", weights.size, make, _within(told["weights"], name))
+
+
+def _moment(example: Example, look: Look, weights: Array, scale: float) -> Array:
+    """Every head of an attention at a moment of training, in 8 bits."""
+    return matrices.every_row(example, look, quantise(weights, scale))
+
+
+def _within(table: Table, name: str) -> Callable[[Ref], object]:
+    return lambda ref: table.update({name: ref})
+
+
+def _numbers(example: Example, look: Look, weights: Array) -> dict[str, list[float | None]]:
+    """What each head did at a moment of training, in one number of each kind."""
+    return summary(dataclasses.replace(look, weights=weights, statistics={}), example.axes, example.gold).numbers
+
+
+def _views(trace: Trace, run: Table) -> Iterator[Wish]:
+    for each in _looked(trace, run):
+        for view, matrix in views(each.example, each.look):
+            table = each.told["views"].setdefault(view.kind, {})
+            yield Wish(f"matrices of {view.kind}", view.size, matrix, _within(table, view.head))

@@ -1,0 +1,181 @@
+"""What a page says: the JSON that viewer/src/payload.ts describes. Matrices are added by `budget.py`, or served as tiles."""
+
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from regard.viewer import palettes
+from regard.viewer.axes import Array, Audio, Axis, Image, Series, Text
+from regard.viewer.html import budget
+from regard.viewer.html.licences import LICENCES
+from regard.viewer.html.pack import Pack
+from regard.viewer.metrics import matrices
+from regard.viewer.metrics.masks import causal
+from regard.viewer.metrics.strength import summary
+from regard.viewer.trace import Beams, Example, Frame, Graph, Look, Trace
+
+READY = 1 << 26
+"""Cells of a trace above which a served page fetches its thumbnails instead of waiting for them."""
+
+Table = dict[str, Any]
+
+
+def payload(
+    traces: Sequence[Trace], pack: Pack, *, state: str = "", language: str | None = None, tiles: str | None = None
+) -> Table:
+    """The page's JSON. Without `tiles`, matrices go into the pack as far as its budget reaches."""
+    runs = [_run(trace, pack) for trace in traces]
+    if pack.budget is not None and pack.used > pack.budget:
+        raise ValueError(
+            f"the statistics alone take {pack.used:,} bytes and the budget is {pack.budget:,}; give a larger budget, or "
+            "serve the trace, where nothing is left out"
+        )
+    for number, (trace, run) in enumerate(zip(traces, runs, strict=True)):
+        if tiles is None:
+            budget.fill(trace, run, pack, state, len(runs) - number)
+            continue
+        if _cells(trace) < READY:
+            budget.thumbnails(trace, run, pack)
+        budget.besides(trace, run, pack)
+    return {
+        "format": "attn-page",
+        "version": 1,
+        "state": state,
+        "language": language,
+        "tiles": tiles,
+        "runs": runs,
+        "palettes": palettes.encoded(),
+        "about": {"version": metadata.version("regard"), "licences": LICENCES},
+    }
+
+
+def _run(trace: Trace, pack: Pack) -> Table:
+    """Everything about a trace but its matrices."""
+    return {
+        "name": trace.name,
+        "notes": list(trace.notes),
+        "graph": graph(trace.graph),
+        "examples": [_example(trace, number, pack) for number in range(len(trace.examples))],
+        "training": [],
+        "omitted": [],
+    }
+
+
+def _example(trace: Trace, number: int, pack: Pack) -> Table:
+    example = trace.examples[number]
+    film = [frame for frame in trace.training if frame.example == number]
+    steps = (
+        {
+            "query": each.query,
+            "token": each.token,
+            "logprob": each.logprob,
+            "candidates": [list(one) for one in each.candidates],
+        }
+        for each in example.steps
+    )
+    return {
+        "title": example.title,
+        "axes": {name: axis(each, pack) for name, each in example.axes.items()},
+        "attentions": [_attention(example, look, film, pack) for look in example.looks],
+        "steps": list(steps),
+        "beams": None if example.beams is None else beams(example.beams, pack),
+    }
+
+
+def _attention(example: Example, look: Look, film: Sequence[Frame], pack: Pack) -> Table:
+    found = summary(look, example.axes, example.gold)
+    mask = "full" if look.allowed is None else "causal" if causal(look.allowed) else "given"
+    return {
+        "id": look.name,
+        "query": look.query,
+        "key": look.key,
+        "layer": look.layer,
+        "heads": len(found.entropy),
+        "queries": len(example.axes[look.query]),
+        "keys": len(example.axes[look.key]),
+        "mask": mask,
+        "allowed": pack.add(_any_head(look.allowed)) if mask == "given" and look.allowed is not None else None,
+        "sums_to_one": look.sums_to_one,
+        "scale": matrices.scale(look, film),
+        "source": look.source,
+        "rows": None if look.rows is None else list(look.rows),
+        "recorded": look.weights is not None,
+        "statistics": {name: pack.add(curve) for name, curve in found.curves.items()},
+        "summary": found.numbers,
+        "thumbnails": None,
+        "top": None,
+        "full": {},
+        "exact": {},
+        "views": {},
+    }
+
+
+def axis(given: Axis, pack: Pack) -> Table:
+    """An axis; what each place of it is called the page works out by itself, but for text."""
+    told: Table = {"kind": given.kind, "length": len(given), "labels": None}
+    if isinstance(given, Text):
+        spans = [None if span is None else list(span) for span in given.spans]
+        told |= {"labels": given.labels, "pieces": list(given.pieces), "text": given.text, "spans": spans}
+        return told | {"special": list(given.special), "lang": given.lang}
+    if isinstance(given, Audio):
+        told |= {"seconds_per_step": given.seconds_per_step, "rate": given.rate}
+        told["spectrogram"] = None if given.spectrogram is None else pack.add(_bytes(given.spectrogram))
+        return told | {"sound": None if given.sound is None else pack.add(given.sound.astype(np.float32))}
+    if isinstance(given, Image):
+        pixels = None if given.pixels is None else pack.add(np.asarray(given.pixels, np.uint8))
+        return told | {"grid": list(given.grid), "size": list(given.size), "pixels": pixels, "prefix": list(given.prefix)}
+    if isinstance(given, Series):
+        told |= {"times": np.asarray(given.times, np.float64).tolist(), "names": list(given.names), "split": given.split}
+        return told | {"values": pack.add(given.values.astype(np.float32)), "dates": given.dates}
+    return told
+
+
+def graph(given: Graph) -> Table:
+    """The network's boxes and arrows."""
+    nodes = [
+        {
+            "id": each.id,
+            "kind": each.kind,
+            "parent": each.parent,
+            "inputs": {name: list(shape) for name, shape in each.inputs.items()},
+            "output": None if each.output is None else list(each.output),
+            "parameters": each.parameters,
+            "about": dict(each.about),
+        }
+        for each in given.nodes
+    ]
+    edges = [{"start": each.start, "end": each.end, "shape": list(each.shape), "role": each.role} for each in given.edges]
+    return {"nodes": nodes, "edges": edges}
+
+
+def beams(given: Beams, pack: Pack) -> Table:
+    """A beam search; scores of rows that are nobody's, which may be infinite, become 0."""
+    nobody = given.parents < 0
+    return {
+        "parents": given.parents.tolist(),
+        "tokens": [list(row) for row in given.tokens],
+        "scores": np.where(nobody, 0.0, given.scores).tolist(),
+        "ended": given.ended.astype(bool).tolist(),
+        "best": list(given.best),
+        "attention": given.name,
+        "weights": None if given.weights is None else pack.add(given.weights.astype(np.float16)),
+    }
+
+
+def _any_head(allowed: Array) -> Array:
+    """Where any head may look, as bytes of 0 and 1."""
+    return np.asarray(allowed.any(0) if allowed.ndim == 3 else allowed).astype(np.uint8)
+
+
+def _bytes(spectrogram: Array) -> Array:
+    """A spectrogram from its smallest number to its largest, in 256 steps."""
+    values = spectrogram.astype(np.float32)
+    low, high = float(values.min()), float(values.max())
+    return np.asarray(np.round((values - low) / max(high - low, 1e-12) * 255).astype(np.uint8))
+
+
+def _cells(trace: Trace) -> int:
+    """Cells of all matrices together."""
+    return sum(each.weights.size for example in trace.examples for each in example.looks if each.weights is not None)

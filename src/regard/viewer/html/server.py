@@ -1,0 +1,186 @@
+"""The page from a local server: nothing is left out, since tiles of any matrix are cut from the trace when they are wanted.
+
+Bound to the loopback address, with a random key in the URL. There are two routes, the page and the tile; a tile is named by
+whole numbers alone, so no request can name a file.
+"""
+
+import hmac
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+import numpy as np
+
+from regard.viewer.axes import Array
+from regard.viewer.html import render
+from regard.viewer.metrics import matrices
+from regard.viewer.metrics.quantise import pyramid, quantise
+from regard.viewer.trace import Trace
+
+TILE = 256
+"""Cells along a side of a tile."""
+KEPT = 8
+"""Matrices whose pyramids are kept."""
+LOOPBACK = "127.0.0.1"
+NUMBERS = {"r": 0, "x": 0, "a": 0, "h": -1, "l": 0, "i": 0, "j": 0, "e": 0}
+"""What a tile is asked by, and the smallest that each may be: run, example, attention, head (-1: the mean), level, row and
+column of the tile, and whether exact values are wanted."""
+
+
+class Server:
+    """A page about one trace or two, at `url` until `close`; at `opens` with the state that was asked for."""
+
+    def __init__(
+        self, traces: Sequence[Trace], *, port: int = 0, state: str = "", language: str | None = None, daemon: bool = True
+    ):
+        self.key = secrets.token_urlsafe(16)
+        self.tiles = Tiles(traces)
+        self.page = render.html(traces, state=state, language=language, tiles="tile").encode("utf-8", "surrogatepass")
+        self.policy = render.policy(self.page.decode("utf-8", "surrogatepass"), served=True)
+        try:
+            self.http = ThreadingHTTPServer((LOOPBACK, port), _handler(self))
+        except OSError as error:
+            raise OSError(
+                f"port {port} cannot be had on {LOOPBACK}: {error.strerror}; --port 0 takes any free one"
+            ) from error
+        self.url = f"http://{LOOPBACK}:{self.http.server_port}/{self.key}/"
+        self.opens = self.url + (f"#{state.removeprefix('#')}" if state else "")
+        self.thread = threading.Thread(target=self.http.serve_forever, name="regard view", daemon=daemon)
+
+    def start(self) -> "Server":
+        """Answer from now on, in a thread of its own."""
+        self.thread.start()
+        return self
+
+    def close(self) -> None:
+        """Stop answering."""
+        if self.thread.is_alive():
+            self.http.shutdown()
+            self.thread.join()
+        self.http.server_close()
+
+    def __enter__(self) -> "Server":
+        return self.start()
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+
+class Tiles:
+    """Any piece of any matrix of some traces."""
+
+    def __init__(self, traces: Sequence[Trace]):
+        self.traces = traces
+        self.lock = threading.Lock()
+        self.pyramids: OrderedDict[tuple[int, int, int, int], list[Array]] = OrderedDict()
+
+    def cut(self, r: int, x: int, a: int, h: int, l: int, i: int, j: int, e: int) -> bytes:  # noqa: E741 - as in the URL
+        """The bytes of a tile; IndexError where there is no such thing."""
+        if not (r < len(self.traces) and x < len(self.traces[r].examples) and a < len(self.traces[r].examples[x].looks)):
+            raise IndexError("there is no such attention")
+        look = self.traces[r].examples[x].looks[a]
+        if look.weights is None or h >= look.weights.shape[0]:
+            raise IndexError("there is no such head")
+        place = np.s_[i * TILE : (i + 1) * TILE, j * TILE : (j + 1) * TILE]
+        if e:
+            exact = matrices.matrix(self.traces[r].examples[x], look, h, place)
+            return _some(exact).astype("<f4").tobytes()
+        with self.lock:
+            levels = self._pyramid((r, x, a, h))
+        if l >= len(levels):
+            raise IndexError("there is no such level")
+        return _some(levels[l][place]).tobytes()
+
+    def _pyramid(self, which: tuple[int, int, int, int]) -> list[Array]:
+        if which in self.pyramids:
+            self.pyramids.move_to_end(which)
+            return self.pyramids[which]
+        r, x, a, h = which
+        example = self.traces[r].examples[x]
+        look = example.looks[a]
+        film = (frame for frame in self.traces[r].training if frame.example == x)
+        levels = pyramid(quantise(matrices.matrix(example, look, h), matrices.scale(look, film)))
+        self.pyramids[which] = levels
+        if len(self.pyramids) > KEPT:
+            self.pyramids.popitem(last=False)
+        return levels
+
+
+def _some(cells: Array) -> Array:
+    if not cells.size:
+        raise IndexError("there is no such tile")
+    return np.ascontiguousarray(cells)
+
+
+def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """Answers for one server."""
+
+        server_version, sys_version, protocol_version = "regard", "", "HTTP/1.1"
+        timeout = 30
+
+        def handle(self) -> None:
+            """Answer until the reader leaves, which may be at any time and is nothing to report."""
+            with suppress(ConnectionError, TimeoutError):
+                super().handle()
+
+        def do_GET(self) -> None:
+            path, _, query = self.path.partition("?")
+            key, _, route = path.removeprefix("/").partition("/")
+            if not hmac.compare_digest(key.encode(), server.key.encode()) or not self._from_here():
+                self._answer(HTTPStatus.NOT_FOUND, b"not found\n", "text/plain; charset=utf-8")
+            elif route == "":
+                self._answer(HTTPStatus.OK, server.page, "text/html; charset=utf-8")
+            elif route == "tile":
+                self._tile(query)
+            else:
+                self._answer(HTTPStatus.NOT_FOUND, b"not found\n", "text/plain; charset=utf-8")
+
+        def _from_here(self) -> bool:
+            """Whether the browser meant this address: another name for it is how a foreign page would reach in."""
+            host, _, _ = self.headers.get("Host", "").partition(":")  # there is no port where it is 80
+            return host in (LOOPBACK, "localhost")
+
+        def _tile(self, query: str) -> None:
+            try:
+                cells = server.tiles.cut(**_numbers(query))
+            except (ValueError, IndexError) as error:
+                self._answer(HTTPStatus.BAD_REQUEST, f"{error}\n".encode(), "text/plain; charset=utf-8")
+            else:
+                self._answer(HTTPStatus.OK, cells, "application/octet-stream")
+
+        def _answer(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Referrer-Policy", "no-referrer")
+            self.send_header("Content-Security-Policy", server.policy)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *parts: Any) -> None:
+            """Say nothing: the key would stand in the log."""
+
+    return Handler
+
+
+def _numbers(query: str) -> dict[str, int]:
+    """The whole numbers that name a tile."""
+    given = parse_qs(query, keep_blank_values=True, max_num_fields=len(NUMBERS), strict_parsing=True)
+    if strange := given.keys() - NUMBERS.keys():
+        raise ValueError(f"a tile is asked for by {', '.join(NUMBERS)}, not by {min(strange)[:20]!r}")
+    numbers = {}
+    for name, least in NUMBERS.items():
+        text = given.get(name, ["0"])
+        if len(text) != 1 or len(text[0]) > 9 or not text[0].removeprefix("-").isdecimal() or int(text[0]) < least:
+            raise ValueError(f"{name} needs one whole number from {least} on")
+        numbers[name] = int(text[0])
+    return numbers

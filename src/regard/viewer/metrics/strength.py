@@ -1,0 +1,150 @@
+"""How strong an attention was along time: its curves per head, and the few numbers that say what each head did.
+
+The curves themselves are defined in `curves.py`, and can be taken from here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.viewer.axes import Array, Axis
+from regard.viewer.metrics.alignment import of_heads
+from regard.viewer.metrics.curves import (
+    away,
+    baseline,
+    diagonal,
+    entropy,
+    focus,
+    mean,
+    over,
+    received,
+    sharpness,
+    sink,
+    sinks,
+)
+from regard.viewer.trace import Links, Look
+
+__all__ = ["Statistics", "baseline", "entropy", "focus", "received", "sharpness", "sink", "sinks", "summary"]
+
+BY_QUERY = ("largest", "effective", "focus", "spread", "sink")
+RECORDED = {"largest": "max", "focus": "mean_position", "spread": "spread", "sums": "received", "baseline": "uniform"}
+"""What curves are called among the statistics of `regard.attention.statistics`."""
+BLOCK = 32
+"""Rows that are worked on at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What a look's heads did: curves along keys and queries, and one number of each kind per head.
+
+    `received` is (heads, keys), `baseline` (keys,): the mean over heads where each has its own mask; the others are (heads,
+    queries), NaN at queries that were not recorded. `sinks` are the keys that `sink` counts. `entropy`, `mass`, `distance`
+    and `diagonality`, (heads,), are means over queries, and `alignment` is the error against gold links; NaN where what was
+    recorded does not tell.
+    """
+
+    received: Array
+    baseline: Array
+    largest: Array
+    effective: Array
+    focus: Array
+    spread: Array
+    sink: Array
+    sinks: tuple[int, ...]
+    entropy: Array
+    mass: Array
+    distance: Array
+    diagonality: Array
+    alignment: Array
+
+    @property
+    def curves(self) -> dict[str, Array]:
+        """The curves by name, float32."""
+        return {name: np.asarray(getattr(self, name), np.float32) for name in ("received", "baseline", *BY_QUERY)}
+
+    @property
+    def numbers(self) -> dict[str, list[float | None]]:
+        """One number of each kind per head; None where it is not known."""
+        found = {"entropy": self.entropy, "sink": self.mass, "distance": self.distance, "diagonality": self.diagonality}
+        found["alignment"] = self.alignment
+        return {name: [float(one) if np.isfinite(one) else None for one in values] for name, values in found.items()}
+
+
+def summary(look: Look, axes: Mapping[str, Axis], gold: Links | None = None) -> Statistics:
+    """Every curve and number of a look. What was measured while the model ran is taken before what is computed here."""
+    if look.weights is None and not look.statistics:
+        raise ValueError(f"the attention {look.name!r} recorded neither weights nor statistics: there is nothing to sum up")
+    queries, keys = len(axes[look.query]), len(axes[look.key])
+    special = tuple(sorted({0, *sinks(axes[look.key])}))
+    found = _computed(look, queries, special) | _recorded(look, queries, keys)
+    heads = len(next(iter(found.values())))
+    sums, base = (found.get(name, np.full((heads, keys), np.nan)) for name in ("sums", "baseline"))
+    curves = {name: found.get(name, np.full((heads, queries), np.nan)) for name in BY_QUERY}
+    reads = curves["effective"] > 0  # False where not recorded
+    known = np.where(np.isnan(curves["effective"]).all(-1), np.nan, 1.0)  # of a head; a mean over nothing is no number
+    away = np.abs(curves["focus"] - diagonal(queries, keys))
+    error = of_heads(look, axes, gold)
+    return Statistics(
+        received=over(sums, base),
+        baseline=base.mean(0),
+        **curves,
+        sinks=special,
+        entropy=known * mean(np.log(np.where(reads, curves["effective"], 1)), reads),
+        mass=known * (over(sums[:, special].sum(-1), reads.sum(-1)) if look.sums_to_one else mean(curves["sink"], reads)),
+        distance=known * mean(away, reads),
+        diagonality=found.get("diagonality", np.full(heads, np.nan)),
+        alignment=np.full(heads, np.nan) if error is None else error,
+    )
+
+
+def _computed(look: Look, queries: int, special: tuple[int, ...]) -> dict[str, Array]:
+    """What the weights tell, one head at a time: many heads of long sequences are never held in float64 together."""
+    if look.weights is None:
+        return {}
+    rows = list(range(queries) if look.rows is None else look.rows)
+    allowed = look.allowed
+    if allowed is not None and allowed.shape[-2] == queries:  # else it already has the recorded rows alone
+        allowed = allowed[..., rows, :]
+    base = np.broadcast_to(baseline(allowed, len(rows), look.weights.shape[2]), look.weights.shape[::2])
+    found: dict[str, list[Array]] = {name: [] for name in ("sums", "diagonality", *BY_QUERY)}
+    for weights in look.weights:
+        one = _head(weights, diagonal(queries, weights.shape[1])[rows], special)
+        one["diagonality"] = np.asarray(1 - mean(one["away"], one["effective"] > 0))
+        for name, values in found.items():
+            values.append(_placed(one[name], rows, queries) if name in BY_QUERY else one[name])
+    return {name: np.stack(values) for name, values in found.items()} | {"baseline": base}
+
+
+def _head(weights: Array, places: Array, special: tuple[int, ...]) -> dict[str, Array]:
+    """The curves of one matrix, some rows at a time, so that they stay in the cache: several times as fast."""
+    found: dict[str, list[Array]] = {}
+    for first in range(0, len(weights), BLOCK):
+        block = np.asarray(weights[first : first + BLOCK], np.float64)
+        sharp, centre = sharpness(block), focus(block)
+        curves = (*sharp, *centre, sink(block, special), away(block, places[first : first + BLOCK]))
+        for name, curve in zip((*BY_QUERY, "away"), curves, strict=True):
+            found.setdefault(name, []).append(curve)
+        found.setdefault("sums", []).append(block.sum(0))
+    sums = np.sum(found.pop("sums"), axis=0)
+    return {name: np.concatenate(parts) for name, parts in found.items()} | {"sums": sums}
+
+
+def _recorded(look: Look, queries: int, keys: int) -> dict[str, Array]:
+    """What was measured while the model ran, by the names used here."""
+    given = {name: np.asarray(values, np.float64) for name, values in look.statistics.items()}
+    found = {name: given[theirs] for name, theirs in RECORDED.items() if theirs in given}
+    if "entropy" in given:
+        found["effective"] = np.exp(given["entropy"])
+        if "max" in given:  # a query that reads nothing has an entropy of 0, as if it read one key
+            found["effective"] = np.where(given["max"] > 0, found["effective"], 0.0)
+    if "sums" in found:  # a baseline may be one for all heads
+        even = found.get("baseline", baseline(look.allowed, queries, keys))
+        found["baseline"] = np.broadcast_to(even, found["sums"].shape)
+    return found
+
+
+def _placed(values: Array, rows: list[int], queries: int) -> Array:
+    placed = np.full(queries, np.nan)
+    placed[rows] = values
+    return placed

@@ -1,0 +1,81 @@
+"""The worked example: small enough to read, the same each time, and composed as attend() composes it."""
+
+import pytest
+import torch
+
+from regard import registry
+from regard.attention import Attention, Padding, attend
+from regard.cli.show.example import KEY, QUERY, Apart, Later, Stages, build, inputs, stages, told, untrained, work
+
+STAGES = [(kind, name) for kind in ("score", "normalise", "scope") for name in registry.names(kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), STAGES, ids=str)
+def test_the_stages_kept_are_those_of_attend(kind, name):
+    found, expected = stages(work(name, kind)), attend(*inputs(), **{kind: build(name, kind)}, weights=True)
+    torch.testing.assert_close(found.weights, expected.weights[-1])
+    torch.testing.assert_close(found.context, expected.context[-1])
+
+
+@pytest.mark.parametrize("name", registry.names("mechanisms"))
+def test_the_stages_kept_are_those_of_the_mechanism(name):
+    example = work(name, "mechanisms")
+    assert isinstance(example.module, Attention)
+    expected = example.module(QUERY[None], example.module.remember(KEY[None]), weights=True)
+    torch.testing.assert_close(stages(example).weights, expected.weights[0])
+
+
+@pytest.mark.parametrize(("kind", "name"), [("score", "additive"), ("positions", "learned"), ("mechanisms", "luong")])
+def test_a_thing_that_learns_is_built_alike_each_time_and_leaves_the_random_numbers_alone(kind, name):
+    before = torch.get_rng_state()
+    one, other = build(name, kind), build(name, kind)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+    assert not any(each.requires_grad for each in one.parameters())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "setting"),
+    [("scope", "local", "Local(window=1)"), ("scope", "blocks", "Blocks(size=2)"), ("normalise", "top_k", "TopK(k=2)")],
+)
+def test_a_number_too_large_for_three_words_is_lowered(kind, name, setting):
+    assert told(build(name, kind)) == setting
+
+
+def test_the_pair_to_follow_is_one_whose_view_the_scope_cuts():
+    weights = torch.tensor([[[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.2, 0.3, 0.5]]])
+    found = Stages(weights, torch.ones(1, 3, 3, dtype=torch.bool).tril(), weights, weights)
+    assert found.pair == (1, 1)
+    assert found._replace(allowed=torch.ones_like(found.allowed)).pair == (0, 0)
+
+
+def test_where_a_score_compares_positions_the_pair_to_follow_stands_apart():
+    weights = torch.tensor([[[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.2, 0.3, 0.5]]])
+    assert Apart(weights, weights > -1, weights, weights).pair == (2, 1)
+    assert isinstance(stages(work("alibi", "score")), Apart)
+    assert not isinstance(stages(work("dot", "score")), Apart)
+
+
+@pytest.mark.parametrize("name", ["coverage", "location_sensitive"])
+def test_where_a_look_depends_on_the_one_before_the_second_is_followed(name):
+    example = work(name, "mechanisms")
+    assert len(example.told) == len(QUERY)
+    assert torch.equal(example.told[0], example.request.keys)
+    assert not torch.equal(example.told[1], example.request.keys)
+    found = stages(example)
+    assert isinstance(found, Later)
+    assert found.pair == (1, int(found.weights[0, 1].argmax()))
+
+
+def test_a_thing_is_told_by_its_name_and_settings():
+    assert told(build("entmax", "normalise")) == "Entmax(alpha=1.5, learn=False)"
+    assert told(build("transformer", "mechanisms")) == "Transformer, 2 heads"
+    assert told(Padding(torch.ones(2, 3, dtype=torch.bool))) == "Padding(keep=2 x 3 tensor)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "learns"),
+    [("score", "additive", True), ("mechanisms", "luong", True), ("score", "dot", False), ("normalise", "entmax", False)],
+)
+def test_what_learns_is_called_untrained(kind, name, learns):
+    assert untrained(build(name, kind)) == (", untrained parameters, seed 0" if learns else "")

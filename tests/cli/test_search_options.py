@@ -1,0 +1,124 @@
+from types import SimpleNamespace
+
+import pytest
+
+from regard.cli._search_options import apart, search_by, wished
+from regard.config import ConfigError
+from regard.data.lines import DataError
+from regard.decoding.constraints.spec import Wish
+from regard.tasks.translate import Config
+
+from .conftest import regard
+
+
+def model():
+    return SimpleNamespace(config=Config(), name="translate")
+
+
+def test_settings_may_stand_on_either_side_of_the_input():
+    assert apart("--search.beam=3", ["Tom", "--search.risk", "chrf"], "predict") == (
+        "Tom",
+        ["search.beam=3", "search.risk=chrf"],
+    )
+    assert apart(None, [], "predict") == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--bem", "3"], "predict has no option --bem; see --help, or give --search.NAME=VALUE"),
+        (["--train.rate=3"], "predict has no option --train.rate"),
+        (["Tom", "chases"], "predict takes one INPUT, got 'Tom' and 'chases'; quote it, or use --file"),
+        (["--search.beam"], "--search.beam needs a value: --search.beam=VALUE"),
+    ],
+)
+def test_what_is_no_setting_of_a_search_is_refused(given, message):
+    with pytest.raises(ConfigError, match=message):
+        apart(None, given, "predict")
+
+
+def test_two_beams_contradict_each_other():
+    with pytest.raises(ConfigError, match=r"--beam is --search.beam for short; give one of them"):
+        search_by(model(), ["search.beam=3"], 4)
+
+
+def test_a_model_searches_by_what_it_is_told_and_keeps_the_rest():
+    asked = model()
+    search_by(asked, ["search.groups=2", "search.diversity=1.5"], 4)
+    assert (asked.config.search.beam, asked.config.search.groups, asked.config.search.diversity) == (4, 2, 1.5)
+    assert asked.config.data == Config().data
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ["search.groups=2"],
+            "search.groups=2 needs search.beam to be a multiple of it, got 1; search.beam=2 is the nearest",
+        ),
+        (["search.diversity=1"], "search.diversity=1.0 would change nothing: it needs groups to keep apart"),
+        (["search.candidates=4"], "search.candidates=4 would change nothing: it needs search.risk=chrf"),
+        (["search.draw=sample"], "search.draw=sample would change nothing"),
+        (["search.risk=meteor"], "search.risk: "),
+        (["search.bem=4"], r"there is no setting search.bem; did you mean search.beam\?"),
+        (["search.candidates=0", "search.risk=chrf"], "search.candidates needs to be 1 or more, got 0"),
+        (
+            ["search.groups=2", "search.beam=2", "search.risk=chrf", "search.draw=sample"],
+            "search.groups=2 would change nothing: with search.draw=sample candidates are drawn",
+        ),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, message):
+    with pytest.raises(ConfigError, match=message):
+        search_by(model(), given)
+
+
+def test_every_input_comes_with_what_is_asked_of_its_answer(tmp_path):
+    assert list(wished(["a", "b"], "x", ["y"], [], None)) == [("a", Wish("x", ("y",))), ("b", Wish("x", ("y",)))]
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"prefix": "x"}\n\n', encoding="utf-8")
+    assert list(wished(["a", "b"], None, [], [], str(path))) == [("a", Wish("x")), ("b", Wish())]
+    with pytest.raises(DataError, match=r"c.jsonl needs a line for each input, and ends before line 3; an empty line asks"):
+        list(wished(["a", "b", "c"], None, [], [], str(path)))
+    with pytest.raises(DataError, match=r"c.jsonl needs a line for each input, and has more lines than there are inputs"):
+        list(wished(["a"], None, [], [], str(path)))
+    with pytest.raises(
+        ConfigError, match="give --constraints, or --prefix, --include and --exclude for all inputs; not both"
+    ):
+        wished(["a"], "x", [], [], str(path))
+
+
+def test_answers_are_as_each_line_of_a_file_asks(run_directory, tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"prefix": "玛丽"}\n{"include": ["猫"], "exclude": ["汤"]}\n\n', encoding="utf-8")
+    given = "Tom chases Jerry\n" * 3
+    options = ["--constraints", path, "--search.block_ngrams=1", "--search.length=20"]
+    done = regard("predict", run_directory, *options, given=given)
+    assert done.returncode == 0, done.stderr
+    first, second, third = done.stdout.splitlines()
+    assert first.startswith("玛丽")
+    assert "猫" in second
+    assert "汤" not in second
+    assert all(len(set(line)) == len(line) for line in (first, second, third))
+
+
+def test_what_cannot_be_had_is_told_in_one_paragraph(run_directory):
+    done = regard("predict", run_directory, "Tom chases Jerry", "--include", "xyz")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "regard: the model cannot write the phrase 'xyz'; include words that it has learnt\n"
+
+
+def test_a_model_is_measured_by_another_search(run_directory, tmp_path):
+    path = tmp_path / "test.tsv"
+    path.write_text("Tom chases Jerry\t汤姆追逐杰瑞\n", encoding="utf-8")
+    done = regard("evaluate", run_directory, f"--data.test={path}", "--search.risk=chrf", "--search.candidates=3")
+    assert done.returncode == 0, done.stderr
+    assert "chrf" in done.stdout
+
+
+def test_what_is_refused_is_quoted_short_and_on_one_line():
+    for given in (["--" + "x" * 9999], ["a" * 9999, "b" * 9999], ["--a\nb\x1b[31m=1"]):
+        with pytest.raises(ConfigError) as raised:
+            apart(None, given, "predict")
+        assert len(str(raised.value)) < 400
+        assert str(raised.value).isprintable()

@@ -1,0 +1,50 @@
+import pytest
+import torch
+
+from regard.config import PictureData, PictureModel
+from regard.data.batch import Padded
+from regard.data.image.batch import Pictures
+from regard.interop.onnx.sources import Field, Sizes, below, drawn, longest, usual, within
+from regard.tasks import translate
+from regard.tasks.caption import task
+
+from .models import sighted, small
+
+
+def test_a_task_says_how_large_its_sources_may_be():
+    assert longest(translate.Config()) == translate.Config().data.longest_source
+    config = task.Config(data=PictureData(height=33, width=64), model=PictureModel(stride=8))
+    assert longest(config) == Field(5, 8, 8)
+    assert Field(5, 8, 8).pixels == (40, 64)
+
+
+def test_a_graph_is_drawn_at_sizes_that_are_neither_one_nor_the_largest():
+    assert [usual(most).keys for most in (2, 3, 4, 6, 256)] == [2, 2, 3, 5, 5]
+    found = [usual(Field(*most, 8)) for most in ((2, 9), (3, 4), (32, 32))]
+    assert [(each.keys, each.columns) for each in found] == [(2, 4), (2, 3), (3, 4)]
+    assert below(1) == 2
+
+
+def test_sizes_stay_within_what_a_model_reads():
+    assert within(Sizes(2, 5, 11, 6, 7), 4) == Sizes(2, 5, 4, 6, 7)
+    assert within(Sizes(2, 5, 11, 6, 7), Field(3, 9, 8)) == Sizes(2, 5, 3, 6, 7)
+    assert within(Sizes(2, 5, 11, 6, 7), Field(12, 2, 8)) == Sizes(2, 5, 11, 6, 2)
+
+
+def test_texts_are_drawn_for_a_model_that_reads_text():
+    found = drawn(small("recurrent", "recurrent"), Sizes(3, 1, 6), torch.Generator().manual_seed(0))
+    assert isinstance(found, Padded)
+    assert found.keep[0].all()
+    assert not found.data[~found.keep].any()
+
+
+@pytest.mark.parametrize("stride", [5, 8])
+def test_pictures_are_drawn_in_whole_places_for_a_model_that_sees(stride):
+    model, _ = sighted("patches", "recurrent", stride=stride)
+    found = drawn(model, Sizes(sources=4, keys=3, columns=2), torch.Generator().manual_seed(0))
+    assert isinstance(found, Pictures)
+    assert found.data.shape == (4, 3, 3 * stride, 2 * stride)
+    assert found.keep[0].all()
+    assert not found.keep.all()
+    assert found.keep[:, 0, 0].all()  # each lies in its corner
+    assert not found.data.masked_fill(found.keep[:, None], 0.0).any()

@@ -1,0 +1,321 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from regard.attention.module import Attention
+from regard.attention.types import Attended
+from regard.config import AttentionPart, Dropout, Model, Train
+from regard.data.batch import Batch, Padded, shifted
+from regard.losses.teacher_forcing import Teacher, again, cross_entropy, entropy, likelihood, perplexity, taught, teach
+from regard.models.seq2seq import build
+from regard.training import evaluator
+from regard.training.experiment import Loss, Progress
+from regard.training.loop import train
+from regard.training.seed import reseed
+
+from ..training.small import VOCABULARY, Copies, Network, Plain, experiment, fingerprint
+
+HALF = torch.tensor([[[0.0, 0.0], [0.0, math.log(3.0)], [7.0, -7.0]]])  # p = (1/2, 1/2), (1/4, 3/4), padding
+TARGET = Padded(torch.tensor([[0, 1, 0]]), torch.tensor([[True, True, False]]))
+
+
+def test_cross_entropy_is_a_sum_over_kept_tokens():
+    assert cross_entropy(HALF, TARGET).item() == pytest.approx(math.log(2) + math.log(4 / 3))
+
+
+def test_smoothing_spreads_a_share_over_the_vocabulary():
+    plain, even = math.log(2) + math.log(4 / 3), math.log(2) + (math.log(4) + math.log(4 / 3)) / 2
+    assert cross_entropy(HALF, TARGET, 0.1).item() == pytest.approx(0.9 * plain + 0.1 * even)
+
+
+def test_entropy_counts_kept_tokens_alone():
+    assert entropy(HALF, TARGET).item() == pytest.approx(math.log(2) + 0.25 * math.log(4) + 0.75 * math.log(4 / 3))
+
+
+def test_a_padded_position_gets_no_gradient():
+    logits = HALF.clone()
+    logits[0, 2] = 1e30
+    logits.requires_grad_()
+    loss = taught(logits, TARGET)
+    loss.total.backward()
+    assert loss.total.isfinite()
+    assert logits.grad[0, 2].tolist() == [0, 0]
+
+
+def test_the_confidence_penalty_takes_a_share_of_the_entropy_away():
+    loss = taught(HALF, TARGET, smoothing=0.1, confidence=0.3)
+    wanted = cross_entropy(HALF, TARGET, 0.1) - 0.3 * entropy(HALF, TARGET)
+    assert loss.total.item() == pytest.approx(wanted.item())
+    assert loss.tokens == 2
+    assert loss.parts["nll"].item() == pytest.approx(cross_entropy(HALF, TARGET).item())
+    assert loss.parts["entropy"].item() == pytest.approx(entropy(HALF, TARGET).item())
+
+
+def test_the_input_is_the_target_one_place_later():
+    assert shifted(torch.tensor([[5, 6, 2], [7, 2, 0]])).tolist() == [[1, 5, 6], [1, 7, 2]]
+
+
+def test_teaching_feeds_the_shifted_target_and_scores_the_target():
+    model, batch = Network(dropout=0.0), Copies().batch(0)
+    loss = teach(model, batch)
+    logits = model(batch.source, shifted(batch.target.data)).output
+    assert loss.total.item() == pytest.approx(cross_entropy(logits, batch.target).item())
+    assert loss.tokens == batch.target.keep.sum()
+
+
+def test_a_model_is_told_to_use_its_own_output_only_when_it_should():
+    seen = []
+
+    class Watched(Plain):
+        def forward(self, source, target, **options):
+            seen.append(options)
+            return super().forward(source, target)
+
+    teach(Watched(), Copies().batch(0))
+    teach(Watched(), Copies().batch(0), own=0.25)
+    assert seen == [{}, {"own": 0.25}]
+
+
+def test_teaching_needs_targets():
+    with pytest.raises(ValueError, match="teach needs a batch with targets"):
+        teach(Plain(), Copies().batch(0)._replace(target=None))
+
+
+def test_perplexity_is_the_exponential_of_the_mean():
+    assert perplexity(2 * math.log(8), 2) == pytest.approx(8)
+    assert perplexity(1e6, 1) == math.inf
+
+
+def drawing(**options) -> Network:
+    """A small network that draws where it looks."""
+    torch.manual_seed(0)
+    model = Network(**options)
+    model.attention = Attention(8, score="additive", normalise="hard")
+    return model
+
+
+def test_the_likelihood_of_each_kept_token_is_its_log_probability():
+    assert likelihood(HALF, TARGET).flatten().tolist() == pytest.approx([math.log(0.5), math.log(0.75), 0.0])
+
+
+def looked(*rows, name="decoder.cross"):
+    """Weights of one head for each token of one row."""
+    return {name: Attended(torch.zeros(()), torch.tensor([[rows]], requires_grad=True))}
+
+
+def test_coverage_counts_what_is_read_again_and_not_at_padding():
+    attended = looked((1.0, 0.0), (0.25, 0.75), (0.5, 0.5))  # before: (0, 0), (1, 0), (1.25, 0.75)
+    assert again(attended, TARGET.keep).item() == pytest.approx(0.25)
+    assert again(attended, torch.ones(1, 3, dtype=torch.bool)).item() == pytest.approx(0.25 + 1.0)
+
+
+def test_coverage_is_the_mean_of_all_heads_over_the_source():
+    attended = looked((1.0, 0.0), (1.0, 0.0)) | looked((1.0, 0.0), (0.0, 1.0), name="decoder.1.cross")
+    attended |= looked((1.0, 0.0), (1.0, 0.0), name="decoder.0.self")
+    found = again(attended, torch.ones(1, 2, dtype=torch.bool))
+    assert found.item() == pytest.approx(0.5)  # 1 and 0; what looks at the target does not count
+    found.backward()
+    assert attended["decoder.cross"].weights.grad.any()
+    assert attended["decoder.0.self"].weights.grad is None
+
+
+def test_coverage_is_weighed_and_added_and_weights_are_asked_for_only_then():
+    asked = []
+
+    class Watched(Network):
+        def forward(self, source, target, **options):
+            asked.append(options)
+            return super().forward(source, target, **options)
+
+    model, batch = Watched(dropout=0.0), Copies().batch(0)
+    plain, covered = teach(model, batch), teach(model, batch, coverage=0.5)
+    assert asked == [{}, {"weights": True}]
+    repeated = again(model(batch.source, shifted(batch.target.data), weights=True).attended, batch.target.keep)
+    assert covered.total.item() == pytest.approx((plain.total + 0.5 * repeated).item())
+    assert covered.parts["coverage"].item() == pytest.approx(repeated.item())
+
+
+def test_coverage_needs_an_attention_over_the_source():
+    text = "train.coverage needs an attention over the source, and this model has none; set it to 0"
+    with pytest.raises(ValueError, match=text):
+        Teacher(Train(coverage=1.0), Plain())
+    with pytest.raises(ValueError, match=text):
+        again(looked((1.0, 0.0), name="decoder.0.self"), TARGET.keep)
+
+
+def test_a_teacher_teaches_as_its_settings_say():
+    settings = Train(smoothing=0.1, confidence=0.2, coverage=0.3, self_decoding="constant", self_decoding_most=0.25)
+    fed = []
+
+    class Watched(Network):
+        def forward(self, source, target, own=0.0, **options):
+            fed.append(own)
+            return super().forward(source, target, **options)
+
+    model, batch = Watched(dropout=0.0), Copies().batch(0)
+    found = Teacher(settings, model)(model, batch, Progress(0, 10))
+    expected = teach(model, batch, smoothing=0.1, confidence=0.2, coverage=0.3)
+    assert found.total.item() == pytest.approx(expected.total.item())
+    assert fed == [0.25, 0.0]
+
+
+def test_a_model_that_draws_nothing_has_nothing_to_pay_and_nothing_to_keep():
+    model, batch = Network(dropout=0.0), Copies().batch(0)
+    teacher = Teacher(Train(baseline="learned"), model)
+    assert teacher.state_dict() == {}
+    found = teacher(model, batch, Progress(0, 1))
+    assert found.total.item() == teach(model, batch).total.item()
+    assert set(found.parts) == {"nll"}
+    teacher.see(found)
+
+
+def test_draws_teach_the_score_and_cost_only_what_being_undecided_earns():
+    model, batch = drawing(dropout=0.0), Copies().batch(0)
+    teacher = Teacher(Train(entropy_bonus=0.5), model)
+    found = teacher(model, batch, Progress(0, 1))
+    assert found.total.item() == pytest.approx((found.parts["nll"] - 0.5 * found.parts["look_entropy"]).item(), rel=1e-5)
+    found.total.backward()
+    assert model.attention.score.v.weight.grad.any()
+    model.zero_grad()
+    teach(model, batch).total.backward()
+    assert model.attention.score.v.weight.grad is None  # without a teacher of looks
+
+
+def test_looks_that_are_not_drawn_teach_the_score_by_what_they_find():
+    model, batch = drawing(dropout=0.0), Copies().batch(0)
+    Teacher(Train(soft_looks=0.5), model)
+    teach(model, batch).total.backward()
+    assert model.attention.score.v.weight.grad.any()  # without a teacher of looks
+
+
+@pytest.mark.parametrize("name", ["additive+hard", "additive+gumbel"])
+@pytest.mark.parametrize("order", ["bahdanau", "luong"])
+def test_the_gradient_of_a_recurrent_decoder_is_that_of_what_was_drawn(name, order):
+    """It may not be put off and taken from other draws, as that of attentions that draw nothing is."""
+    kind = Model(size=8, attention=AttentionPart(name), order=order)
+    model, batch = build(kind, Dropout(embedding=0.0, residual=0.0), VOCABULARY, VOCABULARY, joint=False), Copies().batch(0)
+    found = []
+    for coverage in (0.0, 1e-30):  # weights that are asked for are never put off
+        torch.manual_seed(1)
+        teacher = Teacher(Train(coverage=coverage), model)
+        model.zero_grad()
+        torch.manual_seed(2)
+        teacher(model, batch, Progress(0, 1)).total.backward()
+        found.append({path: parameter.grad for path, parameter in model.named_parameters()})
+    assert all(each is not None for each in found[0].values())
+    for path, gradient in found[0].items():
+        torch.testing.assert_close(gradient, found[1][path], msg=lambda text, path=path: f"{path}: {text}")
+
+
+def test_nothing_is_drawn_and_nothing_paid_in_evaluation():
+    model, batch = drawing(dropout=0.0).eval(), Copies().batch(0)
+    found = Teacher(Train(), model)(model, batch, Progress(0, 1))
+    assert found.total.item() == found.parts["nll"].item()
+    assert set(found.parts) == {"nll"}
+
+
+def test_a_teacher_sees_the_log_likelihood_of_a_token_after_each_update():
+    teacher = Teacher(Train(), drawing())
+    teacher.see(Loss(torch.tensor(9.0), torch.tensor(4), {"nll": torch.tensor(12.0)}))
+    assert teacher.looks.baseline.mean.item() == -3.0
+    teacher.see(Loss(torch.tensor(0.0), 0, {"nll": 0.0}))  # a batch of nothing
+    assert teacher.looks.baseline.mean.item() == pytest.approx(-2.7)
+    Teacher(Train(baseline="none"), drawing()).see(Loss(torch.tensor(9.0), 4, {"nll": 12.0}))
+
+
+def hard(baseline: str, **settings):
+    """An experiment whose attention draws; its loss is built from its settings."""
+    made = experiment(drawing(), baseline=baseline, **settings)
+    return replace(made, loss=Teacher(made.config.train, made.model))
+
+
+@pytest.mark.parametrize("baseline", ["none", "moving_average", "learned"])
+def test_hard_attention_stopped_anywhere_goes_on_without_changing_a_bit(tmp_path, baseline):
+    train(hard(baseline, max_steps=20, ema=0.9), tmp_path / "whole", quiet=True)
+    for last in (3, 10, 20):
+        train(hard(baseline, max_steps=last, ema=0.9), tmp_path / "cut", quiet=True)
+    whole, cut = fingerprint(tmp_path / "whole"), fingerprint(tmp_path / "cut")
+    assert whole["20"] == cut["20"]
+    held = load_file(tmp_path / "cut" / "checkpoints" / "20" / "state.safetensors")
+    kept = {name for name in held if "loss." in name}
+    expected = {
+        "none": set(),
+        "moving_average": {"loss.looks.baseline.mean"},
+        "learned": {
+            "loss.looks.baseline.average.mean",
+            "loss.looks.baseline.v.0",
+            "optimiser.loss.looks.baseline.v.0.exp_avg",
+        },
+    }
+    assert expected[baseline] <= kept
+    assert bool(kept) == (baseline != "none")
+    assert not any("baseline" in name for name in load_file(tmp_path / "cut" / "model.safetensors"))
+
+
+def test_that_comparison_bites_where_the_baseline_is_forgotten(tmp_path, monkeypatch):
+    train(hard("moving_average", max_steps=20), tmp_path / "whole", quiet=True)
+    train(hard("moving_average", max_steps=10), tmp_path / "cut", quiet=True)
+    resume = evaluator.results.resume
+
+    def forgetful(run, state):
+        found = resume(run, state)
+        state.loss.looks.baseline.mean.zero_()
+        return found
+
+    monkeypatch.setattr(evaluator.results, "resume", forgetful)
+    train(hard("moving_average", max_steps=20), tmp_path / "cut", quiet=True)
+    assert fingerprint(tmp_path / "whole")["20"] != fingerprint(tmp_path / "cut")["20"]
+
+
+def test_a_skipped_batch_does_not_spoil_the_baseline(tmp_path):
+    made = hard("moving_average", max_steps=6)
+    teacher, seen = made.loss, []
+
+    class Poisoned(Teacher):
+        def forward(self, model, batch, progress):
+            found = super().forward(model, batch, progress)
+            if progress.step != 3:
+                return found
+            return Loss(found.total * math.nan, found.tokens, {"nll": found.parts["nll"] * math.nan})
+
+        def see(self, loss):
+            super().see(loss)
+            seen.append(self.looks.baseline.mean.item())
+
+    poisoned = Poisoned(teacher.settings, made.model)
+    train(replace(made, loss=poisoned), tmp_path, quiet=True)
+    assert len(seen) == 5
+    assert all(math.isfinite(each) for each in seen)
+
+
+def test_accumulated_batches_are_seen_as_one_update(tmp_path):
+    made = hard("moving_average", max_steps=1, accumulate=3)
+    reseed(made.config.train.seed, 0, torch.device("cpu"))
+    found = [made.loss(made.model, made.train.batch(number), Progress(0, 1)) for number in range(3)]
+    mean = sum(each.parts["nll"] for each in found) / sum(each.tokens for each in found)
+    train(made, tmp_path, quiet=True)
+    assert made.loss.looks.baseline.mean.item() == pytest.approx(-mean.item(), rel=1e-5)
+
+
+def test_places_that_are_not_read_once_have_their_price():
+    model, batch = build(Model(size=8), Dropout(0.0, 0.0), VOCABULARY, VOCABULARY, joint=False).eval(), Copies().batch(0)
+    plain, priced = teach(model, batch), teach(model, batch, doubly_stochastic=2.0)
+    weights = model(batch.source, shifted(batch.target.data), weights=True).attended["decoder.cross"].weights[:, 0]
+    read = weights.masked_fill(~batch.target.keep[..., None], 0.0).sum(1)
+    uneven = (1 - read).square().masked_fill(~batch.source.keep, 0.0).sum()
+    torch.testing.assert_close(priced.parts["doubly_stochastic"], uneven)
+    torch.testing.assert_close(priced.total, plain.total + 2 * uneven)
+
+
+def test_packed_rows_are_taught_by_the_likelihood_of_targets_alone():
+    padded = Padded(torch.tensor([[4, 2, 5, 2]]), torch.ones(1, 4, dtype=torch.bool), torch.tensor([[1, 1, 2, 2]]))
+    with pytest.raises(ValueError, match="teach goes by whole rows for all but the likelihood of targets, got packed rows"):
+        teach(Network(), Batch(padded, padded), coverage=1.0)
+
+
+def test_a_teacher_of_packed_rows_refuses_settings_that_go_by_rows():
+    with pytest.raises(ValueError, match=r"train\.coverage=1\.0 takes a row for one"):
+        Teacher(Train(packed=64, coverage=1.0), Network())

@@ -1,0 +1,236 @@
+from dataclasses import replace
+
+import pytest
+
+from regard.config import AttentionPart, ConfigError, Dropout, Model, PatchesPart, Search
+from regard.tasks import TextConfig
+from regard.tasks._validate import RULES, buildable, heeded, searchable, trainable
+from regard.tasks.caption.task import Config as Caption
+from regard.tasks.classify.task import Config as Classify
+from regard.tasks.detect.task import Config as Detect
+from regard.tasks.retrieve.task import Config as Retrieve
+
+DEFAULT = TextConfig()
+TRANSFORMER = {"encoder": "transformer", "decoder": "transformer"}
+
+
+def config(attention="additive", heads=4, size=None, dropout=None, **model):
+    made = Model(attention=AttentionPart(attention, heads, size), **model)
+    return replace(DEFAULT, model=made, dropout=dropout or Dropout())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "path"),
+    [
+        (config(cell="gru", **TRANSFORMER), "model.cell=gru would change nothing: it needs a recurrent encoder or decoder"),
+        (config(bidirectional=False, encoder="transformer"), "model.bidirectional=False"),
+        (config(order="bahdanau", **TRANSFORMER), "model.order=bahdanau"),
+        (config("none", order="bahdanau"), "model.order=bahdanau"),
+        (config(input_feeding=False, order="bahdanau"), "model.input_feeding=False"),
+        (config(summary="initial"), "model.summary=initial"),
+        (config("none", initial="zeros"), "model.initial=zeros"),
+        (config(initial="zeros", decoder="transformer"), "model.initial=zeros"),
+        (config(heads=4, norm="post"), "model.norm=post"),
+        (config(feedforward=64), "model.feedforward=64"),
+        (config(decoder_layers=2, encoder="transformer"), "model.decoder_layers=2 .* it needs the transformer decoder"),
+        (config(activation="gelu"), "model.activation=gelu"),
+        (config(scale_embedding=False), "model.scale_embedding=False"),
+        (config(norm_embedding=True), "model.norm_embedding=True"),
+        (config(gated=True), "model.gated=True"),
+        (config(bias=False), "model.bias=False"),
+        (config(self_size=64), "model.self_size=64"),
+        (config(shared_bias=True), "model.shared_bias=True"),
+        (config(encoder="transformer", shared_bias=True), "model.shared_bias=True"),
+        (config(positions="learned"), "model.positions=learned"),
+        (
+            config("additive", heads=8),
+            "model.attention.heads=8 would change nothing: it needs an attention that has several",
+        ),
+        (config("none", size=8), "model.attention.size=8"),
+        (config("none", dropout=Dropout(attention=0.5)), "dropout.attention=0.5"),
+        (config(dropout=Dropout(variational=True), **TRANSFORMER), "dropout.variational=True"),
+    ],
+)
+def test_a_setting_that_would_change_nothing_is_refused(chosen, path):
+    with pytest.raises(ConfigError, match=path):
+        heeded([chosen], DEFAULT)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        config(),
+        config(cell="gru", encoder="transformer"),
+        config(order="bahdanau"),
+        config(initial="zeros"),
+        config("none", summary="initial"),
+        config("transformer", heads=8),
+        config("transformer+sparsemax", heads=8, norm="post", **TRANSFORMER),
+        config("none", dropout=Dropout(attention=0.5), **TRANSFORMER),
+    ],
+)
+def test_a_setting_that_counts_is_taken(chosen):
+    heeded([chosen], DEFAULT)
+
+
+def test_what_teaches_draws_needs_draws():
+    learned = replace(DEFAULT.train, baseline="learned")
+    heeded([replace(config("additive+hard"), train=learned)], DEFAULT)
+    with pytest.raises(ConfigError, match=r"train.baseline=learned would change nothing: it needs an attention that draws"):
+        heeded([replace(config("additive"), train=learned)], DEFAULT)
+
+
+def test_a_setting_that_is_varied_and_counts_nowhere_is_refused():
+    with pytest.raises(ConfigError, match=r"model.norm=post would change nothing"):
+        heeded([config(norm="pre"), config(norm="post")], DEFAULT)
+
+
+def test_tensorboard_that_is_not_there_is_told_before_anything_is_written(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"train.tensorboard needs the tensorboard package, which is not installed"):
+        trainable(replace(DEFAULT, train=replace(DEFAULT.train, tensorboard=True)))
+
+
+def test_a_default_of_the_task_itself_is_no_mistake():
+    heeded([config(cell="gru", **TRANSFORMER)], config(cell="gru"))
+
+
+def test_among_several_configs_it_is_enough_that_one_pays_heed():
+    heeded([config("none", order="bahdanau"), config("additive", order="bahdanau")], DEFAULT)
+
+
+def test_every_rule_is_about_a_setting_that_exists_in_some_config():
+    for path in RULES:
+        part, _, name = path.partition(".")
+        every = DEFAULT, Caption(), Classify(), Detect(), Retrieve()
+        assert any(hasattr(getattr(each, part), name.partition(".")[0]) for each in every), path
+
+
+@pytest.mark.parametrize(
+    ("chosen", "text"),
+    [
+        (config("additve"), "no stage or mechanism is called 'additve'; did you mean 'additive'"),
+        (config("transformer", heads=3), "needs a size that its heads divide"),
+        (config("additive+padding"), "which needs keep and so cannot be a word alone"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_before_it_is(chosen, text):
+    buildable(config())
+    with pytest.raises(ConfigError, match=text):
+        buildable(chosen)
+
+
+def test_training_on_a_metric_needs_settings_that_go_together():
+    risk = replace(DEFAULT.train, risk="minimum_risk", better="chrf", risk_samples=4, risk_alpha=1.0, risk_reference=False)
+    trainable(replace(DEFAULT, train=risk))
+    heeded([replace(DEFAULT, train=risk)], DEFAULT)
+    for changes, told in [
+        (
+            {"better": "loss"},
+            r"train.risk=minimum_risk needs train.better to name a measure of the task.*, got loss: .* kept",
+        ),
+        ({"risk_share": 1.5}, r"train.risk_share needs to be from 0 to 1, got 1.5"),
+        ({"risk_share": 0.0}, r"train.risk_share=0 leaves train.risk=minimum_risk no say"),
+        ({"risk_samples": 1}, r"compares several outputs, and train.risk_samples=1 without the reference leaves one"),
+        ({"risk_alpha": 0.0}, r"train.risk_alpha needs to be above 0: at 0 every output counts alike"),
+    ]:
+        with pytest.raises(ConfigError, match=told):
+            trainable(replace(DEFAULT, train=replace(risk, **changes)))
+
+
+def test_one_sample_teaches_beside_the_reference_and_beside_what_greedy_search_gives():
+    risk = replace(DEFAULT.train, better="chrf", risk_samples=1)
+    trainable(replace(DEFAULT, train=replace(risk, risk="minimum_risk")))
+    trainable(replace(DEFAULT, train=replace(risk, risk="self_critical", risk_reference=False)))
+
+
+@pytest.mark.parametrize("name", ["risk_metric", "risk_samples", "risk_share", "risk_from"])
+def test_how_a_metric_is_trained_on_counts_only_where_it_is(name):
+    value = {"risk_metric": "bleu", "risk_samples": 3, "risk_share": 0.5, "risk_from": 7}[name]
+    with pytest.raises(
+        ConfigError, match=rf"train.{name}={value} would change nothing: it needs train.risk=minimum_risk or"
+    ):
+        heeded([replace(DEFAULT, train=replace(DEFAULT.train, **{name: value}))], DEFAULT)
+
+
+@pytest.mark.parametrize(("name", "value"), [("risk_alpha", 0.5), ("risk_reference", False)])
+def test_minimum_risk_has_settings_of_its_own(name, value):
+    train = replace(DEFAULT.train, risk="self_critical", **{name: value})
+    with pytest.raises(
+        ConfigError, match=rf"train.{name}={value} would change nothing: it needs train.risk=minimum_risk, and"
+    ):
+        heeded([replace(DEFAULT, train=train)], DEFAULT)
+
+
+def test_the_price_of_statistics_needs_contexts_that_are_drawn_from_the_source_alone():
+    train = replace(DEFAULT.train, statistics=0.1)
+    trainable(replace(config("luong"), train=train))
+    with pytest.raises(ConfigError, match=r"train.statistics compares .* memory_network adds its question to that"):
+        trainable(replace(config("memory_network"), train=train))
+
+
+def test_the_price_of_statistics_needs_an_attention():
+    train = replace(DEFAULT.train, statistics=0.1)
+    heeded([replace(config(), train=train)], DEFAULT)
+    with pytest.raises(ConfigError, match=r"train.statistics=0.1 would change nothing: it needs an attention"):
+        heeded([replace(config("none"), train=train)], DEFAULT)
+
+
+def test_guidance_needs_links_an_attention_and_pairs_and_links_need_guidance():
+    linked = replace(DEFAULT.data, train="pairs.tsv", alignments="links.txt")
+    weight = replace(DEFAULT.train, guided=0.5)
+    heeded([replace(config(), data=linked, train=weight)], DEFAULT)
+    for chosen, told in [
+        (
+            replace(config(), train=weight),
+            r"train.guided=0.5 would change nothing: it needs an attention, and links to guide it",
+        ),
+        (replace(config("none"), data=linked, train=weight), r"train.guided=0.5 would change nothing"),
+        (
+            replace(config(), train=replace(DEFAULT.train, guided_attention="decoder.cross")),
+            r"train.guided_attention=decoder",
+        ),
+        (replace(config(), data=linked), r"data.alignments=links.txt would change nothing: it needs guidance by links"),
+        (
+            replace(config(), data=replace(linked, train=None), train=weight),
+            r"data.alignments=links.txt would change nothing",
+        ),
+        (replace(config(), data=replace(DEFAULT.data, aligned="tokens")), r"data.aligned=tokens would change nothing"),
+    ]:
+        with pytest.raises(ConfigError, match=told):
+            heeded([chosen], DEFAULT)
+
+
+@pytest.mark.parametrize("search", [Search(diversity=1.0), Search(candidates=4), Search(draw="sample")])
+def test_what_a_search_does_not_do_needs_no_settings(search):
+    with pytest.raises(ConfigError, match=r"search\.\w+=\S+ would change nothing"):
+        heeded([replace(DEFAULT, search=search)], DEFAULT)
+
+
+def test_settings_of_a_search_go_together():
+    searchable(replace(DEFAULT, search=Search(beam=6, groups=3, risk="chrf")))
+    with pytest.raises(
+        ConfigError, match=r"search.groups=4 needs search.beam to be a multiple of it, got 6; search.beam=8 is"
+    ):
+        searchable(replace(DEFAULT, search=Search(beam=6, groups=4)))
+    with pytest.raises(ConfigError, match=r"search.groups=2 would change nothing: with search.draw=sample"):
+        searchable(replace(DEFAULT, search=Search(beam=2, groups=2, risk="chrf", draw="sample")))
+
+
+def test_copying_unknown_words_needs_an_attention():
+    chosen = replace(config("none"), search=Search(unknown="copy"))
+    with pytest.raises(
+        ConfigError, match=r"search\.unknown=copy copies what an attention looks at, and this model has none"
+    ):
+        searchable(chosen)
+    searchable(replace(config(), search=Search(unknown="copy")))
+
+
+def test_what_patches_have_of_their_own_needs_patches():
+    chosen = Caption()
+    chosen = replace(chosen, model=replace(chosen.model, patches=PatchesPart(whole=1)))
+    with pytest.raises(
+        ConfigError, match=r"model\.patches\.whole=1 would change nothing: it needs the encoder called patches"
+    ):
+        heeded([chosen], Caption())
+    heeded([replace(chosen, model=replace(chosen.model, encoder="patches"))], Caption())

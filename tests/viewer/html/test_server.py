@@ -1,0 +1,187 @@
+import http.client
+import socket
+import struct
+import threading
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from regard.viewer.html.server import NUMBERS, Server
+from regard.viewer.metrics.quantise import pyramid, quantise
+
+from ..invented import large, translation
+
+
+@pytest.fixture(scope="module")
+def server():
+    """One for all that only ask it something."""
+    with Server([translation(), large(600, 700)]) as running:
+        yield running
+
+
+def get(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.http.server_port, timeout=10)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), answer.headers
+    finally:
+        connection.close()
+
+
+def tile(server, **numbers):
+    query = "&".join(f"{name}={value}" for name, value in numbers.items())
+    return get(server, f"/{server.key}/tile?{query}")
+
+
+def test_the_page_is_there_and_nowhere_else(server):
+    status, page, headers = get(server, f"/{server.key}/")
+    assert status == 200
+    assert b'id="payload"' in page
+    assert "script-src 'sha256-" in headers["Content-Security-Policy"]
+    assert "connect-src 'self'" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    for path in (
+        "/",
+        "/tile",
+        f"/{server.key}",
+        f"/{server.key}x/",
+        f"/{server.key}/../etc/passwd",
+        f"/{server.key}/%2e%2e",
+        "/favicon.ico",
+    ):
+        wanted = 200 if path == f"/{server.key}" else 404
+        assert get(server, path)[0] == wanted, path
+
+
+def test_it_listens_on_the_loopback_address_alone(server):
+    assert server.http.server_address[0] == "127.0.0.1"
+    assert urlsplit(server.url).hostname == "127.0.0.1"
+
+
+def test_keys_are_long_and_never_the_same(server):
+    with Server([translation()]) as other:
+        assert len(server.key) >= 20
+        assert server.key != other.key
+
+
+def test_a_foreign_name_for_this_address_is_refused(server):
+    assert get(server, f"/{server.key}/", Host="evil.example:80")[0] == 404
+    assert get(server, f"/{server.key}/", Host=f"localhost:{server.http.server_port}")[0] == 200
+
+
+def test_tiles_together_are_the_matrix_at_every_level(server):
+    weights = server.tiles.traces[1].look().weights[0].astype(np.float32)
+    for level, wanted in enumerate(pyramid(quantise(weights))):
+        rows, columns = wanted.shape
+        got = np.zeros_like(wanted)
+        for i in range(-(-rows // 256)):
+            for j in range(-(-columns // 256)):
+                part = wanted[i * 256 : (i + 1) * 256, j * 256 : (j + 1) * 256]
+                status, body, _ = tile(server, r=1, x=0, a=0, h=0, l=level, i=i, j=j)
+                assert status == 200
+                got[i * 256 : (i + 1) * 256, j * 256 : (j + 1) * 256] = np.frombuffer(body, np.uint8).reshape(part.shape)
+        assert np.array_equal(got, wanted)
+
+
+def test_exact_tiles_are_exact(server):
+    weights = server.tiles.traces[1].look().weights[0]
+    _, body, _ = tile(server, r=1, h=0, i=2, j=1, e=1)
+    assert np.array_equal(np.frombuffer(body, "<f4").reshape(88, 256), weights[512:600, 256:512].astype(np.float32))
+
+
+def test_the_mean_of_the_heads_has_tiles_too(server):
+    weights = server.tiles.traces[0].example().looks[0].weights
+    _, body, _ = tile(server, a=0, h=-1)
+    assert np.array_equal(np.frombuffer(body, np.uint8).reshape(4, 4), quantise(weights.mean(0)))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "r=2",
+        "x=1",
+        "a=99",
+        "h=4",
+        "h=-2",
+        "l=9",
+        "i=5",
+        "j=5",
+        "r=-1",
+        "r=0x1",
+        "r=1e3",
+        "r=",
+        "r=1&r=1",
+        "file=/etc/passwd",
+        "r=9999999999",
+        "a=%00",
+        "&" * 50,
+        "r",
+    ],
+)
+def test_a_tile_that_is_not_there_is_refused_in_one_line(server, query):
+    status, body, _ = get(server, f"/{server.key}/tile?{query}")
+    assert status == 400
+    assert b"Traceback" not in body
+    assert body.count(b"\n") == 1
+
+
+def test_a_tile_is_named_by_numbers_alone():
+    assert set(NUMBERS) == {"r", "x", "a", "h", "l", "i", "j", "e"}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"])
+def test_nothing_can_be_sent_to_it(server, method):
+    assert get(server, f"/{server.key}/", method)[0] == 501
+
+
+def test_many_readers_at_once_get_the_same_tiles(server):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(tile(server, r=1, l=1)[1])) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 12
+    assert len(set(found)) == 1
+
+
+def test_a_port_that_is_taken_says_so():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        with pytest.raises(OSError, match=rf"port {number} cannot be had on 127.0.0.1: .*; --port 0 takes any free one"):
+            Server([translation()], port=number)
+
+
+def test_it_ends_when_it_is_closed():
+    server = Server([translation()]).start()
+    server.close()
+    assert not server.thread.is_alive()
+    with pytest.raises(OSError, match="refused"):
+        get(server, "/")
+
+
+def test_the_address_has_no_port_where_that_is_80(server):
+    for host, status in (("127.0.0.1", 200), ("localhost", 200), ("127.0.0.1.evil.example", 404), ("", 404)):
+        assert get(server, f"/{server.key}/", Host=host)[0] == status, host
+
+
+def test_readers_who_ask_for_nonsense_or_leave_are_nothing_to_report(server, capfd):
+    for said in (b"GET http://[ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"GET /", f"GET /{server.key}/ HTTP/1.1\r\n".encode()):
+        with socket.create_connection(("127.0.0.1", server.http.server_port)) as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leave with a reset
+            reader.sendall(said)
+    assert get(server, f"/{server.key}/")[0] == 200
+    server.close()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("state", ["#q=2", "q=2"])
+def test_a_state_is_a_fragment_with_or_without_its_mark(state):
+    with Server([translation()], state=state) as running:
+        assert running.opens == f"{running.url}#q=2"
+    with Server([translation()]) as running:
+        assert running.opens == running.url

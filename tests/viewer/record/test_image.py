@@ -1,0 +1,66 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from regard import tasks
+from regard.data.image.writing import png
+from regard.tasks.classify import experiment
+from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.classify.predictor import Classifier
+from regard.viewer.axes import Image
+from regard.viewer.io import load, save
+
+CODEC = LabelCodec(("dark", "light"), height=16, width=16)
+
+
+def made(**changes):
+    torch.manual_seed(0)
+    found = tasks.find("classify").Config()
+    config = replace(found, model=replace(found.model, size=8, **changes))
+    return Classifier("classify", config, CODEC, experiment.build(config, CODEC))
+
+
+@pytest.fixture
+def picture(tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(png(torch.rand(3, 16, 12)))
+    return str(path)
+
+
+def test_each_label_looks_at_the_places_of_the_picture(picture, tmp_path):
+    seeing = made()
+    trace = seeing.trace([picture])
+    [example] = trace.examples
+    [look] = example.looks
+    assert (look.name, look.query, look.key, look.weights.shape) == ("queries.attention", "label", "picture", (4, 2, 4))
+    assert np.allclose(look.weights.sum(-1), 1, atol=1e-6)
+    [[answer]] = seeing.predict([picture], align=True)
+    assert example.axes["label"].labels[0] == answer.text  # the likeliest comes first
+    assert np.allclose(answer.weights[0], look.weights.mean(0)[0], atol=1e-6)
+    axis = example.axes["picture"]
+    assert isinstance(axis, Image)
+    assert axis.grid == (2, 2)
+    again = load(save(trace, tmp_path / "a.attn.safetensors"))
+    assert np.array_equal(again.look().weights, look.weights)
+    assert any(node.kind == "attention" for node in again.graph.nodes)
+
+
+def test_patches_that_look_at_each_other_are_places_of_the_picture_too(picture):
+    [example] = made(encoder="patches", depth=2).trace([picture]).examples
+    inner = [look for look in example.looks if look.name.startswith("encoder.")]
+    assert len(inner) == 2
+    assert {(look.query, look.key) for look in inner} == {("picture", "picture")}
+
+
+def test_without_attention_all_places_count_alike(picture):
+    [example] = made(attention=tasks.find("classify").Config().model.attention.__class__("none")).trace([picture]).examples
+    [look] = example.looks
+    assert look.name == "pooled"
+    assert np.allclose(look.weights, 0.25)
+
+
+def test_inputs_are_a_list(picture):
+    with pytest.raises(ValueError, match=r"trace needs a list of inputs, got .*; one input is \[input\]"):
+        made().trace(picture)
