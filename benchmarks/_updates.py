@@ -23,11 +23,11 @@ from regard.data.batch import Batch, Padded
 from regard.kernels import additive_gpu, flash, short
 from regard.losses import linear_cross_entropy
 from regard.losses.teacher_forcing import Teacher
+from regard.losses.types import Loss, Progress
 from regard.models.decoders import recurrent_fused
 from regard.models.layers import add_norm, feedforward
 from regard.models.seq2seq import build
 from regard.training.cuda_graphs import Graphed
-from regard.training.experiment import Loss, Progress
 from regard.training.gradient import accumulate
 from regard.training.mixed_precision import Halved
 from regard.training.optimizer import LARGEST, ahead, clip, optimiser, step_unless

@@ -29,9 +29,9 @@ from regard.data.packing import Packed
 from regard.data.table import Record, read
 from regard.data.text.codec import Example, TextCodec
 from regard.losses.teacher_forcing import Teacher
+from regard.losses.types import Loss, Progress
 from regard.models.seq2seq import build
 from regard.training.cuda_graphs import Graphed, rounded
-from regard.training.experiment import Loss, Progress
 from regard.training.mixed_precision import Halved
 from regard.training.optimizer import clip, optimiser
 

@@ -18,7 +18,7 @@ from regard.config import AttentionPart, Data, Dropout, Model, Train
 from regard.data.batch import Batch, shifted
 from regard.losses.hard_attention import Looks, drawing
 from regard.losses.teacher_forcing import Teacher, likelihood
-from regard.training.experiment import Progress
+from regard.losses.types import Progress
 from regard.training.optimizer import clip, optimiser
 
 DRAWS = 32

@@ -1,9 +1,13 @@
-"""Everything of one kind in a tree, such as the tensors or the memories."""
+"""Trees of tensors: states and memories as tuples, named tuples, lists and dicts, batch first."""
 
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
-from regard.models.types import Tree
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+Tree = Any
+"""Tensors in tuples, named tuples, lists and dicts, batch first; None and () hold nothing."""
 
 Kind = TypeVar("Kind")
 
@@ -18,3 +22,31 @@ def leaves(tree: Tree, kind: type[Kind]) -> Iterator[Kind]:
     elif isinstance(tree, (tuple, list)):
         for each in tree:
             yield from leaves(each, kind)
+
+
+def map_tree(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
+    """The same tree with `function` applied to every tensor."""
+    if isinstance(tree, Tensor):
+        return function(tree)
+    if isinstance(tree, dict):
+        return {name: map_tree(function, each) for name, each in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(map_tree(function, each) for each in tree))
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(map_tree(function, each) for each in tree)
+    return tree
+
+
+def select(tree: Tree, rows: Int[Tensor, " chosen"]) -> Tree:
+    """These rows of every tensor, in this order: how search reorders a state and drops what is finished."""
+    return map_tree(lambda tensor: tensor.index_select(0, rows), tree)
+
+
+def repeat(tree: Tree, times: int) -> Tree:
+    """Every row `times` over, side by side: one for each beam."""
+    return map_tree(lambda tensor: beside(tensor, times), tree)
+
+
+def beside(tensor: Shaped[Tensor, "rows *rest"], times: int) -> Shaped[Tensor, "more *rest"]:
+    """Every row of a tensor `times` over: repeat_interleave, by operators that an exporter knows for any `times`."""
+    return tensor[:, None].expand(-1, times, *tensor.shape[1:]).flatten(0, 1)

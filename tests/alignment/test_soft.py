@@ -11,8 +11,8 @@ from regard.data.batch import pad, shifted
 from regard.data.table import Record
 from regard.data.text import synthetic
 from regard.inference.predictor import Trained
+from regard.losses.types import Progress
 from regard.tasks.translate import Config
-from regard.training.experiment import Progress
 
 from .conftest import PAIRS, made
 

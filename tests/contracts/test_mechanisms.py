@@ -18,7 +18,7 @@ from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
 from regard.models.layers.beam_attention import ask
-from regard.models.types import map_tree, repeat, select
+from regard.tree import map_tree, repeat, select
 
 from .mechanisms import (
     BATCH,

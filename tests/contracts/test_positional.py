@@ -12,7 +12,7 @@ from regard.attention.score import positional
 from regard.models.attention_factory import attention
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
-from regard.models.types import repeat
+from regard.tree import repeat
 
 POSITIONAL = [name for name in registry.names("score") if positional(registry.find(name, "score"))]
 DECODERS = {

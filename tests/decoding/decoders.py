@@ -7,7 +7,8 @@ from regard.attention import Attended, Memory, MultiHead
 from regard.attention.types import Encoded
 from regard.data.batch import pad
 from regard.data.text.vocabulary import BOS, EOS
-from regard.models.types import Step, Tree, select
+from regard.models.types import Step
+from regard.tree import Tree, select
 
 VOCABULARY = 12
 

@@ -4,7 +4,7 @@ import torch
 from regard.data.text.vocabulary import EOS, UNK
 from regard.decoding import greedy
 from regard.decoding.greedy import most_likely
-from regard.models.types import select
+from regard.tree import select
 
 from .decoders import Recurrent, Table, Transformer, apart, by_hand, random_table, sources, table, together
 

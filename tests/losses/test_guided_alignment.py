@@ -13,9 +13,9 @@ from regard.data.table import DataError, Record
 from regard.data.text.codec import TextCodec
 from regard.losses.guided_alignment import Guide, guidance, guided, linked
 from regard.losses.teacher_forcing import Teacher, teach
+from regard.losses.types import Progress
 from regard.models.seq2seq import build
 from regard.tasks.translate import Config
-from regard.training.experiment import Progress
 from regard.training.gradient import _rows as rows_of
 
 RECORDS = [Record("the dog sleeps", "der hund schläft", "a:1"), Record("a cat", "eine katze", "a:2")]

@@ -8,7 +8,7 @@ from regard.config import Train
 from regard.data.batch import shifted
 from regard.losses.guided_attention import astray
 from regard.losses.teacher_forcing import Teacher, teach
-from regard.training.experiment import Progress
+from regard.losses.types import Progress
 
 from ..training.small import Copies, Network, Plain
 

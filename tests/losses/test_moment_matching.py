@@ -10,8 +10,8 @@ from regard.data.batch import Batch, pad
 from regard.data.text.vocabulary import EOS
 from regard.losses.moment_matching import apart, displaced, moments, readable
 from regard.losses.teacher_forcing import Teacher, teach
+from regard.losses.types import Progress
 from regard.models.seq2seq import build
-from regard.training.experiment import Progress
 
 BATCH = Batch(pad([[4, 5, 6, EOS], [5, EOS]]), pad([[6, 4, EOS], [5, 5, 4, EOS]]))
 

@@ -11,10 +11,10 @@ from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
 from regard.losses.candidates import best, drawn
 from regard.losses.sequence_risk import Risk
 from regard.losses.teacher_forcing import Teacher, teach
+from regard.losses.types import Loss, Progress
 from regard.metrics.reward import Reward
 from regard.models.seq2seq import build
 from regard.tasks import experiment, find
-from regard.training.experiment import Loss, Progress
 from regard.training.loop import train
 
 from ..training.small import fingerprint

@@ -9,10 +9,11 @@ from regard.attention.module import Attention
 from regard.attention.types import Attended
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded, shifted
-from regard.losses.teacher_forcing import Teacher, again, cross_entropy, entropy, likelihood, perplexity, taught, teach
+from regard.losses.teacher_forcing import Teacher, again, cross_entropy, entropy, likelihood, taught, teach
+from regard.losses.types import Loss, Progress
+from regard.metrics.text import perplexity
 from regard.models.seq2seq import build
 from regard.training import evaluator
-from regard.training.experiment import Loss, Progress
 from regard.training.loop import train
 from regard.training.seed import reseed
 

@@ -9,7 +9,8 @@ from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Padded, pad
 from regard.decoding.beam import beam
 from regard.models.seq2seq import build
-from regard.models.types import Decoder, Encoder, repeat, select
+from regard.models.types import Decoder, Encoder
+from regard.tree import repeat, select
 
 from .small import ATTENTIONS, KINDS, ORDERS, batch, made
 

@@ -1,7 +1,8 @@
 import torch
 
 from regard.attention.types import Memory
-from regard.models.types import Step, beside, map_tree, repeat, select
+from regard.models.types import Step
+from regard.tree import beside, map_tree, repeat, select
 
 
 def test_a_tree_keeps_its_shape_and_what_is_no_tensor():

@@ -6,8 +6,8 @@ import torch
 from regard import registry, tasks
 from regard.config import AttentionPart, ConfigError, Data, Model, Train
 from regard.data.table import DataError, Record
+from regard.losses.types import Progress
 from regard.tasks import Task, TextConfig
-from regard.training.experiment import Progress
 
 TEXT = [name for name in registry.names("tasks") if issubclass(tasks.find(name).Config, TextConfig)]
 SMALL = {"model": Model(size=16), "train": Train(max_steps=2)}

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.training.experiment import Loss
+from regard.losses.types import Loss
 
 from .small import Part, experiment
 

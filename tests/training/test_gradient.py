@@ -3,7 +3,7 @@ import torch
 
 from regard.errors import FailedError
 from regard.losses.teacher_forcing import teach
-from regard.training.experiment import Loss
+from regard.losses.types import Loss
 from regard.training.gradient import accumulate, advice, gradient, out_of_memory, split
 
 from .small import Copies, Network

@@ -1,6 +1,6 @@
 import torch
 
-from regard.training.experiment import Loss
+from regard.losses.types import Loss
 from regard.training.step_result import Outcome
 
 

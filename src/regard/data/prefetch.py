@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
-from regard.training.experiment import AnyBatch, Batches
+from regard.data.modality import AnyBatch, Batches
 
 
 class Ahead:

@@ -8,8 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.attention.types import Attended, Memory
-from regard.models.types import Tree
-from regard.tree import leaves
+from regard.tree import Tree, leaves
 
 
 def by_row(attended: Mapping[str, Attended]) -> dict[str, Float[Tensor, "rows heads keys"]]:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.decoding.attention_weights import along
 from regard.decoding.hypothesis import Found
-from regard.models.types import Tree
+from regard.tree import Tree
 
 
 class Moment(NamedTuple):

@@ -21,7 +21,8 @@ from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible, stuck
 from regard.decoding.max_length import device, limits
 from regard.decoding.penalties import cover, normalise
 from regard.decoding.search_tree import Tree as Branches
-from regard.models.types import Decoder, Tree, select
+from regard.models.types import Decoder
+from regard.tree import Tree, select
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from regard.decoding.backpointers import Moment
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.decoding.max_length import device
 from regard.decoding.topk import highest
-from regard.models.types import Tree, select
+from regard.tree import Tree, select
 
 
 class Candidates(NamedTuple):

@@ -10,7 +10,8 @@ from regard.config import ConfigError
 from regard.data.text.vocabulary import NAMES
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.decoding.max_length import first_tensor
-from regard.models.types import Decoder, Step, Tree
+from regard.models.types import Decoder, Step
+from regard.tree import Tree
 
 
 class Opening:

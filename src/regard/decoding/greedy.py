@@ -8,7 +8,8 @@ from torch import Tensor
 from regard.decoding.constraints.state import Guard
 from regard.decoding.hypothesis import Found
 from regard.decoding.stepwise import walk
-from regard.models.types import Decoder, Tree
+from regard.models.types import Decoder
+from regard.tree import Tree
 
 
 def greedy(

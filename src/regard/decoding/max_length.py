@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from regard.data.image.batch import Pictures
-from regard.models.types import Source, Tree
-from regard.tree import leaves
+from regard.models.types import Source
+from regard.tree import Tree, leaves
 
 
 def first_tensor(memory: Tree) -> Tensor:

@@ -14,7 +14,8 @@ from regard.decoding.hypothesis import Found
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.decoding.stepwise import walk
 from regard.decoding.topk import highest
-from regard.models.types import Decoder, Tree
+from regard.models.types import Decoder
+from regard.tree import Tree
 
 COLDEST = 1e-30
 """Temperatures below differ from it only in what float32 cannot hold."""

@@ -9,7 +9,8 @@ from torch import Tensor
 from regard.data.batch import Padded, shifted
 from regard.decoding.logprobs import likelihood
 from regard.decoding.max_length import first_tensor
-from regard.models.types import Decoder, Tree
+from regard.models.types import Decoder
+from regard.tree import Tree
 
 
 class Rated(NamedTuple):

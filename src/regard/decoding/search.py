@@ -19,7 +19,8 @@ from regard.decoding.hypothesis import Found
 from regard.decoding.mbr import Utility, rank
 from regard.decoding.sample import sample
 from regard.decoding.search_tree import Tree as Branches
-from regard.models.types import Decoder, Tree
+from regard.models.types import Decoder
+from regard.tree import Tree
 
 WITH_PHRASES = 8
 """The least hypotheses that are followed where a target must hold phrases: some before each, some after."""

@@ -14,7 +14,8 @@ from regard.decoding.hypothesis import Found
 from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible, stuck
 from regard.decoding.max_length import device, limits
 from regard.decoding.penalties import normalise
-from regard.models.types import Decoder, Tree, select
+from regard.models.types import Decoder
+from regard.tree import Tree, select
 
 Choose = Callable[[Tensor], Tensor]
 """One token for each row of log-probabilities: (rows, vocabulary) -> (rows)."""

@@ -37,9 +37,10 @@ from regard.inference.prediction import Prediction
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measured, perplexity
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Decoder, Source, Tree
+from regard.models.types import Decoder, Source
 from regard.tasks import Figures, TaskConfig, Writes
 from regard.tasks._protocol import Writing, family
+from regard.tree import Tree
 
 if TYPE_CHECKING:
     from regard.interop.onnx.sessions import Sessions

@@ -18,7 +18,8 @@ from regard.data.text.vocabulary import BOS, PAD
 from regard.decoding.greedy import greedy
 from regard.decoding.sample import sample
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source, repeat, select
+from regard.models.types import Source
+from regard.tree import repeat, select
 
 Outputs = list[list[list[int]]]
 """For each source some outputs, EOS at the end of those that have ended."""

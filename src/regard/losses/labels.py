@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.training.experiment import Loss
+from regard.losses.types import Loss
 
 Logits = Float[Tensor, "batch labels"]
 

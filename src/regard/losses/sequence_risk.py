@@ -7,14 +7,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import Train
+from regard.data.modality import AnyBatch
 from regard.decoding.max_length import lengths
 from regard.losses.candidates import Outputs, best, drawn, rated
 from regard.losses.minimum_risk import minimum_risk
 from regard.losses.self_critical import self_critical
+from regard.losses.types import Loss
 from regard.metrics.reward import Reward
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
-from regard.training.experiment import AnyBatch, Loss
 
 
 class Risk:

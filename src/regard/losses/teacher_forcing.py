@@ -1,6 +1,5 @@
 """What a prediction costs. All losses are sums over the kept tokens, so that batches and their parts add up."""
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from regard.attention.normalise import widen
 from regard.attention.types import Attended
 from regard.config import Train
 from regard.data.batch import Padded, shifted
+from regard.data.modality import AnyBatch
 from regard.decoding.attention_weights import crosses, places
 from regard.losses.doubly_stochastic import unevenness
 from regard.losses.guided_alignment import Guide, guidance, guided
@@ -23,10 +23,11 @@ from regard.losses.linear_cross_entropy import projected
 from regard.losses.moment_matching import displaced
 from regard.losses.scheduled_sampling import own as own_share
 from regard.losses.sequence_risk import Risk
+from regard.losses.types import Loss, Progress
 from regard.models.output_heads.projection import Projection
 from regard.models.packing import apart
-from regard.models.types import Source, Step, Tree
-from regard.training.experiment import AnyBatch, Loss, Progress
+from regard.models.types import Source, Step
+from regard.tree import Tree
 
 Logits = Float[Tensor, "batch time vocabulary"]
 IGNORED = -100
@@ -193,14 +194,6 @@ def likelihood(logits: Logits, target: Padded) -> Tokens:
     """log p(y_t) of each kept token, and 0 for padding."""
     log = logits.float().log_softmax(-1).gather(-1, target.data[..., None])[..., 0]
     return log.masked_fill(~target.keep, 0.0)
-
-
-def perplexity(nll: float, tokens: int) -> float:
-    """exp(nll / tokens): among how many equally likely tokens the model wavers."""
-    try:
-        return math.exp(nll / max(tokens, 1))
-    except OverflowError:
-        return math.inf
 
 
 class Teacher(nn.Module):

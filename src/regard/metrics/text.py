@@ -4,14 +4,13 @@ Every metric here is a function of sums over sentences (n-grams matched, edits m
 per sentence and a score of their sum, and bootstrap, buckets and corpora all come from adding rows.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-
-from regard.losses import teacher_forcing
 
 Rows = NDArray[np.float64]
 References = Sequence[str] | Sequence[Sequence[str]]
@@ -222,12 +221,20 @@ class ErrorRate:
         return f"edits per {self.unit.removesuffix('s')} of the reference, jiwer"
 
 
+def token_perplexity(nll: float, tokens: int) -> float:
+    """exp(nll / tokens): among how many equally likely tokens the model wavers."""
+    try:
+        return math.exp(nll / max(tokens, 1))
+    except OverflowError:
+        return math.inf
+
+
 def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Measured:
     """exp(Σ nll / Σ tokens) over sentences, with its interval; less is better, 1 is certainty."""
     rows = np.array([nll, tokens], dtype=np.float64).T
 
     def score(total: Rows) -> float:
-        return teacher_forcing.perplexity(float(total[0]), int(total[1]))
+        return token_perplexity(float(total[0]), int(total[1]))
 
     return Measured(
         score(rows.sum(0)), *bootstrap(rows, score, seed=seed), "exp of nats per token, end of sentence included"

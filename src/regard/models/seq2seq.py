@@ -21,7 +21,8 @@ from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
 from regard.models.output_heads import output
-from regard.models.types import Decoder, Encoder, Source, Step, Tree
+from regard.models.types import Decoder, Encoder, Source, Step
+from regard.tree import Tree
 
 
 class Seq2Seq(nn.Module):

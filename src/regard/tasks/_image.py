@@ -12,12 +12,14 @@ from regard.config import ConfigError
 from regard.data import table
 from regard.data.image.augmentation import named
 from regard.data.image.types import Pictured
+from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
 from regard.inference.image_predictor import Kept, Seeing
 from regard.inference.init_from import Start
+from regard.losses.types import Loss, Progress
 from regard.metrics.text import DOWNWARDS, Measured
 from regard.tasks._protocol import TaskConfig, family
-from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.experiment import Experiment
 
 Cost = Callable[[nn.Module, AnyBatch, Progress], Loss]
 

@@ -8,9 +8,9 @@ from torch import nn
 
 from regard.config import ConfigError
 from regard.losses.sequence_risk import Risk
-from regard.losses.teacher_forcing import perplexity, teach
+from regard.losses.teacher_forcing import teach
 from regard.metrics.reward import Reward
-from regard.metrics.text import Measured
+from regard.metrics.text import Measured, token_perplexity
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks._protocol import TaskConfig, Writes
 
@@ -55,4 +55,4 @@ def evaluate(model: nn.Module, loader: Any) -> dict[str, float]:
         with torch.no_grad():
             found = teach(model, batch.to(device))
         total, tokens = total + float(found.total), tokens + int(found.tokens)
-    return {"loss": total / max(tokens, 1), "perplexity": perplexity(total, tokens)}
+    return {"loss": total / max(tokens, 1), "perplexity": token_perplexity(total, tokens)}

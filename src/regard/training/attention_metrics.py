@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.types import Attended
 from regard.data.batch import Batch, Padded, shifted
+from regard.data.modality import AnyBatch
 from regard.losses.teacher_forcing import cross_entropy
-from regard.training.experiment import AnyBatch, Experiment
+from regard.training.experiment import Experiment
 
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "received", "uniform")
 SHARE = 0.02

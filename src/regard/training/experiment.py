@@ -4,42 +4,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from torch import Tensor, nn
+from torch import nn
 
 from regard.config import Train
-from regard.data.batch import Batch
-from regard.data.image.types import PictureBatch
-
-AnyBatch = Batch | PictureBatch
-"""Of texts, or of pictures."""
-
-
-class Progress(NamedTuple):
-    """Where a training stands: updates done, and to be done in all. A loss that changes with time asks this."""
-
-    step: int
-    steps: int
-
-
-class Loss(NamedTuple):
-    """What one batch costs. Sums over tokens, never means: batches then add up, however they were cut.
-
-    `parts` are sums too, for the log alone.
-    """
-
-    total: Tensor
-    tokens: int | Tensor
-    parts: Mapping[str, float | Tensor] = MappingProxyType({})
-
-
-@runtime_checkable
-class Batches(Protocol):
-    """Batches without end, any of them by number: a pure function, so that a training's place is one integer."""
-
-    def batch(self, step: int) -> AnyBatch: ...
+from regard.data.modality import AnyBatch, Batches
+from regard.losses.types import Loss, Progress
 
 
 @runtime_checkable

@@ -8,8 +8,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from regard.data.modality import AnyBatch
 from regard.errors import FailedError
-from regard.training.experiment import AnyBatch, Loss
+from regard.losses.types import Loss
 
 SIGNS = re.compile(
     r"out of memory|can't allocate memory|not enough memory|cannot allocate memory|bad_alloc|failed to allocate"

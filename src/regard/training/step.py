@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 import torch
 
+from regard.data.modality import AnyBatch
 from regard.errors import FailedError
+from regard.losses.types import Loss, Progress
 from regard.training.compile import Compiled
 from regard.training.cuda_graphs import Graphed, covers, pinned, rounded
 from regard.training.device import choose
 from regard.training.ema import Average
-from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.experiment import Experiment
 from regard.training.gpu_idle import Gap, Idle
 from regard.training.gradient import gradient
 from regard.training.mixed_precision import Halved

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.training.experiment import Loss
+from regard.losses.types import Loss
 
 
 class Figures(NamedTuple):

@@ -5,7 +5,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.data.batch import Padded
-from regard.models.types import repeat
+from regard.tree import repeat
 
 from ...models.small import batch, made
 

@@ -8,7 +8,7 @@ from regard.attention.mechanisms.grid_coverage import GridCoverage
 from regard.attention.mechanisms.location_sensitive import LocationSensitive
 from regard.models.attention_factory import attention
 from regard.models.layers.beam_attention import ask
-from regard.models.types import repeat, select
+from regard.tree import repeat, select
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 

@@ -11,7 +11,7 @@ from regard.attention.local import Centre
 from regard.attention.mechanisms.local_p import LocalP, Predicted
 from regard.models.attention_factory import attention
 from regard.models.layers.beam_attention import ask
-from regard.models.types import repeat
+from regard.tree import repeat
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 

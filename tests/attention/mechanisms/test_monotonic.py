@@ -20,8 +20,8 @@ from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
 from regard.models.layers.beam_attention import ask
-from regard.models.types import repeat
 from regard.registry import find
+from regard.tree import repeat
 
 from .walks import Largest, counted, given
 

@@ -7,7 +7,8 @@ from regard.decoding.beam import beam
 from regard.decoding.greedy import greedy
 from regard.decoding.score import rate
 from regard.inference.ensemble.model import Ensemble, shares
-from regard.models.types import Decoder, repeat, select
+from regard.models.types import Decoder
+from regard.tree import repeat, select
 
 from ...models.small import batch, made
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.interop.onnx.graphs import Encoding, Sizes, Stepping, example, outputs, recalled, remembered
-from regard.models.types import repeat
+from regard.tree import repeat
 
 from .models import small
 

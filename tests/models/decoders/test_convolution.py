@@ -11,7 +11,7 @@ from regard.attention.positions.learned import Learned
 from regard.attention.stateful import Stepping
 from regard.models.attention_factory import attention
 from regard.models.decoders.convolution import Convolution, places
-from regard.models.types import repeat, select
+from regard.tree import repeat, select
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
 TARGET = torch.tensor([[1, 4, 5, 3], [1, 6, 2, 7]])

@@ -2,7 +2,7 @@ import torch
 
 from regard.attention import Attended
 from regard.models.decoders import Remembered, shown, spread
-from regard.models.types import select
+from regard.tree import select
 
 
 def test_a_source_is_spread_over_its_beams():

@@ -10,7 +10,7 @@ from regard.attention.stateful import Stepping
 from regard.models.attention_factory import attention
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.layers.cells import STATES
-from regard.models.types import repeat
+from regard.tree import repeat
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
 TARGET = torch.tensor([[1, 4, 5], [1, 6, 2]])

@@ -15,7 +15,7 @@ from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
 from regard.models.layers.attention_output import Outcome, outcome
-from regard.models.types import repeat
+from regard.tree import repeat
 
 from ..small import batch, made
 

@@ -9,7 +9,7 @@ from regard.attention.scope.local import Local
 from regard.attention.stateful import join
 from regard.attention.types import Sampled
 from regard.models.layers.beam_attention import ask, report, stateless, unfold
-from regard.models.types import repeat
+from regard.tree import repeat
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
 

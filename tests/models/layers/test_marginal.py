@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, Memory, MultiHead
 from regard.models.layers.marginal import contexts, exact, marginalise
-from regard.models.types import repeat
+from regard.tree import repeat
 
 KEEP = torch.tensor([[True, True, True], [True, False, False]])
 

@@ -10,10 +10,10 @@ from regard.config import AttentionPart, ConfigError, PatchesPart, PictureData, 
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
 from regard.errors import RefusedError
+from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded, searchable
 from regard.tasks.caption import experiment as captioning
 from regard.tasks.caption.task import Config
-from regard.training.experiment import Progress
 from regard.training.loop import train
 from regard.training.run_directory import verify
 from regard.viewer.axes import Image

@@ -10,6 +10,7 @@ from regard.config import AttentionPart, ClassifyData, ClassifyModel, ConfigErro
 from regard.data.image.writing import png
 from regard.data.table import DataError
 from regard.errors import RefusedError
+from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.classify import experiment as classifying
 from regard.tasks.classify.glimpse_loss import glimpses
@@ -21,7 +22,6 @@ from regard.tasks.classify.predictor import Classifier
 from regard.tasks.classify.task import Config
 from regard.tasks.classify.video_model import Frames
 from regard.tasks.classify.video_predictor import Watcher
-from regard.training.experiment import Progress
 from regard.training.loop import train
 
 DATA = ClassifyData(height=16, width=16, samples=40, batch_pixels=1 << 12)

@@ -10,11 +10,11 @@ from regard.data.image.types import Pictured
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
+from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.detect.experiment import enough, outline, samples
 from regard.tasks.detect.predictor import Detector
 from regard.tasks.detect.task import Config, draw
-from regard.training.experiment import Progress
 
 TINY = ["data.samples=20", "model.size=16", "model.layers=1", "model.queries=8", "model.heads=2", "model.attention.heads=2"]
 

@@ -11,10 +11,10 @@ from regard.data.batch import pad
 from regard.data.image.writing import png
 from regard.data.table import DataError
 from regard.errors import RefusedError
+from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.retrieve.experiment import Known, thinned
 from regard.tasks.retrieve.task import Config
-from regard.training.experiment import Progress
 from regard.training.loop import train
 from regard.training.run_directory import verify
 

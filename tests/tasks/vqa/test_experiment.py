@@ -11,10 +11,10 @@ from regard.config import AttentionPart, ConfigError, Train, VqaData, VqaModel
 from regard.data.image.writing import png
 from regard.data.lines import DataError
 from regard.errors import RefusedError
+from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.vqa.experiment import draw
 from regard.tasks.vqa.task import Config
-from regard.training.experiment import Progress
 from regard.training.loop import train
 from regard.training.run_directory import verify
 

@@ -11,8 +11,8 @@ from regard.losses.labels import accuracy, one_label
 from regard.models.attention_factory import attention
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
-from regard.models.types import select
 from regard.tasks.vqa.model import Stacked
+from regard.tree import select
 
 from ...models.pictures.small import Tiny, blank, single, wider
 

@@ -17,7 +17,7 @@ from regard.decoding.engines.types import Engine, Searching
 from regard.decoding.hypothesis import Found
 from regard.decoding.logprobs import IMPOSSIBLE, stuck
 from regard.decoding.max_length import limits
-from regard.models.types import Tree, select
+from regard.tree import Tree, select
 
 
 class Fed(NamedTuple):

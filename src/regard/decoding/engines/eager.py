@@ -6,7 +6,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoding.engines.types import Steps
-from regard.models.types import Decoder, Tree, select
+from regard.models.types import Decoder
+from regard.tree import Tree, select
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from regard.decoding.engines.cpu.buffers import Rooms
 from regard.decoding.engines.types import Engine
 from regard.decoding.hypothesis import Found
 from regard.decoding.logprobs import IMPOSSIBLE, stuck, undistributed
-from regard.models.types import Tree
+from regard.tree import Tree
 
 
 class Taken(NamedTuple):

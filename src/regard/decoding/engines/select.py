@@ -14,8 +14,8 @@ from regard.decoding.engines.cpu.attention import blind
 from regard.decoding.engines.eager import Any as AsItIs
 from regard.decoding.engines.types import Engine
 from regard.decoding.max_length import first_tensor
-from regard.models.types import Decoder, Tree
-from regard.tree import leaves
+from regard.models.types import Decoder
+from regard.tree import Tree, leaves
 
 Signature = tuple[Any, ...]
 KEPT: WeakKeyDictionary[nn.Module, tuple[Signature, Engine]] = WeakKeyDictionary()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.decoding.hypothesis import Found
-from regard.models.types import Tree
+from regard.tree import Tree
 
 
 @runtime_checkable

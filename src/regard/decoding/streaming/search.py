@@ -13,7 +13,8 @@ from regard.decoding.engines.types import Engine
 from regard.decoding.max_length import limits
 from regard.decoding.search import Finder
 from regard.decoding.streaming.stable_prefix import Place, agreed
-from regard.models.types import Decoder, Tree
+from regard.models.types import Decoder
+from regard.tree import Tree
 
 
 def decided(

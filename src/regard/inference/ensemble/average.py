@@ -8,8 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.types import Encoded
-from regard.models.types import map_tree
-from regard.tree import leaves
+from regard.tree import leaves, map_tree
 
 Logs = Float[Tensor, "*rows vocabulary"]
 """Log-probabilities."""

@@ -13,8 +13,9 @@ from regard.attention.types import Attended
 from regard.inference.ensemble.average import AVERAGES, Average, blend, probabilities
 from regard.models.layers.log_mixture import widened
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Decoder, Source, Step, Tree
+from regard.models.types import Decoder, Source, Step
 from regard.training.state_dict import named
+from regard.tree import Tree
 
 
 class Ensemble(nn.Module):

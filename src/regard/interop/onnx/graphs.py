@@ -24,7 +24,8 @@ from regard.interop.onnx.sources import Sizes, drawn, vocabulary
 from regard.models.decoders import Remembered
 from regard.models.image2seq import Picture2Seq
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source, Tree, repeat
+from regard.models.types import Source
+from regard.tree import Tree, repeat
 
 OUTPUT = "log_probabilities"
 KEPT = "kept"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from torch import Tensor
 
-from regard.models.types import Tree, map_tree
+from regard.tree import Tree, map_tree
 
 
 def named(tree: Tree, path: str) -> dict[str, Tensor]:

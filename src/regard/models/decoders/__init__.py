@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.types import Attended, Memory
-from regard.models.types import beside
+from regard.tree import beside
 
 
 class Remembered(NamedTuple):

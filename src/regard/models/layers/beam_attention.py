@@ -8,7 +8,7 @@ from regard.attention.module import Attention
 from regard.attention.stateful import Stepping, join
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory, Sampled, State
-from regard.models.types import repeat
+from regard.tree import repeat
 
 POSITIONAL = "goes by the positions of source and target, which in packed rows do not correspond"
 """Why an attention to the source may not be asked by several examples of a row."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.models.layers.dropout import Drop
-from regard.models.types import map_tree
+from regard.tree import map_tree
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"tanh": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 STATES = {"tanh": 1, "lstm": 2, "gru": 1}

@@ -20,7 +20,7 @@ from regard.attention.normalise.marginal import Marginal
 from regard.attention.score import adds
 from regard.attention.types import Attended, Memory
 from regard.models.layers.log_mixture import mix
-from regard.models.types import beside
+from regard.tree import beside
 
 Data = Float[Tensor, "rows time _"]
 Say = Callable[..., Data]

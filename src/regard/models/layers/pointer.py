@@ -11,7 +11,7 @@ from torch.nn.functional import logsigmoid
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Encoded
 from regard.models.layers.log_mixture import logarithm, widened
-from regard.models.types import beside
+from regard.tree import beside
 
 NOTHING = -1
 """Where a token number belongs: there is nothing to copy."""

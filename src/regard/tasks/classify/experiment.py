@@ -17,10 +17,12 @@ from regard.data.image.synthetic import boxes, motion
 from regard.data.image.types import PictureBatch
 from regard.data.image.writing import png
 from regard.data.lines import DataError, bounds
+from regard.data.modality import AnyBatch
 from regard.data.records import Record
 from regard.data.split import HeldOut
 from regard.data.text.codec import Report
 from regard.losses.labels import any_labels, one_label
+from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import attention
 from regard.models.encoders.image import Standard, sighted
 from regard.tasks._image import assemble, checked, plain
@@ -37,7 +39,7 @@ from regard.tasks.classify.synthetic import RADII, Drawn
 from regard.tasks.classify.synthetic_video import Moving
 from regard.tasks.classify.video_model import Frames
 from regard.tasks.classify.video_predictor import Watcher
-from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.experiment import Experiment
 
 SHOWN = 8
 """How many pictures of its own a training leaves to begin with."""

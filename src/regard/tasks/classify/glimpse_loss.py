@@ -5,8 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.losses.types import Loss
 from regard.tasks.classify.glimpse_model import Glimpsed
-from regard.training.experiment import Loss
 
 
 def glimpses(found: Glimpsed, wanted: Int[Tensor, " batch"], steering: float = 1.0, smoothing: float = 0.0) -> Loss:

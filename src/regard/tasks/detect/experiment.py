@@ -15,7 +15,9 @@ from regard.config import ConfigError, DetectData, DetectModel, PictureDropout
 from regard.data.image.reading import present
 from regard.data.image.types import PictureBatch, Pictured
 from regard.data.image.writing import png
+from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
+from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import attention
 from regard.models.detections import noised
 from regard.models.encoders.image import Standard, sighted
@@ -29,7 +31,7 @@ from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detector as Network
 from regard.tasks.detect.predictor import Detector, things
 from regard.tasks.detect.synthetic import Drawn
-from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.experiment import Experiment
 
 FIGURES = ("loss", "map50", "map")
 SHOWN = 8

@@ -9,11 +9,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.losses.types import Loss
 from regard.metrics.boxes import generalised_iou
 from regard.models.detections import Together
 from regard.tasks.detect.assignment import assign_all
 from regard.tasks.detect.model import Detected, Proposals
-from regard.training.experiment import Loss
 
 Logits = Float[Tensor, "rows queries classes"]
 Boxes = Float[Tensor, "rows queries 4"]

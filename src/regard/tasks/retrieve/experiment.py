@@ -22,8 +22,10 @@ from regard.data.image.synthetic.captions import Captioned
 from regard.data.image.types import PictureBatch
 from regard.data.image.writing import png
 from regard.data.lines import bounds
+from regard.data.modality import AnyBatch
 from regard.data.records import Record
 from regard.data.text.codec import Report
+from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import Make, attention
 from regard.models.encoders.convolution import Convolution
 from regard.models.encoders.image import Standard, sighted
@@ -39,7 +41,7 @@ from regard.tasks.retrieve.model import Matching
 from regard.tasks.retrieve.predictor import FIGURES, SAMPLES, Retriever
 from regard.tasks.retrieve.reranker import Reranking
 from regard.tasks.retrieve.reranking_loss import reranking
-from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.experiment import Experiment
 
 SHOWN = 32
 """How many pictures and texts of its own a training leaves to begin with."""

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.losses.labels import credit
-from regard.training.experiment import Loss
+from regard.losses.types import Loss
 
 Square = Float[Tensor, "batch batch"]
 

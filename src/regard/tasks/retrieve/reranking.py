@@ -10,9 +10,9 @@ from torch import Tensor
 
 from regard.data.batch import pad
 from regard.data.image.types import Pictured
-from regard.models.types import select
 from regard.tasks.retrieve.dual_encoder import Embedded
 from regard.tasks.retrieve.model import Matching
+from regard.tree import select
 
 TOGETHER = 256
 """How many texts are read, and how many pairs looked at, at a time."""

@@ -9,10 +9,10 @@ from torch.nn import functional as F
 
 from regard.attention.types import Encoded
 from regard.losses.labels import credit
-from regard.models.types import select
+from regard.losses.types import Loss
 from regard.tasks.retrieve.loss import hard
 from regard.tasks.retrieve.reranker import Scored
-from regard.training.experiment import Loss
+from regard.tree import select
 
 
 @runtime_checkable

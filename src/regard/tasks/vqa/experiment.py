@@ -16,8 +16,10 @@ from regard.data.image.reading import present
 from regard.data.image.synthetic.questions import Asked
 from regard.data.image.types import PictureBatch
 from regard.data.image.writing import png
+from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
 from regard.losses.labels import one_label
+from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import attention
 from regard.models.encoders.image import Standard, sighted
 from regard.models.encoders.recurrent import Recurrent
@@ -33,7 +35,7 @@ from regard.tasks.vqa.data import Inquiry, places
 from regard.tasks.vqa.model import Stacked
 from regard.tasks.vqa.predictor import LOOKS, Answerer
 from regard.tasks.vqa.synthetic import Drawn
-from regard.training.experiment import AnyBatch, Experiment, Loss, Progress
+from regard.training.experiment import Experiment
 
 FIGURES = ("loss", "accuracy")
 SHOWN = 8

@@ -13,7 +13,8 @@ from regard.models.attention_factory import Make, attention
 from regard.models.encoders import summary
 from regard.models.encoders.coordinates2d import centres, waves
 from regard.models.readout import NOTHING, Answer, PictureEncoder, look, needed, seen
-from regard.models.types import Encoder, select
+from regard.models.types import Encoder
+from regard.tree import select
 
 
 class Hop(nn.Module):

@@ -8,7 +8,7 @@ from regard.data.batch import pad
 from regard.decoding.engines.cpu.attention import Look, Looking, blind, covers
 from regard.decoding.engines.cpu.folded_attention import Folded, parts
 from regard.models.attention_factory import attention
-from regard.models.types import select
+from regard.tree import select
 
 KEEP = pad([[1] * 7, [1] * 3, [1]]).keep
 COVERED = ("dot", "scaled_dot", "bilinear", "additive", "transformer")

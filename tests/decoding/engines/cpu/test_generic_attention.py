@@ -5,7 +5,7 @@ from regard import registry
 from regard.decoding.engines.cpu.generic_attention import Asking
 from regard.decoding.engines.cpu.linear import affine
 from regard.models.layers.beam_attention import ask
-from regard.models.types import select
+from regard.tree import select
 
 from .test_attention import read
 

@@ -3,7 +3,7 @@ import torch
 
 from regard.decoding.engines.cpu.kv_cache import FEW
 from regard.decoding.engines.cpu.transformer import Engine, covers
-from regard.models.types import select
+from regard.tree import select
 
 from ....models.small import made
 from .walked import SOURCE, near, walked

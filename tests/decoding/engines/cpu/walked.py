@@ -3,7 +3,7 @@
 import torch
 
 from regard.data.batch import pad
-from regard.models.types import select
+from regard.tree import select
 
 SOURCE = pad([[4, 5, 6, 2], [7, 2], [8, 9, 2]])
 PATH = [

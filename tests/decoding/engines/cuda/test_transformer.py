@@ -7,7 +7,7 @@ import torch
 
 from regard.decoding.engines.cuda.layer import through
 from regard.decoding.engines.cuda.transformer import NOBODY, Engine, covers
-from regard.models.types import map_tree, repeat, select
+from regard.tree import map_tree, repeat, select
 
 from .small import PRE, SOURCE, model
 

@@ -12,7 +12,7 @@ from regard.decoding.engines.cpp.select import MADE as ENGINES
 from regard.decoding.engines.cpp.select import know, usable
 from regard.decoding.engines.version import Watched
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Tree
+from regard.tree import Tree
 
 KINDS = (encoder, lstm_encoder)
 

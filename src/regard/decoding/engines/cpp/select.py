@@ -16,8 +16,7 @@ from regard.decoding.engines.cpu.attention import blind
 from regard.decoding.engines.types import Searching
 from regard.decoding.engines.version import Watched
 from regard.decoding.max_length import first_tensor
-from regard.models.types import Tree
-from regard.tree import leaves
+from regard.tree import Tree, leaves
 
 KINDS = (transformer, recurrent, convolution)
 

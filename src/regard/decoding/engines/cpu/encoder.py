@@ -26,7 +26,7 @@ from regard.decoding.engines.select import listened
 from regard.decoding.engines.version import Watched
 from regard.models.encoders.transformer import Layer, Transformer
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Tree
+from regard.tree import Tree
 
 Rows = Float[Tensor, "rows size"]
 MADE: "WeakKeyDictionary[nn.Module, tuple[Engine, Watched]]" = WeakKeyDictionary()

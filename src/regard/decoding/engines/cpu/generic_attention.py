@@ -9,7 +9,7 @@ from regard.attention.module import Attention
 from regard.attention.types import Memory
 from regard.decoding.engines.cpu.linear import Affine
 from regard.models.layers.beam_attention import ask
-from regard.models.types import select
+from regard.tree import select
 
 
 class Asking:

@@ -20,7 +20,8 @@ from regard.decoding.engines.cuda.graph import Pool, Replayed, pool
 from regard.decoding.engines.select import listened
 from regard.decoding.engines.version import Watched
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source, Tree, map_tree
+from regard.models.types import Source
+from regard.tree import Tree, map_tree
 
 KEPT = 32
 """Shapes that are kept ready."""

@@ -16,8 +16,7 @@ from regard.decoding.engines.cuda.types import Counter
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.output_heads.projection import Projection
-from regard.models.types import Tree, map_tree, repeat, select
-from regard.tree import leaves
+from regard.tree import Tree, leaves, map_tree, repeat, select
 
 
 def covers(decoder: Any) -> str | None:

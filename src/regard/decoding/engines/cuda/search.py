@@ -21,8 +21,7 @@ from regard.decoding.engines.cuda.types import Engine, Steps
 from regard.decoding.hypothesis import Found
 from regard.decoding.max_length import limits
 from regard.kernels.runtime import compile
-from regard.models.types import Tree
-from regard.tree import leaves
+from regard.tree import Tree, leaves
 
 TURNS = 8
 """Steps between two looks of the host."""

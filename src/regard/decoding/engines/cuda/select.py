@@ -12,7 +12,7 @@ from regard.decoding.engines.cuda.search import Searching
 from regard.decoding.engines.select import listened
 from regard.decoding.engines.version import Watched
 from regard.decoding.max_length import first_tensor
-from regard.models.types import Tree
+from regard.tree import Tree
 
 KINDS = (transformer, generic)
 

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoding.engines.candidates import Numbers
-from regard.models.types import Tree
+from regard.tree import Tree
 
 Counter = Int[Tensor, " 1"]
 """A number that a graph reads where it stands."""
