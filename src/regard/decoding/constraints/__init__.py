@@ -1,1 +1,1 @@
-"""TODO src/regard/decoding/constraints."""
+"""Constrained decoding: required prefixes and phrases, forbidden phrases and repeated n-grams."""

@@ -112,7 +112,7 @@ def read(folder: Path) -> Settings:
     table, kind = opened(folder)
     if kind == PICTURES:
         raise RefusedError(
-            f"{folder} is a model of the type {kind}, which reads images: interop.huggingface.vision_encoder_decoder takes it"
+            f"{folder} is a model of the type {kind}, which reads images; `regard import` takes a VisionEncoderDecoder"
         )
     family = FAMILIES[kind]
     known = (USED - family.words.keys()) | {*family.words.values()} | IGNORED | family.extra

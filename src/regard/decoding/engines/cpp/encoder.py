@@ -1,4 +1,4 @@
-"""The Transformer's encoder, and what its decoder remembers of a source: what `decoding/engines/cpu/encoder.py` finds, in two calls."""
+"""Transformer encoder and the keys and values of cross-attention in C++, in two calls; equals `engines/cpu/encoder.py`."""
 
 import ctypes
 from typing import Any, cast

@@ -1,1 +1,1 @@
-"""TODO src/regard/decoding/engines/cpu."""
+"""Decoder steps on a CPU as plain functions of the weights, without the call overhead of modules."""

@@ -1,4 +1,4 @@
-"""Beam search where the logits are: what `decoding/engines/beam.py` does with arrays, in tensors that stay where they are."""
+"""Beam search on the GPU, in tensors of fixed shape and address; equals `decoding/engines/beam.py`."""
 
 import math
 from functools import cache

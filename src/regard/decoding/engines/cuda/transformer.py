@@ -1,4 +1,4 @@
-"""The Transformer's decoder with caches that never move: what `decoding/engines/cpu/transformer.py` computes, in tensors of fixed size.
+"""Transformer decoder steps with a static KV cache; equals `decoding/engines/cpu/transformer.py`.
 
 Keys and values of all rows of a sentence are written behind the last, and a table, which all layers share, says which of
 them are each row's own past: a search that reorders its hypotheses reorders nothing but the table. All rows of a sentence

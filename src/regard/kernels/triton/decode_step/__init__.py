@@ -1,1 +1,1 @@
-"""One step of a Transformer's decoder in Triton: what `decoding/engines/cuda/fused_layer.py` runs. All here import triton."""
+"""One Transformer decoder step in Triton, run by `decoding/engines/cuda/fused_layer.py`. All files here import triton."""
