@@ -1,9 +1,7 @@
 import pytest
 
 from regard.boundary import boundary
-from regard.config import ConfigError
-from regard.data.lines import DataError
-from regard.errors import DamagedError, FailedError, RefusedError
+from regard.errors import ConfigError, DamagedError, DataError, FailedError, RefusedError
 
 
 @pytest.mark.parametrize(

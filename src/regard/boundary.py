@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.config.parse import ConfigError
-from regard.data.lines import DataError
-from regard.errors import DamagedError, RefusedError, TrainingError
+from regard.errors import ConfigError, DamagedError, DataError, RefusedError, TrainingError
 
 OURS = (TrainingError, ConfigError, DataError)
 """Errors that already say what to do."""

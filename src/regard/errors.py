@@ -1,4 +1,4 @@
-"""What can end a training before its time. Each text stands alone: what, where, and what to do."""
+"""Errors of the package. Each text stands alone: what was needed, what was there, and what to do."""
 
 
 class TrainingError(RuntimeError):
@@ -27,3 +27,11 @@ class DamagedWarning(UserWarning):
 
 class Interrupted(SystemExit):
     """A training that was told to stop by a signal, and has saved itself. Its code is 128 + the signal."""
+
+
+class ConfigError(ValueError):
+    """What came in as configuration is not one; the text says what and where."""
+
+
+class DataError(ValueError):
+    """The data is not what it should be; the text says what and where."""

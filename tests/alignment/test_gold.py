@@ -5,7 +5,7 @@ from regard.alignment.gold import gold
 from regard.alignment.links import Gold
 from regard.alignment.soft import Soft
 from regard.alignment.words import Units
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 
 def words(count):

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.alignment.head import Head, parse
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 WEIGHTS = {
     "decoder.0.self": torch.ones(2, 3, 3),

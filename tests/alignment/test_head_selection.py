@@ -6,7 +6,7 @@ from regard.alignment.head_selection import candidates, choose
 from regard.alignment.links import Gold
 from regard.alignment.soft import Soft
 from regard.alignment.words import Units
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 
 def words(count):

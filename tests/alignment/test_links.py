@@ -1,7 +1,7 @@
 import pytest
 
 from regard.alignment.links import flipped, inside
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 
 def test_seen_from_the_other_side_a_link_is_turned():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from regard.alignment.links import Gold
 from regard.alignment.pharaoh import read, spelt, written
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 
 def file(folder, text):

@@ -5,7 +5,7 @@ from regard.alignment.hard import every
 from regard.alignment.links import flipped
 from regard.alignment.reverse import reverse
 from regard.alignment.soft import soft
-from regard.data.lines import DataError
+from regard.errors import DataError
 from regard.inference.predictor import Trained
 
 from .conftest import PAIRS, flipped_config, made

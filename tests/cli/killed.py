@@ -16,7 +16,7 @@ from regard.cli._bad_inputs import Unread
 from regard.cli._journal import Journal
 from regard.cli._predict_io import Asking, to_file
 from regard.cli._progress import Pace
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 LINES, WINDOW, BATCH = 300, 40, 7
 WORK = {"input": "a", "model": "b", "settings": "c"}

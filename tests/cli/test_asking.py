@@ -12,7 +12,7 @@ from regard.cli._image_options import posed
 from regard.cli.compare import _measured
 from regard.compare.plan import plan
 from regard.compare.variations import Varied
-from regard.data.lines import DataError
+from regard.errors import DataError
 from regard.tasks.vqa.task import Config
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets

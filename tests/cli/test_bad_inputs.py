@@ -5,8 +5,8 @@ import pytest
 from regard.cli._bad_inputs import TOLD, Unread, unread
 from regard.config import PictureData
 from regard.data.image.codec import PictureCodec
-from regard.data.lines import DataError
 from regard.data.records import Record
+from regard.errors import DataError
 from regard.tasks.retrieve.codec import PairCodec
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.cli._image_options import WRITING, sees
-from regard.config import ConfigError
+from regard.errors import ConfigError
 from regard.inference.image_predictor import Seeing
 
 

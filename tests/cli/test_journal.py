@@ -19,8 +19,7 @@ import pytest
 from regard.cli._journal import Chain, Journal, Written
 from regard.cli._predict_io import Asking, to_file
 from regard.cli._progress import Pace
-from regard.data.lines import DataError
-from regard.errors import RefusedError
+from regard.errors import DataError, RefusedError
 
 from .killed import Model
 

@@ -9,8 +9,8 @@ from regard.cli._bad_inputs import Unread
 from regard.cli._journal import Journal, Written
 from regard.cli._predict_io import Asking, Strange, to_file, to_stream, windows
 from regard.cli._progress import Pace
-from regard.data.lines import DataError
 from regard.decoding.constraints.spec import Wish
+from regard.errors import DataError
 from regard.inference.prediction import Prediction
 
 WORK = {"input": "a", "model": "b", "settings": "c"}

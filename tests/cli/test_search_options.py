@@ -3,9 +3,8 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli._search_options import apart, search_by, wished
-from regard.config import ConfigError
-from regard.data.lines import DataError
 from regard.decoding.constraints.spec import Wish
+from regard.errors import ConfigError, DataError
 from regard.tasks.translate import Config
 
 from .conftest import regard

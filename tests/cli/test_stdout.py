@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from regard.cli._stdout import StandardOutput
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 from .conftest import ready
 

@@ -13,9 +13,9 @@ from regard import tasks
 from regard.cli._bad_inputs import Unread
 from regard.cli._predict_io import Strange
 from regard.cli._streaming import LISTEN, STREAM, listened, streamed, way
-from regard.config import AttentionPart, ConfigError, Data, Model, Search, Train
-from regard.data.lines import DataError
+from regard.config import AttentionPart, Data, Model, Search, Train
 from regard.decoding.constraints.spec import Wish
+from regard.errors import ConfigError, DataError
 from regard.tasks.translate import Config
 from regard.training.loop import train
 

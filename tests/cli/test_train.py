@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli.train import settings, summary
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 from .conftest import SMALL, regard
 

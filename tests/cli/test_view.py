@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from regard.cli import app
 from regard.cli.view import _input, gather
-from regard.data.lines import DataError
+from regard.errors import DataError
 from regard.viewer.trace import Trace
 
 from .conftest import regard

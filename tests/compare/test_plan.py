@@ -5,8 +5,7 @@ import pytest
 from regard import config as configuration
 from regard.compare.plan import Planned, apart, plan, readable
 from regard.compare.variations import Along, Varied
-from regard.config import ConfigError
-from regard.data.lines import DataError
+from regard.errors import ConfigError, DataError
 from regard.tasks.detect.task import Config as Detect
 from regard.tasks.reverse import Config
 

@@ -2,7 +2,7 @@ import pytest
 
 from regard import registry
 from regard.compare.variations import Along, Varied, along, choices, expanded, members, varied
-from regard.config import ConfigError
+from regard.errors import ConfigError
 from regard.tasks.reverse import Config
 
 BOTH = [Varied("model.attention", ("none", "additive")), Varied("model.decoder", ("recurrent", "transformer"))]

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from regard import config
-from regard.config import AttentionPart, ConfigError, Data, Dropout, Model, Train
+from regard.config import AttentionPart, Data, Dropout, Model, Train
+from regard.errors import ConfigError
 from regard.tasks.translate import Config
 
 

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from regard import config
-from regard.config import ConfigError, SightData
+from regard.config import SightData
+from regard.errors import ConfigError
 from regard.tasks.caption.task import Config
 from regard.tasks.classify.task import Config as Classify
 from regard.tasks.vqa import task

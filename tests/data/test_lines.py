@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from regard.config import Data, DetectData
-from regard.data.lines import LIMIT, Bounds, DataError, bounds, lines
+from regard.data.lines import LIMIT, Bounds, bounds, lines
+from regard.errors import DataError
 
 
 def written(folder, data: bytes, name: str = "a.tsv") -> str:

@@ -1,7 +1,7 @@
 import pytest
 
-from regard.data.lines import DataError
 from regard.data.records import Record, no_column, numbered, record
+from regard.errors import DataError
 
 
 def test_a_record_has_two_sides_or_a_source_alone():

@@ -1,7 +1,7 @@
 import pytest
 
-from regard.data.lines import DataError
 from regard.data.split import HeldOut, held, rank
+from regard.errors import DataError
 
 RANKS = {"a": 0.791, "b": 0.243, "c": 0.182, "d": 0.096, "0.png": 0.059, "6.png": 0.034, "8.png": 0.091, "": 0.889}
 

@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from regard.config import ConfigError
 from regard.decoding.beam import beam
 from regard.decoding.forced_bos import Opening
 from regard.decoding.greedy import greedy
+from regard.errors import ConfigError
 from regard.models.types import Step
 
 

@@ -3,9 +3,9 @@ import math
 import pytest
 import torch
 
-from regard.data.lines import DataError
 from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
 from regard.decoding.logprobs import UndistributedError, likelihood, possible, stuck
+from regard.errors import DataError
 
 
 def test_it_is_the_log_of_the_softmax():

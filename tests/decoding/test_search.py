@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from regard.config import ConfigError, Search
+from regard.config import Search
 from regard.data.text.vocabulary import EOS
 from regard.decoding import beam, greedy
 from regard.decoding import search as finders
@@ -11,6 +11,7 @@ from regard.decoding.constraints.spelling import Spelling
 from regard.decoding.constraints.state import Constraints, Guard
 from regard.decoding.search import Finder
 from regard.decoding.search_tree import Tree
+from regard.errors import ConfigError
 from regard.metrics.reward import Reward
 
 from .decoders import Recurrent, random_table, sources, table

@@ -6,9 +6,10 @@ import torch
 
 import regard
 from regard.config import Data, Model, Search, Train
-from regard.data.lines import DataError, Line
+from regard.data.lines import Line
 from regard.data.table import read
 from regard.data.text.noise import Noise
+from regard.errors import DataError
 from regard.inference import backtranslate as backtranslation
 from regard.inference.backtranslate import Pair, Way, backtranslate, drawn
 from regard.tasks import experiment

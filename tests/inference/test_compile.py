@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from regard.config import ConfigError, Model
+from regard.config import Model
 from regard.decoding.engines.cpp import select
 from regard.decoding.engines.cpp.build import UnavailableError
 from regard.decoding.engines.cuda import transformer as cached
+from regard.errors import ConfigError
 from regard.inference.compile import compile_in
 from regard.kernels.flex_block_mask import compiled as flex_blocks
 from regard.tasks.translate import Config

@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save, save_file
 import regard
 from regard import config as configuration
 from regard import manifest, tasks
-from regard.config import ConfigError, Data, Model, Train
-from regard.errors import DamagedError, RefusedError
+from regard.config import Data, Model, Train
+from regard.errors import ConfigError, DamagedError, RefusedError
 from regard.tasks.translate import Config
 from regard.training.loop import train
 from regard.training.run_directory import RunDirectory, same_config

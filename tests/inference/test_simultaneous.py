@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.attention.types import Memory
-from regard.config import ConfigError, Search
+from regard.config import Search
 from regard.data.text.tokenizers import KINDS
-from regard.errors import RefusedError
+from regard.errors import ConfigError, RefusedError
 from regard.inference.ensemble.model import Ensemble
 from regard.inference.simultaneous import covers, greedy, joined
 from regard.models.decoders import Remembered

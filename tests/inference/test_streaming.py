@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import regard
-from regard.config import ConfigError, Search
+from regard.config import Search
 from regard.data.text.tokenizers import KINDS
 from regard.decoding.constraints.spec import Wish
 from regard.decoding.streaming.stable_text import Written
+from regard.errors import ConfigError
 from regard.inference.streaming import pieces, stream, streamable
 
 from ..decoding.streaming.models import DECODERS, TEXTS, answer, trained

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.config import ConfigError
+from regard.errors import ConfigError
 from regard.inference.predictor import Trained
 from regard.interop.ctranslate2.engine import Ctranslate2
 from regard.interop.engine import opened, traceable

@@ -6,11 +6,12 @@ import torch
 from regard import tasks
 from regard.alignment.head import Head
 from regard.attention.types import Attended
-from regard.config import AttentionPart, ConfigError, Data, Model, Train
+from regard.config import AttentionPart, Data, Model, Train
 from regard.data.batch import Batch, pad
 from regard.data.loader import Loader
 from regard.data.table import DataError, Record
 from regard.data.text.codec import TextCodec
+from regard.errors import ConfigError
 from regard.losses.guided_alignment import Guide, guidance, guided, linked
 from regard.losses.teacher_forcing import Teacher, teach
 from regard.losses.types import Progress

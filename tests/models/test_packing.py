@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from regard.config import ConfigError, Train
+from regard.config import Train
+from regard.errors import ConfigError
 from regard.models.packing import BY_ROWS, apart, packable
 
 from .small import made

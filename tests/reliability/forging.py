@@ -28,9 +28,8 @@ from onnx import TensorProto, helper
 
 import regard
 from regard import manifest, tasks
-from regard.config import ConfigError, read
-from regard.data.lines import DataError
-from regard.errors import DamagedError, RefusedError
+from regard.config import read
+from regard.errors import ConfigError, DamagedError, DataError, RefusedError
 from regard.inference.ensemble.directory import Settings, write
 from regard.inference.load import opened
 from regard.interop.huggingface import settings as huggingface

@@ -15,10 +15,10 @@ from regard import config as configuration
 from regard import tasks
 from regard.cli._search_options import apart
 from regard.cli.train import _without_task, settings
-from regard.config import ConfigError
-from regard.data.lines import DataError, Line
+from regard.data.lines import Line
 from regard.data.table import read as table
 from regard.decoding.constraints.spec import read as wish
+from regard.errors import ConfigError, DataError
 
 pytestmark = pytest.mark.unhooked
 NAMES = ["translate", "caption", "classify", "detect", "retrieve", "vqa"]

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image, features
 
 from regard.data.image.reading import decode_pixels
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 pytestmark = pytest.mark.unhooked
 GROWTH = 256 << 20

@@ -7,10 +7,9 @@ import regard
 from regard import tasks
 from regard.cli.evaluate import measure
 from regard.data.image.writing import png
-from regard.data.lines import DataError
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
-from regard.errors import RefusedError
+from regard.errors import DataError, RefusedError
 from regard.inference.image_predictor import Seeing
 from regard.inference.load import load
 from regard.inference.predictor import Trained

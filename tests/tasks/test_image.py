@@ -4,10 +4,9 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.config import ConfigError
 from regard.data.image.types import Pictured
-from regard.data.lines import DataError
 from regard.data.text.codec import Report
+from regard.errors import ConfigError, DataError
 from regard.tasks._image import Judge, assemble, checked, plain
 from regard.tasks.classify.codec import LabelCodec
 

@@ -8,9 +8,9 @@ from regard import config as configuration
 from regard import tasks
 from regard.config import Data
 from regard.data.image.writing import png
-from regard.data.lines import DataError
 from regard.data.records import Record
 from regard.data.split import HeldOut
+from regard.errors import DataError
 from regard.tasks._tables import Tables, pictures, tables, texts
 from regard.training.loop import train
 

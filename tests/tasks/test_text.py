@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from regard import registry, tasks
-from regard.config import AttentionPart, ConfigError, Data, Model, Train
+from regard.config import AttentionPart, Data, Model, Train
 from regard.data.table import DataError, Record
+from regard.errors import ConfigError
 from regard.losses.types import Progress
 from regard.tasks import Task, TextConfig
 

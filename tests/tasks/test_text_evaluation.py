@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config import ConfigError, Search, Train
+from regard.config import Search, Train
 from regard.data.batch import Batch, pad
 from regard.data.table import Record
+from regard.errors import ConfigError
 from regard.models.types import Step
 from regard.tasks import find
 from regard.tasks._text import TextConfig

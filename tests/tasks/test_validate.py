@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from regard.config import AttentionPart, ConfigError, Dropout, Model, PatchesPart, Search
+from regard.config import AttentionPart, Dropout, Model, PatchesPart, Search
+from regard.errors import ConfigError
 from regard.tasks import TextConfig
 from regard.tasks._validate import RULES, buildable, heeded, searchable, trainable
 from regard.tasks.caption.task import Config as Caption

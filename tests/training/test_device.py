@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.config import ConfigError
+from regard.errors import ConfigError
 from regard.training.device import choose
 
 

@@ -11,8 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from regard.config import ConfigError
-from regard.errors import DamagedWarning, FailedError, Interrupted, UnwritableError
+from regard.errors import ConfigError, DamagedWarning, FailedError, Interrupted, UnwritableError
 from regard.losses.teacher_forcing import teach
 from regard.training import step as update
 from regard.training.checkpoint import load, steps

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config import ConfigError, Train
+from regard.config import Train
+from regard.errors import ConfigError
 from regard.training import optimizer
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from regard.alignment.links import Gold, flipped, inside
 from regard.alignment.pharaoh import read
 from regard.alignment.soft import Soft
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 
 def gold(path: str, pairs: Sequence[Soft], *, first: int = 0, flip: bool = False) -> list[Gold]:

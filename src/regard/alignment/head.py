@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.config import ConfigError
 from regard.decoding.attention_weights import crosses
+from regard.errors import ConfigError
 
 
 class Head(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 Link = tuple[int, int]
 """A place in the source and one in the target, both from 0."""

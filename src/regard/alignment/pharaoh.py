@@ -14,7 +14,8 @@ from itertools import chain
 
 from regard.alignment.links import Gold, Link, Links
 from regard.config import quoted
-from regard.data.lines import DataError, Line, lines
+from regard.data.lines import Line, lines
+from regard.errors import DataError
 
 LINK = re.compile(r"(\d{1,9})([-p])(\d{1,9})")
 KEY = re.compile(r"\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SP]))?\s*")

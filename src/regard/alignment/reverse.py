@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from regard.alignment.hard import Merge, every
 from regard.alignment.links import Links, flipped
 from regard.alignment.soft import Soft, soft
-from regard.data.lines import DataError
 from regard.data.records import Record
+from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard.inference.predictor import Trained

@@ -17,9 +17,7 @@ import typer
 from typer.core import TyperCommand
 
 from regard import __version__
-from regard.config import ConfigError
-from regard.data.lines import DataError
-from regard.errors import DamagedError, FailedError, RefusedError, UnwritableError
+from regard.errors import ConfigError, DamagedError, DataError, FailedError, RefusedError, UnwritableError
 
 app = typer.Typer(
     rich_markup_mode=None,

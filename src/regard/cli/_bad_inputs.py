@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard.inference.image_predictor import Seeing

@@ -6,8 +6,8 @@ A model that is asked questions about pictures reads PATH TAB QUESTION; --questi
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from regard.config import ConfigError, quoted
-from regard.data.lines import DataError
+from regard.config import quoted
+from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.inference.image_predictor import Seeing

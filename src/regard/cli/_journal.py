@@ -26,8 +26,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 from regard import io as atomic
-from regard.data.lines import DataError
-from regard.errors import FailedError, RefusedError
+from regard.errors import DataError, FailedError, RefusedError
 
 FORMAT = 2
 PIECE = 1 << 20

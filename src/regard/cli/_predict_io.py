@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from regard.cli._bad_inputs import Unread
 from regard.cli._journal import Head, Journal, Written
 from regard.cli._progress import Pace
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import Wish

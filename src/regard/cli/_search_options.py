@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from regard import config as configuration
 from regard.cli.train import settings
-from regard.config import ConfigError
-from regard.data.lines import DataError
+from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import Wish

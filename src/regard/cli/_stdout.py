@@ -4,7 +4,7 @@ import os
 import sys
 from typing import Any
 
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 
 class OutputError(DataError):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from regard.cli._bad_inputs import Unread
 from regard.cli._predict_io import Strange, WishError
 from regard.cli._stdout import OutputError
-from regard.config import ConfigError
-from regard.data.lines import DataError, unreadable
+from regard.data.lines import unreadable
+from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.data.text.stdin_stream import Stream

@@ -10,7 +10,7 @@ from regard import io
 from regard.cli import Command, app
 from regard.cli.evaluate import plain, told
 from regard.cli.train import ANY, settings
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.alignment.head import Head

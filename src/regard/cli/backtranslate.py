@@ -7,8 +7,8 @@ import typer
 
 from regard import io
 from regard.cli import Command, app
-from regard.config import ConfigError
-from regard.data.lines import DataError, lines
+from regard.data.lines import lines
+from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.inference.backtranslate import Pair, Way

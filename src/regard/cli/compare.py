@@ -7,7 +7,7 @@ import typer
 
 from regard.cli import Command, app
 from regard.cli.train import ANY, _split, prepared, read, settings
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 SAVED = 30.0
 """Seconds within which the worker of a comparison that was killed has saved its training and gone."""

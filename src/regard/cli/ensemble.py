@@ -7,7 +7,7 @@ import typer
 
 from regard.cli import Command, app
 from regard.cli.train import ANY, settings
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.inference.ensemble.stacking import Stacked

@@ -13,8 +13,7 @@ from regard.cli._bad_inputs import TOLD
 from regard.cli._image_options import sees
 from regard.cli._search_options import PART, search_by
 from regard.cli.train import ANY, settings
-from regard.config import ConfigError
-from regard.data.lines import DataError
+from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

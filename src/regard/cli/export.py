@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regard.cli import Command, app
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 FORMATS = ("onnx", "ctranslate2", "huggingface")
 

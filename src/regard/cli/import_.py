@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from regard.cli import Command, app
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 
 @app.command("import", cls=Command, short_help="Make a run directory of a Hugging Face model.")

@@ -9,8 +9,7 @@ import typer
 
 from regard import io
 from regard.cli import Command, app
-from regard.config import ConfigError
-from regard.data.lines import DataError
+from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.data.records import Record

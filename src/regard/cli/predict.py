@@ -20,7 +20,7 @@ from regard.cli._stdout import StandardOutput
 from regard.cli._streaming import LISTEN, listened, streamed, way
 from regard.cli.index import searches
 from regard.cli.train import ANY
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import Wish

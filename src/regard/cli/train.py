@@ -8,8 +8,7 @@ import typer
 from regard import config as configuration
 from regard import registry
 from regard.cli import Command, app
-from regard.config import ConfigError
-from regard.data.lines import DataError
+from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.data.text.codec import Report

@@ -11,8 +11,8 @@ import typer
 from regard import io
 from regard.cli import Command, app
 from regard.cli._image_options import asks, posed, sees
-from regard.config import ConfigError, quoted, shortened
-from regard.data.lines import DataError
+from regard.config import quoted, shortened
+from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.viewer.trace import Trace

@@ -6,8 +6,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from regard.compare.variations import Along, Varied
-from regard.config import ConfigError
-from regard.data.lines import DataError
+from regard.errors import ConfigError, DataError
 from regard.inputs import is_pipe
 
 SAFE = "._-+"

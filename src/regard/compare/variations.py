@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from regard import registry
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 EVERY = "every"
 NAMED = {

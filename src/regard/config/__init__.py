@@ -4,19 +4,7 @@ A task's config is built from the parts in `settings.py` and, for pictures, `pic
 command line) is checked where it comes in, by `reading.py`; inside the package a config is plain Python.
 """
 
-from regard.config.parse import (
-    ConfigError,
-    check,
-    everything,
-    parse,
-    parse_text,
-    plain,
-    quoted,
-    read,
-    shortened,
-    without_removed,
-    write,
-)
+from regard.config.parse import check, everything, parse, parse_text, plain, quoted, read, shortened, without_removed, write
 from regard.config.pictures import (
     ClassifyData,
     ClassifyModel,
@@ -35,6 +23,7 @@ from regard.config.pictures import (
     VqaModel,
 )
 from regard.config.settings import AttentionPart, Data, Dropout, Model, Network, OutputPart, Search, Train
+from regard.errors import ConfigError
 
 __all__ = [
     "AttentionPart",

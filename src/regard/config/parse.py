@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
 from regard.config.settings import BOUNDS, MOST
+from regard.errors import ConfigError
 from regard.inputs import open_stream
 
 Config = TypeVar("Config")
@@ -49,10 +50,6 @@ def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequ
             raise ConfigError(f"{quoted(override)} needs the form part.key=value")
         merge(table, nested(path.split("."), text))
     return check(kind, table)
-
-
-class ConfigError(ValueError):
-    """What came in as configuration is not one; the text says what and where."""
 
 
 def parse(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from regard.errors import DataError
 from regard.inputs import open_stream
 
 LIMIT = 1_000_000
@@ -23,10 +24,6 @@ LEAST_BYTES = 1 << 25
 
 LEAST_RECORDS = 500_000
 """Records that any compressed file may hold."""
-
-
-class DataError(ValueError):
-    """The data is not what it should be; the text says what and where."""
 
 
 class Bounds(NamedTuple):

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from regard.data.lines import Bounds, DataError, unreadable
+from regard.data.lines import Bounds, unreadable
 from regard.data.records import Columns, Record, no_column, numbered, record
+from regard.errors import DataError
 from regard.inputs import open_regular
 
 ROWS = 4096

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from regard.config import shortened
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 SIDES = ("source", "target")
 """What the two sides of a record are called, unless a task has other words."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 SHARE = 0.1
 """How many of the sources are held out."""

@@ -22,8 +22,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from regard.data.lines import LIMIT, Bounds, DataError, Line, lines
+from regard.data.lines import LIMIT, Bounds, Line, lines
 from regard.data.records import SIDES, Columns, Record, no_column, numbered, record
+from regard.errors import DataError
 
 __all__ = ["LIMIT", "DataError", "Record", "read"]
 

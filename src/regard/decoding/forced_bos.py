@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.config import ConfigError
 from regard.data.text.vocabulary import NAMES
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.decoding.max_length import first_tensor
+from regard.errors import ConfigError
 from regard.models.types import Decoder, Step
 from regard.tree import Tree
 

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.lines import DataError
 from regard.data.text.vocabulary import BOS, PAD, UNK
+from regard.errors import DataError
 
 IMPOSSIBLE = float("-inf")
 

@@ -7,7 +7,7 @@ from math import ceil
 
 import torch
 
-from regard.config import ConfigError, Search
+from regard.config import Search
 from regard.decoding.beam import beam
 from regard.decoding.constraints.state import Guard
 from regard.decoding.engines.beam import beam as native
@@ -19,6 +19,7 @@ from regard.decoding.hypothesis import Found
 from regard.decoding.mbr import Utility, rank
 from regard.decoding.sample import sample
 from regard.decoding.search_tree import Tree as Branches
+from regard.errors import ConfigError
 from regard.models.types import Decoder
 from regard.tree import Tree
 

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import torch
 
-from regard.data.lines import DataError, Line
+from regard.data.lines import Line
 from regard.data.loader import Loader
 from regard.data.table import Record
 from regard.data.text.noise import Noise
 from regard.decoding.sample import sample
+from regard.errors import DataError
 from regard.inference.predictor import Trained
 from regard.training.seed import mixed
 

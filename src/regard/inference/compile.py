@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.inference.predictor import Trained

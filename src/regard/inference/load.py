@@ -7,7 +7,7 @@ from pathlib import Path
 from regard import config as configuration
 from regard import tasks
 from regard.boundary import boundary
-from regard.errors import DamagedError, RefusedError
+from regard.errors import ConfigError, DamagedError, RefusedError
 from regard.inference.alignment_head import head_in
 from regard.inference.image_predictor import Seeing
 from regard.inference.predictor import Trained
@@ -71,8 +71,8 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
     name = str(table.pop("task", ""))
     try:
         config = configuration.check(tasks.find(name).Config, table)
-    except configuration.ConfigError as error:
-        raise configuration.ConfigError(f"{path / CONFIG}: {error}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{path / CONFIG}: {error}") from error
     strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
     if unlisted := sorted(set(strange) - files.keys()):
         raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")

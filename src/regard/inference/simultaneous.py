@@ -9,7 +9,7 @@ import torch
 
 from regard.attention.mechanisms.monotonic import Monotonic
 from regard.attention.types import Memory
-from regard.config import ConfigError, Search
+from regard.config import Search
 from regard.data.table import Record
 from regard.data.text.vocabulary import EOS
 from regard.decoding.attention_weights import crosses
@@ -17,7 +17,7 @@ from regard.decoding.streaming.simultaneous_search import Heard, wait
 from regard.decoding.streaming.source import arrived
 from regard.decoding.streaming.source import covers as settles
 from regard.decoding.streaming.stable_text import Written
-from regard.errors import RefusedError
+from regard.errors import ConfigError, RefusedError
 from regard.inference.streaming import pieces as told
 from regard.inference.streaming import streamable
 from regard.models.decoders import Remembered

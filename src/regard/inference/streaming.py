@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from regard.config import ConfigError, Search
+from regard.config import Search
 from regard.data.table import Record
 from regard.decoding.constraints.spec import Wish
 from regard.decoding.streaming.search import decided
 from regard.decoding.streaming.stable_text import Written
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.inference.predictor import Trained

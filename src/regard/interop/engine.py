@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.inference.image_predictor import Seeing

@@ -3,7 +3,8 @@
 from torch import nn
 
 from regard.attention.module import Attention
-from regard.config import ConfigError, Train
+from regard.config import Train
+from regard.errors import ConfigError
 from regard.models.layers.beam_attention import POSITIONAL
 
 BY_ROWS = ("self_decoding", "coverage", "doubly_stochastic", "diagonal", "guided", "statistics", "risk")

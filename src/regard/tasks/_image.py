@@ -8,12 +8,11 @@ import torch
 from torch import nn
 
 from regard.alignment.head import Head
-from regard.config import ConfigError
-from regard.data import table
 from regard.data.image.augmentation import named
 from regard.data.image.types import Pictured
 from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
+from regard.errors import ConfigError, DataError
 from regard.inference.image_predictor import Kept, Seeing
 from regard.inference.init_from import Start
 from regard.losses.types import Loss, Progress
@@ -38,7 +37,7 @@ def assemble(
 ) -> tuple[Experiment, Report]:
     """An experiment of what was read, whose network begins with equal weights for equal seeds. `known` are its figures."""
     if not examples or not valid:
-        raise table.DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
+        raise DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
     if config.train.better not in known:
         raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
     codec.gallery([each for each in valid if isinstance(each.picture, (str, Path))])  # what cannot be read is told now

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.data.image.reading import place
-from regard.data.lines import DataError
 from regard.data.records import Record
 from regard.data.split import HeldOut, held
+from regard.errors import DataError
 
 Read = Callable[[Any, str], list[Any]]
 """How a family reads a table."""

@@ -18,6 +18,7 @@ from regard.data.packing import Packed
 from regard.data.table import Record
 from regard.data.text.codec import Example, Report, TextCodec
 from regard.data.text.vocabulary import EOS, UNK
+from regard.errors import DataError
 from regard.losses.guided_alignment import linked
 from regard.losses.teacher_forcing import Teacher
 from regard.metrics.text import DOWNWARDS, Measured
@@ -63,7 +64,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
     report = report._replace(held_out=held_out)
     valid, held = codec.encode_all(validation, over_long="cut")  # every record is judged
     if not examples or not valid:
-        raise table.DataError(
+        raise DataError(
             f"too little is left: {report} to train on, {held} to validate with; longer limits (data.longest_source, "
             "data.longest_target) or data.over_long=cut keep more"
         )
@@ -100,7 +101,7 @@ def familiar(examples: Sequence[Example], origin: str | None) -> None:
     """Raise where the tokens that are taken over know nothing of one side of the data."""
     for name, side in (("source", 0), ("target", 1)):
         if all(token in (UNK, EOS) for example in examples for token in example[side] or ()):
-            raise table.DataError(
+            raise DataError(
                 f"train.start={origin} knows no token of any {name}, and its vocabularies are taken over; is the run of "
                 "other languages, or of the other direction?"
             )

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.config import ConfigError
+from regard.errors import ConfigError
 from regard.losses.sequence_risk import Risk
 from regard.losses.teacher_forcing import teach
 from regard.metrics.reward import Reward

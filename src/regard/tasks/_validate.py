@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
-from regard.config import ConfigError, PatchesPart
+from regard.config import PatchesPart
+from regard.errors import ConfigError
 from regard.models.packing import apart
 
 

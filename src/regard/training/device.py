@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.config import ConfigError
+from regard.errors import ConfigError
 
 
 def choose(name: str) -> torch.device:

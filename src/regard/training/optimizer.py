@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
-from regard.config import ConfigError, Train
+from regard.config import Train
+from regard.errors import ConfigError
 
 LARGEST = 1e18
 """A gradient longer than this is not usable: its square, which Adam keeps, would leave float32."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from regard import config as configuration
 from regard import io, manifest
-from regard.errors import DamagedError, DamagedWarning, RefusedError, UnwritableError
+from regard.errors import ConfigError, DamagedError, DamagedWarning, RefusedError, UnwritableError
 from regard.regular_files import MEMORY, read_regular
 from regard.training import lock
 from regard.training.entries import check_entries
@@ -236,7 +236,7 @@ def same_config(path: Path, config: Any, task: str = "") -> None:
     """Refuse to go on with a run under another config, naming the first setting that differs."""
     try:
         before = flat(configuration.without_removed(configuration.parse(path / CONFIG)))
-    except configuration.ConfigError as error:
+    except ConfigError as error:
         raise RefusedError(str(error)) from error
     started = before.pop("task", task)
     if task and started != task:

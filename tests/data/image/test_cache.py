@@ -6,8 +6,8 @@ from PIL import Image
 from regard.data.image.cache import Gallery, shared
 from regard.data.image.types import Pictured
 from regard.data.image.writing import png
-from regard.data.lines import DataError
 from regard.data.records import Record
+from regard.errors import DataError
 
 NOISE = np.random.default_rng(0).integers(0, 256, (12, 20, 3), np.uint8)
 TENSOR = torch.from_numpy(NOISE).permute(2, 0, 1).contiguous()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
 from regard.data.image.reading import BELIEVED, decode, decode_pixels, missing, place, present, read, read_pixels, size
-from regard.data.lines import DataError
 from regard.data.records import Record
+from regard.errors import DataError
 
 NOISE = np.random.default_rng(0).integers(0, 256, (11, 17, 3), np.uint8)
 

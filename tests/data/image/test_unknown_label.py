@@ -1,7 +1,7 @@
 import pytest
 
 from regard.data.image.unknown_label import refuse
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 
 def test_what_was_learned_is_no_reason_to_stop():

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from regard.data.lines import DataError, lines
+from regard.data.lines import lines
 from regard.data.text.stdin_stream import spoken
+from regard.errors import DataError
 
 
 class Chunks:

@@ -1,10 +1,11 @@
 import pytest
 
-from regard.data.lines import DataError, Line
+from regard.data.lines import Line
 from regard.data.text import tokenizers
 from regard.decoding import beam
 from regard.decoding.constraints.spec import Wish, guard, read, wishes
 from regard.decoding.constraints.spelling import Spelling
+from regard.errors import DataError
 
 from ..decoders import random_table
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import regard
-from regard.config import ConfigError
 from regard.data.batch import pad
 from regard.decoding import beam as reference
 from regard.decoding.engines import eager as as_it_is
@@ -12,6 +11,7 @@ from regard.decoding.engines import select as file
 from regard.decoding.engines.beam import beam
 from regard.decoding.engines.cpu import convolution, recurrent, transformer
 from regard.decoding.engines.select import ready
+from regard.errors import ConfigError
 
 from ...models.small import ATTENTIONS, KINDS, made
 

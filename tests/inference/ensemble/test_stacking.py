@@ -2,9 +2,9 @@ import pytest
 import torch
 
 import regard
-from regard.data.lines import DataError
 from regard.data.table import Record
 from regard.decoding.score import rate
+from regard.errors import DataError
 from regard.inference.ensemble.stacking import _batches as batches
 from regard.inference.ensemble.stacking import log_linear, mixture, moments, stack
 

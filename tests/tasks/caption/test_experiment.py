@@ -6,10 +6,10 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, ConfigError, PatchesPart, PictureData, PictureModel, Search, Train
+from regard.config import AttentionPart, PatchesPart, PictureData, PictureModel, Search, Train
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
-from regard.errors import RefusedError
+from regard.errors import ConfigError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded, searchable
 from regard.tasks.caption import experiment as captioning

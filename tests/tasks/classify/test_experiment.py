@@ -6,10 +6,10 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, ClassifyData, ClassifyModel, ConfigError, Train, read
+from regard.config import AttentionPart, ClassifyData, ClassifyModel, Train, read
 from regard.data.image.writing import png
 from regard.data.table import DataError
-from regard.errors import RefusedError
+from regard.errors import ConfigError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.classify import experiment as classifying

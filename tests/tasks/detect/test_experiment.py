@@ -5,11 +5,12 @@ import torch
 
 from regard import tasks
 from regard.attention.score.additive import Additive
-from regard.config import ConfigError, DetectData, read
+from regard.config import DetectData, read
 from regard.data.image.types import Pictured
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
+from regard.errors import ConfigError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.detect.experiment import enough, outline, samples

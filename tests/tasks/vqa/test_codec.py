@@ -6,9 +6,9 @@ import torch
 from regard.config import VqaData
 from regard.data.image.synthetic.questions import draw
 from regard.data.image.writing import png
-from regard.data.lines import DataError
 from regard.data.records import Record
 from regard.data.text.vocabulary import EOS, UNK
+from regard.errors import DataError
 from regard.tasks.vqa.codec import AskedCodec
 from regard.tasks.vqa.data import Inquiry
 from regard.tasks.vqa.synthetic import Drawn

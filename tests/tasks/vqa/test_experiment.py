@@ -7,10 +7,9 @@ from PIL import Image
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, ConfigError, Train, VqaData, VqaModel
+from regard.config import AttentionPart, Train, VqaData, VqaModel
 from regard.data.image.writing import png
-from regard.data.lines import DataError
-from regard.errors import RefusedError
+from regard.errors import ConfigError, DataError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.vqa.experiment import draw

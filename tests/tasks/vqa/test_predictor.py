@@ -9,7 +9,7 @@ from regard import tasks
 from regard.config import Train, VqaModel
 from regard.data.image.synthetic.questions import Asked, Question
 from regard.data.image.synthetic.scene import Scene, Thing
-from regard.data.lines import DataError
+from regard.errors import DataError
 from regard.models.readout import Answer
 from regard.tasks.vqa.predictor import hit, last
 from regard.tasks.vqa.synthetic import Drawn

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli.view import distinct, gather, view
-from regard.config import ConfigError
-from regard.data.lines import DataError
+from regard.errors import ConfigError, DataError
 from regard.viewer.html import render
 
 from ..invented import translation

@@ -8,10 +8,11 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, ConfigError, Data, Model, Search
+from regard.config import AttentionPart, Data, Model, Search
 from regard.data.batch import pad
 from regard.data.table import Record
 from regard.decoding import score
+from regard.errors import ConfigError
 from regard.inference.predictor import Trained
 from regard.tasks.translate import Config
 from regard.viewer.io.check import check

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.config import AttentionPart, ConfigError, Data, Model, Train
-from regard.errors import DamagedWarning, RefusedError
+from regard.config import AttentionPart, Data, Model, Train
+from regard.errors import ConfigError, DamagedWarning, RefusedError
 from regard.tasks._validate import heeded
 from regard.tasks.translate import Config
 from regard.training.loop import train

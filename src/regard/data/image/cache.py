@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.data.image.reading import CAP, SHOWN, read_pixels, size
 from regard.data.image.resize import Box, fit, fitted, stretch
 from regard.data.image.types import Picture, Pictured
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 GREY = (0.299, 0.587, 0.114)
 """How much red, green and blue count in a grey (ITU-R BT.601), as where Pillow makes one."""

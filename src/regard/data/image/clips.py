@@ -13,8 +13,8 @@ from torch import Tensor
 from regard.config import shortened
 from regard.data.image.reading import SHOWN, place, read_pixels, size
 from regard.data.image.resize import Box, fit
-from regard.data.lines import DataError
 from regard.data.records import Record
+from regard.errors import DataError
 
 DIGITS = re.compile(r"(\d+)")
 

@@ -19,8 +19,9 @@ from torch import Tensor
 
 from regard.config import shortened
 from regard.data.image.formats import HEAD, Bytes, Kind, kind
-from regard.data.lines import DataError, unreadable
+from regard.data.lines import unreadable
 from regard.data.records import Record
+from regard.errors import DataError
 from regard.inputs import open_regular
 
 if TYPE_CHECKING:

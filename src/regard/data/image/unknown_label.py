@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 PLACES, NAMES = 5, 20
 """How many unknown ones are listed, and how many of those that there are."""

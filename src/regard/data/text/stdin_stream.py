@@ -4,7 +4,8 @@ import codecs
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
-from regard.data.lines import LIMIT, DataError
+from regard.data.lines import LIMIT
+from regard.errors import DataError
 
 END = "\n"
 ROOM = 1 << 16

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.config import quoted
-from regard.data.lines import DataError, Line
+from regard.data.lines import Line
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Letters, Spelling
 from regard.decoding.constraints.state import Constraints, Guard
+from regard.errors import DataError
 
 FORM = '{"prefix": "Tom", "include": ["a phrase"], "exclude": ["a phrase"]}'
 

@@ -7,13 +7,13 @@ import torch
 from torch import nn
 
 from regard.attention.types import Memory
-from regard.config import ConfigError
 from regard.decoding.engines.cpp.select import ready as in_machine_code
 from regard.decoding.engines.cpu import convolution, recurrent, transformer
 from regard.decoding.engines.cpu.attention import blind
 from regard.decoding.engines.eager import Any as AsItIs
 from regard.decoding.engines.types import Engine
 from regard.decoding.max_length import first_tensor
+from regard.errors import ConfigError
 from regard.models.types import Decoder
 from regard.tree import Tree, leaves
 

@@ -11,11 +11,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.batch import shifted
-from regard.data.lines import DataError
 from regard.data.modality import AnyBatch
 from regard.data.table import Record
 from regard.decoding.logprobs import likelihood
 from regard.decoding.score import rate
+from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard.inference.predictor import Trained

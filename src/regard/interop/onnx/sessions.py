@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.stateful import join
 from regard.attention.types import Attended, Memory
-from regard.data.lines import DataError
-from regard.errors import DamagedError
+from regard.errors import DamagedError, DataError
 from regard.interop.onnx.graphs import KEPT, OUTPUT, memorised
 from regard.interop.onnx.sources import Longest
 from regard.interop.require import needed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from regard.alignment.head import Head
-from regard.config import ConfigError, PictureData, PictureDropout, PictureModel
+from regard.config import PictureData, PictureDropout, PictureModel
 from regard.data import table
 from regard.data.image.augmentation import named
 from regard.data.image.codec import PictureCodec
@@ -23,6 +23,7 @@ from regard.data.lines import bounds
 from regard.data.split import HeldOut
 from regard.data.table import Record
 from regard.data.text.codec import Report
+from regard.errors import ConfigError, DataError
 from regard.losses.teacher_forcing import Teacher
 from regard.metrics.text import DOWNWARDS, Measured
 from regard.models import image2seq
@@ -64,7 +65,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     report = report._replace(held_out=training.held_out)
     valid, held = codec.encode_all(validation.records, "cut", validation.drawn)  # every record is judged
     if not examples or not valid:
-        raise table.DataError(
+        raise DataError(
             f"too little is left: {report} to train on, {held} to validate with; a longer limit (data.longest_target) or "
             "data.over_long=cut keeps more"
         )

@@ -10,17 +10,18 @@ from typing import Any, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from regard.alignment.head import Head
-from regard.config import ClassifyData, ClassifyModel, ConfigError, PictureDropout
+from regard.config import ClassifyData, ClassifyModel, PictureDropout
 from regard.data import table
 from regard.data.image.batch import Pictures
 from regard.data.image.synthetic import boxes, motion
 from regard.data.image.types import PictureBatch
 from regard.data.image.writing import png
-from regard.data.lines import DataError, bounds
+from regard.data.lines import bounds
 from regard.data.modality import AnyBatch
 from regard.data.records import Record
 from regard.data.split import HeldOut
 from regard.data.text.codec import Report
+from regard.errors import ConfigError, DataError
 from regard.losses.labels import any_labels, one_label
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import attention

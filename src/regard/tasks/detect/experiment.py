@@ -11,12 +11,13 @@ from typing import ClassVar
 from torch import nn
 
 from regard.alignment.head import Head
-from regard.config import ConfigError, DetectData, DetectModel, PictureDropout
+from regard.config import DetectData, DetectModel, PictureDropout
 from regard.data.image.reading import present
 from regard.data.image.types import PictureBatch, Pictured
 from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
+from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import attention
 from regard.models.detections import noised

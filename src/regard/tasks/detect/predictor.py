@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.image.types import PictureBatch, Pictured
-from regard.data.lines import DataError
 from regard.data.records import Record
+from regard.errors import DataError
 from regard.inference.image_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
 from regard.metrics.boxes import corners

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.alignment.head import Head
 from regard.attention.types import Encoded
-from regard.config import ConfigError, Model, RetrieveData, RetrieveDropout, RetrieveModel
+from regard.config import Model, RetrieveData, RetrieveDropout, RetrieveModel
 from regard.data import table
 from regard.data.batch import Padded
 from regard.data.image.reading import present
@@ -25,6 +25,7 @@ from regard.data.lines import bounds
 from regard.data.modality import AnyBatch
 from regard.data.records import Record
 from regard.data.text.codec import Report
+from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import Make, attention
 from regard.models.encoders.convolution import Convolution

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.lines import DataError
+from regard.errors import DataError
 
 KIND = "regard.index"
 VERSION = "2"

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.config import ConfigError, VqaData, quoted
+from regard.config import VqaData, quoted
 from regard.data import table
-from regard.data.lines import DataError, bounds
+from regard.data.lines import bounds
 from regard.data.records import Record, numbered
+from regard.errors import ConfigError, DataError
 from regard.inputs import is_pipe
 
 

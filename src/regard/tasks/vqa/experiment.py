@@ -11,13 +11,14 @@ from torch import nn
 
 from regard import registry
 from regard.alignment.head import Head
-from regard.config import ConfigError, PictureDropout, VqaData, VqaModel
+from regard.config import PictureDropout, VqaData, VqaModel
 from regard.data.image.reading import present
 from regard.data.image.synthetic.questions import Asked
 from regard.data.image.types import PictureBatch
 from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
+from regard.errors import ConfigError
 from regard.losses.labels import one_label
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import attention

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import ConfigError, Search
+from regard.config import Search
 from regard.data.batch import shifted
 from regard.data.image.types import Pictured
 from regard.data.table import Record
@@ -22,6 +22,7 @@ from regard.decoding.constraints.spec import Wish
 from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible
 from regard.decoding.search_tree import Tree
 from regard.decoding.topk import highest
+from regard.errors import ConfigError
 from regard.viewer.record import Recorder, record
 from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Beams, Choice, Example, Graph, Trace

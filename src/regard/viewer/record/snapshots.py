@@ -8,9 +8,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config import ConfigError
 from regard.data.table import Record
-from regard.errors import DamagedWarning, RefusedError
+from regard.errors import ConfigError, DamagedWarning, RefusedError
 
 if TYPE_CHECKING:
     from regard.data.text.codec import Example as Encoded

@@ -5,11 +5,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from regard.config import AttentionPart, ConfigError, Dropout, Model
+from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import pad
 from regard.data.image.batch import collect
 from regard.decoding.engines.cuda import encoder as file
 from regard.decoding.engines.cuda.encoder import Encoding, alone, encode, encoding, repeated
+from regard.errors import ConfigError
 from regard.models.seq2seq import build
 from regard.tree import leaves
 

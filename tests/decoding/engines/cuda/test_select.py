@@ -3,10 +3,10 @@ import gc
 import pytest
 import torch
 
-from regard.config import ConfigError
 from regard.decoding.engines.cuda import generic, transformer
 from regard.decoding.engines.cuda import select as file
 from regard.decoding.engines.cuda.select import on_gpu, ready, reason
+from regard.errors import ConfigError
 
 from .small import PRE, SOURCE, model
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import ConfigError
 from regard.data.batch import Padded
 from regard.data.text.vocabulary import PAD
 from regard.decoding.engines.cpu.encoder import encode as on_cpu
@@ -19,6 +18,7 @@ from regard.decoding.engines.cuda.buckets import ALIGNED, up
 from regard.decoding.engines.cuda.graph import Pool, Replayed, pool
 from regard.decoding.engines.select import listened
 from regard.decoding.engines.version import Watched
+from regard.errors import ConfigError
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
 from regard.tree import Tree, map_tree

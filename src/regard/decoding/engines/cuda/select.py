@@ -6,12 +6,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from regard.config import ConfigError
 from regard.decoding.engines.cuda import generic, transformer
 from regard.decoding.engines.cuda.search import Searching
 from regard.decoding.engines.select import listened
 from regard.decoding.engines.version import Watched
 from regard.decoding.max_length import first_tensor
+from regard.errors import ConfigError
 from regard.tree import Tree
 
 KINDS = (transformer, generic)
