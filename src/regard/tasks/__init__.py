@@ -5,6 +5,8 @@ holds its `Config`. Where its models write text, it says what that means to a pe
 (`measure`). What tasks of one shape share is in `regard.tasks._protocol`: the class of a task's config says which.
 """
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +17,7 @@ from regard.data.text.codec import Report
 from regard.tasks._protocol import Figures, Task, TaskConfig, Writes, family
 from regard.tasks._text import TextConfig
 from regard.training.experiment import Experiment
+from regard.viewer.record.snapshots import film
 
 __all__ = ["Figures", "Task", "TaskConfig", "TextConfig", "Writes", "build", "experiment", "find"]
 
@@ -26,7 +29,9 @@ def find(name: str) -> Task:
 
 def experiment(name: str, config: TaskConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records; `out` is the directory to train into."""
-    return family(config).experiment(name, find(name), config, out)
+    task = find(name)
+    made, report = family(config).experiment(name, task, config, out)
+    return replace(made, callbacks=(*made.callbacks, partial(film, prepare=task.prepare))), report
 
 
 def build(config: TaskConfig, codec: Any) -> nn.Module:

@@ -11,6 +11,7 @@ from torch import nn
 from regard.config import Train
 from regard.data.modality import AnyBatch, Batches
 from regard.losses.types import Loss, Progress
+from regard.training.callbacks import MakeCallback
 
 
 @runtime_checkable
@@ -71,6 +72,8 @@ class Experiment:
     upwards: bool = False
     beside: Mapping[str, bytes] = field(default_factory=dict)
     """Files for a person to begin with, by their path in the run directory; they are not in its manifest."""
+    callbacks: tuple[MakeCallback, ...] = ()
+    """Makers of what is called between steps."""
 
     @property
     def size(self) -> int | None:

@@ -13,6 +13,7 @@ from typing import Any
 from regard.data.prefetch import Ahead
 from regard.errors import FailedError, Interrupted, TrainingError
 from regard.training.attention_metrics import Health
+from regard.training.callbacks import Callback
 from regard.training.evaluator import Judge
 from regard.training.experiment import Experiment
 from regard.training.gradient import advice, out_of_memory
@@ -24,7 +25,6 @@ from regard.training.seed import deterministic
 from regard.training.signals import Interruption
 from regard.training.step import Update
 from regard.training.throughput import Speed
-from regard.viewer.record.snapshots import Film, film
 
 
 def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False) -> dict[str, Any]:
@@ -72,16 +72,18 @@ class Loop:
         self.counters = self.update.state.counters
         self.speed = Speed(self.counters.seconds, self.counters.stretch)
         self.health = Health(experiment, self.update.device)
-        self.film: Film | None = film(experiment, run.path, self.counters.step)
+        made = (make(experiment, run.path, self.counters.step) for make in experiment.callbacks)
+        self.callbacks: list[Callback] = [callback for callback in made if callback is not None]
 
     def run(self) -> dict[str, Any]:
         """Steps, evaluations and checkpoints until there is a reason to stop."""
         while True:
             reason = self.reason()
-            if self.film is not None and self.film.due(self.counters.step, last=reason is not None):
-                self.settle()
-                self.judge.directory.check()
-                self.film(self.counters.step, self.speed.last, last=reason is not None)
+            for callback in self.callbacks:
+                if callback.due(self.counters.step, last=reason is not None):
+                    self.settle()
+                    self.judge.directory.check()
+                    callback(self.counters.step, self.speed.last, last=reason is not None)
             try:
                 if self.due(self.settings.evaluate_every, reason) and self.counters.evaluated != self.counters.step:
                     self.settle()

@@ -1,6 +1,8 @@
 import dataclasses
 import os
 import shutil
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,10 @@ from regard import tasks
 from regard.config import AttentionPart, Data, Model, Train
 from regard.errors import ConfigError, DamagedWarning, RefusedError
 from regard.tasks._validate import heeded
-from regard.tasks.translate import Config
+from regard.tasks.translate import Config, prepare
 from regard.training.loop import train
 from regard.viewer.io import load
-from regard.viewer.record.snapshots import FILM, encoded
+from regard.viewer.record.snapshots import FILM, encoded, film
 from regard.viewer.trace import Trace
 
 from ...training.small import experiment as other_experiment
@@ -123,10 +125,10 @@ def test_frames_that_a_kill_made_too_early_are_taken_again(whole, begun):
 def test_the_target_comes_from_the_data_where_none_is_given():
     made = experiment(film=None)
     record = made.valid[0].record
-    assert encoded(made, record.source).record.target == record.target
+    assert encoded(made, record.source, prepare).record.target == record.target
     record = made.train.examples[0].record
-    assert encoded(made, record.source).record.target == record.target
-    assert encoded(made, f"{record.source}\t猫").record.target == "猫"
+    assert encoded(made, record.source, prepare).record.target == record.target
+    assert encoded(made, f"{record.source}\t猫", prepare).record.target == "猫"
 
 
 def test_a_source_that_nobody_knows_needs_its_target(tmp_path):
@@ -142,7 +144,7 @@ def test_a_film_needs_a_sentence(tmp_path, film):
 
 def test_a_task_without_text_has_no_film(tmp_path):
     with pytest.raises(ConfigError, match=r"train.film needs a task that reads text"):
-        train(other_experiment(film="x"), tmp_path, quiet=True)
+        train(replace(other_experiment(film="x"), callbacks=(partial(film, prepare=prepare),)), tmp_path, quiet=True)
 
 
 def test_the_film_of_another_sentence_is_left_alone(begun):

@@ -5,6 +5,7 @@ no weight: it is taken in evaluation mode, without gradients, and no generator n
 """
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +17,20 @@ if TYPE_CHECKING:
     from regard.training.experiment import Experiment
 
 FILM = "film.attn.safetensors"
+Prepare = Callable[[Any], Any]
+"""The function of a task that brings a record into the form in which its model reads it."""
 
 
-def film(experiment: "Experiment", directory: Path, step: int) -> "Film | None":
-    """The film that a config asks for, gone on with from `step` where there is one; None where it asks for none."""
+def film(experiment: "Experiment", directory: Path, step: int, *, prepare: Prepare) -> "Film | None":
+    """The callback that a config asks for with train.film, resumed at `step`; None where it asks for none."""
     sentence = experiment.config.train.film
     if sentence is None:
         return None
-    return Film(experiment, encoded(experiment, sentence), directory / FILM, step)
+    return Film(experiment, encoded(experiment, sentence, prepare), directory / FILM, step)
 
 
-def encoded(experiment: "Experiment", sentence: str) -> "Encoded":
+def encoded(experiment: "Experiment", sentence: str, prepare: Prepare) -> "Encoded":
     """The probe sentence with its target: what stands behind a tab, or else what the data have for that source."""
-    from regard import tasks
     from regard.data.text.codec import TextCodec
 
     if not isinstance(experiment.codec, TextCodec):
@@ -36,7 +38,7 @@ def encoded(experiment: "Experiment", sentence: str) -> "Encoded":
     source, tab, target = sentence.partition("\t")
     if not source.strip() or (tab and not target.strip()):
         raise ConfigError(f"train.film needs a sentence, or two with a tab between them, got {sentence!r}")
-    prepared = tasks.find(experiment.task).prepare(Record(source, target if tab else None, "train.film"))
+    prepared = prepare(Record(source, target if tab else None, "train.film"))
     if not tab:
         every = [*(experiment.valid or ()), *getattr(experiment.train, "examples", ())]
         found = next((each.record.target for each in every if each.record.source == prepared.source), None)
