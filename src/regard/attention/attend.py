@@ -1,4 +1,4 @@
-"""Attention in three stages, on one screen: the reference for every kernel.
+"""Reference implementation of attention in three stages, which every kernel has to equal.
 
 score(query, key) -> scores               how well does each key fit the query
 normalise(scores, allowed) -> weights     turn fit into a share of attention; the scope says what is allowed at all
@@ -37,12 +37,13 @@ def attend(
     weights: bool = False,
     statistics: tuple[str, ...] = (),
 ) -> Attended:
-    """Read from `value` what each query finds by comparing itself with `key`.
+    """Attention of `query` to `key` and `value`: score, normalise, combine.
 
-    The keys may have fewer heads than the queries: each then serves a group of neighbouring query heads. `offset` is the
-    position of the first query; by default the last query stands at the last key. `impl` picks the reference, a fused
-    kernel, or ("auto") the kernel if one covers the request. Dropout falls on the weights, between normalise and combine;
-    the weights returned are those before it. What Padding hides may hold anything, NaN too: it is read as 0.
+    The keys may have fewer heads than the queries (grouped-query attention): each then serves a group of neighbouring
+    query heads. `offset` is the position of the first query; by default the last query stands at the last key. `impl`
+    selects the reference, a fused kernel, or ("auto") the kernel if one covers the request. Dropout applies to the weights,
+    between normalise and combine; the weights returned are those before it. Padded keys may hold anything, NaN too: they
+    are read as 0.
     """
     check(query, key, value, score, normalise, scope, statistics)
     for part in parts(scope):
@@ -77,7 +78,7 @@ def read(
     weights: bool = False,
     statistics: tuple[str, ...] = (),
 ) -> Attended:
-    """`attend` for keys that were prepared beforehand, by the fastest way that covers the request."""
+    """Run `attend` on prepared keys, by the kernel that dispatch selects or the reference."""
     aligned(query, memory, offset)
     if offset is None:
         offset = last(query.shape[2], memory.keys.shape[2])
@@ -95,7 +96,7 @@ def last(queries: int, keys: int) -> int:
 
 
 def compose(request: Request) -> Attended:
-    """The three stages, one after the other. Everything else in this package that attends must equal this."""
+    """The three stages, one after the other: the result that every kernel must equal."""
     heads = request.query.shape[1]
     allowed = request.allowed
     normalised = request.normalise(request.scores(), allowed)

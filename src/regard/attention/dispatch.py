@@ -1,6 +1,6 @@
 """Dispatch of attend(): selects the fused kernel that runs a request, or the reference.
 
-Kernels are the files of `regard/kernels/`; each says what it covers. They are asked in the order of `ORDER`.
+Kernels are the files of `regard/kernels/`; each says what it covers, and they are tried in the order of `ORDER`.
 """
 
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Kernel(Protocol):
-    """The face of a kernel's module."""
+    """Protocol of a kernel's module."""
 
     def covers(self, request: "Request") -> str | None: ...
 
@@ -34,7 +34,7 @@ ORDER = (
     "sdpa",
     "entmax",
 )
-"""Kernels by file name in the order in which dispatch asks them: the first that covers a request and is worthwhile runs.
+"""Kernels by file name in dispatch order: the first that covers a request and is worthwhile runs.
 
 The order is part of what a user gets (a renamed or added file must not change which kernel runs), so a test pins it.
 """
@@ -44,9 +44,9 @@ LOADED: dict[str, Kernel] = {}
 
 
 def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
-    """The kernel that takes this request, or None for the reference. "fused" never falls back in silence.
+    """Select the kernel of this request, or None for the reference; "fused" never falls back in silence.
 
-    `impl` may be a kernel itself, which then takes every request: a recorder listens that way.
+    `impl` may be a kernel itself, which then takes every request: a trace is recorded that way.
     """
     if not isinstance(impl, str):
         return impl
@@ -71,7 +71,7 @@ def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
 
 
 def answer(request: "Request", impl: str | Kernel) -> "Attended | None":
-    """What the chosen kernel says, None where the reference is to; one that a GPU has no room for leaves it to the next."""
+    """Run the selected kernel; None means the reference. A kernel that does not fit the GPU falls back to the next."""
     kernel = choose(request, impl)
     if kernel is None:
         return None
@@ -82,18 +82,18 @@ def answer(request: "Request", impl: str | Kernel) -> "Attended | None":
 
 
 def worthwhile(kernel: Kernel, request: "Request") -> bool:
-    """Whether a kernel that covers a request is also faster; those that never doubt it do not say."""
+    """True if a kernel that covers a request is also faster than the alternatives; by default it is."""
     asked = getattr(kernel, "worthwhile", None)
     return asked is None or bool(asked(request))
 
 
 def untimed(kernel: Kernel, request: "Request") -> bool:
-    """Whether a kernel is made for such a request but nobody has timed it: "auto" leaves it, and "fused" tries it first."""
+    """True if a kernel is made for such a request but was not timed on it: "auto" skips it, "fused" tries it first."""
     asked = getattr(kernel, "untimed", None)
     return asked is not None and bool(asked(request))
 
 
 def load() -> None:
-    """Import every kernel file, once, before anything is traced. What a file needs beyond torch it imports when it runs."""
+    """Import every kernel file once, before anything is traced; dependencies beyond torch are imported when it runs."""
     for name in ORDER:
         LOADED[name] = cast(Kernel, registry.load("kernels", name))

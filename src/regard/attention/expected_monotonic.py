@@ -1,4 +1,4 @@
-"""Where a walk may have stopped, query after query."""
+"""Expected alignment of monotonic attention: the probability that each query stops at each key."""
 
 import torch
 from jaxtyping import Float
@@ -11,19 +11,19 @@ Steps = Float[Tensor, "batch heads queries keys"]
 Step = Float[Tensor, "#batch #heads 1 keys"]
 
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Devices that Triton compiles for. Tests add the CPU, on which its interpreter runs."""
 LONGEST = 8192
-"""Keys that a program holds."""
+"""The most keys of one program."""
 DTYPES = (torch.float32, torch.float64)
 
 
 def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
-    """The chances a_ij that the walk of query i stops at key j, from those of the query before, `start` for the first.
+    """Probabilities a_ij that query i stops at key j, from those of the query before; `start` is that of the first.
 
         q_ij = carry_ij q_i,j-1 + a_i-1,j,    a_ij = stop_ij q_ij
 
-    On a GPU with Triton all queries are one program, there and back; elsewhere each is a recurrence along the keys. Where
-    one source has several rows of queries, `start` may be of that source alone.
+    On a GPU with Triton all queries are one program, in forward and backward; elsewhere each is a recurrence along the
+    keys. Where one source has several rows of queries, `start` may be of that source alone.
     """
     start = start.expand(*stop.shape[:2], 1, stop.shape[3])
     if covers(stop) is None:
@@ -39,7 +39,7 @@ def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
 
 
 def covers(stop: Steps) -> str | None:
-    """None where the kernel runs, else the reason why not."""
+    """None where the kernel runs, else the reason it does not."""
     if stop.device.type not in DEVICES:
         return f"needs a GPU, got {stop.device.type}"
     if not capability.INSTALLED:

@@ -1,4 +1,4 @@
-"""Attention through a window: each query has a centre in the source, and only the keys around it are touched."""
+"""Local attention: each query attends to a window of keys around a centre in the source."""
 
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -24,9 +24,9 @@ from regard.kernels.runtime.fallback import against, attempt
 
 @runtime_checkable
 class Centre(Protocol):
-    """Where in the source the window of each query stands.
+    """Protocol of the centre p of each query's window.
 
-    `positional` says whether that depends on the query's own position, `gaussian` whether keys count less away from it.
+    `positional` is True if it depends on the query's own position, `gaussian` if the weights fall off around it.
     """
 
     @property
@@ -41,7 +41,7 @@ class Centre(Protocol):
 
 
 class Window(NamedTuple):
-    """The positions of the keys that are gathered for each query, how far each is from the centre, and which count."""
+    """Positions of the keys gathered for each query, their distance from the centre, and their mask."""
 
     keys: Int[Tensor, "batch queries width"]
     distance: Float[Tensor, "batch queries width"]
@@ -49,21 +49,21 @@ class Window(NamedTuple):
 
 
 class Windows(Attention):
-    """One head of attention to the keys at most `width` positions away from a centre p.
+    """Single-head local attention to the keys at most `width` positions away from a centre p.
 
         a(s) = normalise(score(q, k_s))                                for p - width ≤ s ≤ p + width
         a(s) = normalise(score(q, k_s)) exp(-(s - p)² / (2 σ²))        with σ = width / 2, where the centre is gaussian
 
-    Gaussian weights need not add up to one, unless `renormalise` divides them by their sum. Without a centre this is
-    attention to everything. The queries are folded into the batch, so that any score, normaliser and scope sees one query
-    and the keys of its window; `Location`, which has a row of W for each key, has its rows gathered like keys. Nothing of
-    size T x S exists unless weights or statistics are asked for. On a GPU context and statistics come from a kernel where
-    that covers the stages, and neither takes T x S: `local`, or `flash` where a window stands at the place of its query.
-    Where weights are asked for, they and the statistics are those of the gathered windows.
+    Gaussian weights need not sum to one, unless `renormalise` divides them by their sum. Without a centre this is global
+    attention. The queries are folded into the batch, so that any score, normaliser and scope sees one query and the keys
+    of its window; `Location`, which has a row of W for each key, has its rows gathered like keys. Nothing of size T x S
+    exists unless weights or statistics are requested. On a GPU context and statistics come from a kernel that covers the
+    stages, without T x S: `predicted_window`, or `flash` where a window is at the position of its query. Where weights are
+    requested, they and the statistics are those of the gathered windows.
     """
 
     kernel: ClassVar[str] = "predicted_window"
-    """Which reads the context on a GPU."""
+    """The kernel that computes the context on a GPU."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Windows(Attention):
     def remember(
         self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
     ) -> Memory:
-        """As any attention, but for the rows of Location, which are its keys here."""
+        """The memory of any attention, except that the keys of Location are the rows of its W."""
         memory = super().remember(encoded, values, first)
         if self.centre is None or not isinstance(self.score, Location):
             return memory
@@ -107,13 +107,13 @@ class Windows(Attention):
 
     @property
     def positional(self) -> bool:
-        """Whether it matters at which position a query stands."""
+        """True if the result depends on the position of a query."""
         alone = torch.compiler.is_exporting()  # a graph with its number of beams open has each in a row of its own
         return super().positional or (self.centre is not None and (self.centre.positional or alone))
 
     @property
     def unpackable(self) -> str | None:
-        """A window would have to stand at a place of the example."""
+        """The reason against packed rows: a window would have to be placed within the example."""
         return super().unpackable if self.centre is None else "has a window at a place of the row"
 
     def forward(
@@ -127,7 +127,7 @@ class Windows(Attention):
         statistics: tuple[str, ...] = (),
         documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
-        """Read from the window of each query what it finds there."""
+        """Attention of each query to the keys of its window."""
         if self.centre is None:
             told: Any = {"offset": offset, "weights": weights, "statistics": statistics, "documents": documents}
             return super().forward(query, memory, state, **told)
@@ -160,10 +160,10 @@ class Windows(Attention):
         offset: Offset,
         statistics: tuple[str, ...] = (),
     ) -> Attended | None:
-        """What the kernel finds through the windows, or None where they are gathered; "fused" insists on it.
+        """Run the kernel on the windows; None where they are gathered instead, which "fused" refuses.
 
-        Statistics that it does not know it leaves to those who gather.
-        Where a window is as wide as the source there is nothing to gather, and plain products are faster than the kernel.
+        Statistics that the kernel does not support are computed from the gathered windows. Where a window is as wide as the
+        source there is nothing to gather, and plain matrix products are faster than the kernel.
         """
         whole = not torch.compiler.is_compiling() and memory.keys.shape[2] <= 2 * self.width + 1
         if self.impl == "reference" or self.centre is None or (whole and self.impl == "auto"):
@@ -194,11 +194,11 @@ class Windows(Attention):
         return found
 
     def window(self, centre: Float[Tensor, "batch queries"], offset: Offset) -> Scope:
-        """The windows as the scope that the kernel is asked about."""
+        """The windows as a scope, for the kernel's request."""
         return Within(centre, self.width, offset)
 
     def allowed(self, window: Window, memory: Memory, offset: Offset) -> Bool[Tensor, "rows 1 1 width"]:
-        """What window, scope and padding leave, by the scope's own rule at the positions that were gathered."""
+        """Mask of window, scope and padding together: the scope's predicate at the gathered positions."""
         (batch, queries, _), device = window.keys.shape, window.keys.device
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         scope.check(batch, 1, queries, memory.keys.shape[2])
@@ -215,7 +215,7 @@ class Windows(Attention):
         allowed: Bool[Tensor, "rows 1 1 width"],
         window: Window,
     ) -> tuple[Float[Tensor, "rows 1 1 width"], Sampled | None]:
-        """The weights of the keys in each window, and what was drawn if they were drawn."""
+        """The weights of the keys in each window, with the sample of a stochastic normaliser."""
         score = Dot() if isinstance(self.score, Location) else self.score
         normalised = self.normalise(score(query, keys), allowed)
         shares, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
@@ -231,7 +231,7 @@ class Windows(Attention):
 
 
 def lengths(memory: Memory) -> Int[Tensor, " batch"]:
-    """How many keys of each row are there."""
+    """The number of unpadded keys of each row."""
     batch, _, keys, _ = memory.values.shape
     if memory.keep is None:
         return torch.full((batch,), keys, device=memory.values.device)
@@ -239,7 +239,7 @@ def lengths(memory: Memory) -> Int[Tensor, " batch"]:
 
 
 def around(centre: Float[Tensor, "batch queries"], width: int, keys: int) -> Window:
-    """The keys from centre - width to centre + width, moved inwards at the ends: as many for each query."""
+    """The positions from centre - width to centre + width, moved inwards at the ends: as many for each query."""
     count = 2 * width + 1
     if not torch.compiler.is_compiling():  # where a length is open, a short source fills the window up with its last key
         count = min(count, keys)
@@ -250,19 +250,19 @@ def around(centre: Float[Tensor, "batch queries"], width: int, keys: int) -> Win
 
 
 def fold(data: Shaped[Tensor, "batch 1 queries size"]) -> Shaped[Tensor, "rows 1 1 size"]:
-    """Each query becomes a row of its own."""
+    """Fold queries into the batch: each becomes a row of its own."""
     return data.flatten(0, 2)[:, None, None]
 
 
 def unfold(data: Shaped[Tensor, "rows 1 1 size"], window: Window) -> Shaped[Tensor, "batch 1 queries size"]:
-    """Each row becomes a query again."""
+    """Unfold the batch: each row becomes a query again."""
     return torch.unflatten(data.flatten(0, 2), 0, window.keys.shape[:2])[:, None]
 
 
 def gather(
     data: Float[Tensor, "batch 1 keys size"], places: Int[Tensor, "batch queries width"]
 ) -> Float[Tensor, "rows 1 width size"]:
-    """What stands at these places, each query in a row of its own."""
+    """Gather the elements at these positions, each query in a row of its own."""
     batch, _, keys, size = data.shape
     if not torch.compiler.is_compiling() and places.shape[2] == keys:  # the whole source, in its order
         return data.expand(batch, places.shape[1], keys, size).flatten(0, 1)[:, None]
@@ -273,6 +273,6 @@ def gather(
 def spread_out(
     data: Float[Tensor, "batch 1 queries width"], places: Int[Tensor, "batch queries width"], keys: int
 ) -> Float[Tensor, "batch 1 queries keys"]:
-    """The windows at their places among all keys, with zeros elsewhere."""
+    """Scatter the windows to their positions among all keys, with zeros elsewhere."""
     nothing = data.new_zeros(*data.shape[:3], keys)
     return nothing.scatter_add(-1, places[:, None].expand(data.shape), data)

@@ -1,7 +1,7 @@
-"""A window as two stages: a scope that hides what is outside it, and a normaliser that dims what is far from its centre.
+"""Local attention over all keys, as two stages: a window scope, and a normaliser with a Gaussian around its centre.
 
-Windows computes the same from gathered keys. Here it is over all keys: for those who look at it stage by stage, and as the
-question that a kernel is asked.
+Windows computes the same from gathered keys. This form serves the trace, which shows attention stage by stage, and the
+request that a kernel takes.
 """
 
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from regard.attention.types import Normaliser
 
 @dataclass(frozen=True, eq=False)
 class Within(Scope):
-    """Keys in the window of the query.
+    """Scope of the keys within the query's window.
 
         allowed(q, k)  ⇔  |k - p_q| ≤ width
 
-    The centre p_q is where the mechanism has placed it; the first query stands at `first`.
+    The mechanism places the centre p_q; `first` is the position of the first query.
     """
 
     centre: Float[Tensor, "batch queries"]
@@ -35,11 +35,11 @@ class Within(Scope):
 
 @dataclass(frozen=True, eq=False)
 class Dimmed:
-    """Shares that fall off with the distance from the centre.
+    """Weights multiplied by a Gaussian around the centre.
 
         a_k = inner_k exp(-(k - p)² / (2 σ²)),  σ = width / 2
 
-    `inner` is the normaliser of the mechanism. With `renormalise` they are divided by their sum.
+    `inner` is the normaliser of the mechanism. With `renormalise` the weights are divided by their sum.
     """
 
     inner: Normaliser
@@ -49,7 +49,7 @@ class Dimmed:
 
     @property
     def sums_to_one(self) -> bool:
-        """Whether the shares of a query that sees anything always add up to one."""
+        """True if the weights of a query that may see any key always sum to one."""
         return self.renormalise
 
     def __call__(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
@@ -62,10 +62,10 @@ class Dimmed:
         return shares / torch.where(total > 0, total, 1.0)
 
     def some(self, queries: slice) -> "Dimmed":
-        """The same for some of the queries."""
+        """This normaliser for a slice of the queries."""
         return replace(self, centre=self.centre[:, queries])
 
     def bell(self, keys: int) -> Float[Tensor, "batch queries keys"]:
-        """What the share of each key is multiplied by."""
+        """The Gaussian factor of each key's weight."""
         distance = torch.arange(keys, device=self.centre.device) - self.centre[..., None]
         return torch.exp(-distance.square() / (2 * (self.width / 2) ** 2))

@@ -1,7 +1,7 @@
-"""Norms of feature maps whose statistics know the kept places alone.
+"""GroupNorm and BatchNorm of feature maps with a padding mask: statistics are over the kept positions alone.
 
-Called with `rectify`, a norm is followed by what follows it in most networks: max(0, norm(x) + around), and zeros outside
-`keep`. On a GPU with Triton all of it is one operation (kernels/norm_triton).
+With `rectify` a residual connection and a ReLU follow the norm, max(0, norm(x) + around), with zeros outside `keep`. On a
+GPU with Triton all of it is one fused operation (kernels/triton/masked_norm).
 """
 
 from math import prod
@@ -15,21 +15,21 @@ from regard.attention.normalise import widen
 from regard.kernels.runtime import capability
 
 DEVICES: tuple[str, ...] = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Devices that Triton compiles for. Tests add the CPU, on which its interpreter runs."""
 PRECISIONS, WIDEST = (torch.bfloat16, torch.float16, torch.float32), 4096
-"""What its kernel takes: numbers of these kinds, and channels up to so many."""
+"""Precisions of the fused kernel, and its most channels."""
 MOST, LEAST = 32, 8
-"""The most groups of channels, as in the paper, and the fewest channels of a group where there are so many."""
+"""The most groups, as in the paper, and the fewest channels of a group where there are enough of them."""
 
 
 class GroupNorm(nn.GroupNorm):
-    """Groups of channels at mean 0 and variance 1, over the kept places of each map by itself.
+    """Group normalisation over the kept positions of each feature map.
 
-        y = w (x - mean_g) / √(var_g + ε) + b,    with mean and variance over the channels of a group and the kept places
+        y = w (x - mean_g) / √(var_g + ε) + b,    with mean and variance over the channels of a group and the kept positions
 
     Wu and He 2018, https://arxiv.org/abs/1803.08494
-    Neither padding nor the other maps of a batch change what a map becomes, in training as later. Without `groups` there
-    are as many as divide the channels into groups of 8 or more, 32 at most.
+    The output of a map depends neither on padding nor on the other maps of a batch, in training and evaluation. Without
+    `groups` there are as many as divide the channels into groups of 8 or more, 32 at most.
     """
 
     def __init__(self, channels: int, groups: int | None = None):
@@ -44,7 +44,7 @@ class GroupNorm(nn.GroupNorm):
         return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
 
     def normed(self, image: Image, keep: Keep) -> Image:
-        """The norm alone, one operation after the other. What stands outside `keep` is nobody's."""
+        """The unfused norm; outside `keep` the output is undefined."""
         if keep is None or everywhere(keep):  # then PyTorch's own norm will do
             return super().forward(image)
         groups = torch.unflatten(hide(widen(image), keep), 1, (self.num_groups, -1))
@@ -57,12 +57,12 @@ class GroupNorm(nn.GroupNorm):
 
 
 class BatchNorm(nn.BatchNorm2d):
-    """Channels at mean 0 and variance 1, over the kept places of all maps of a batch; later, by what was seen in training.
+    """Batch normalisation over the kept positions of all maps of a batch; running statistics in evaluation.
 
         y = w (x - mean_c) / √(var_c + ε) + b
 
     Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167
-    Unlike the paper, places outside `keep` do not count.
+    Unlike the paper, positions outside `keep` do not count.
     """
 
     def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
@@ -75,7 +75,7 @@ class BatchNorm(nn.BatchNorm2d):
         return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
 
     def normed(self, image: Image, keep: Keep) -> Image:
-        """The norm alone. What stands outside `keep` is nobody's."""
+        """The unfused norm; outside `keep` the output is undefined."""
         if not self.training or keep is None or everywhere(keep):
             return super().forward(image)
         wide, count = hide(widen(image), keep), keep.sum().clamp_min(1)
@@ -89,7 +89,7 @@ class BatchNorm(nn.BatchNorm2d):
 
     @torch.no_grad()
     def see(self, centre: Tensor, spread: Tensor, count: Tensor) -> None:
-        """Take the statistics of a batch into those that are used later, as nn.BatchNorm2d does."""
+        """Update the running statistics with those of a batch, as nn.BatchNorm2d does."""
         assert self.running_mean is not None
         assert self.running_var is not None
         assert self.num_batches_tracked is not None
@@ -107,18 +107,18 @@ def norm(kind: str, channels: int) -> GroupNorm | BatchNorm:
 
 
 def fused(image: Image, weight: Tensor) -> bool:
-    """Whether Triton computes it: on a GPU that has it."""
+    """True if the fused Triton kernel computes it: on a GPU that has Triton."""
     fits = capability.INSTALLED and image.device.type in DEVICES and weight.dtype == torch.float32
     fits = fits and image.dtype in PRECISIONS and len(weight) <= WIDEST
     return fits and not torch.compiler.is_compiling() and capability.lacking(image.device, image.dtype) is None
 
 
 def rectified(image: Image, keep: Keep, around: Image | None = None) -> Image:
-    """max(0, image + around) at the kept places, and 0 elsewhere."""
+    """ReLU of a residual sum: max(0, image + around) at the kept positions, and 0 elsewhere."""
     return hide(torch.relu(image if around is None else image + around), keep)
 
 
 def square_mean(data: Float[Tensor, "..."], axes: tuple[int, ...]) -> Float[Tensor, "..."]:
-    """The mean of the squares along these axes, which keeps no squares for the way back."""
+    """The mean of the squares along these axes, which saves no squares for the backward."""
     count = prod(data.shape[axis] for axis in axes)
     return torch.linalg.vector_norm(data, dim=axes, keepdim=True).square() / count

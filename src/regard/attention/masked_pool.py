@@ -1,4 +1,4 @@
-"""Feature maps of which only some places hold something: what is said of a map is said of those places alone."""
+"""Masked pooling of feature maps: mean and maximum over the kept positions alone."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -6,31 +6,31 @@ from torch import Tensor
 
 Image = Float[Tensor, "batch channels height width"]
 Keep = Bool[Tensor, "batch height width"] | None
-"""True where there is something; None: everywhere."""
+"""Padding mask: True at the kept positions; None keeps all."""
 Row = Float[Tensor, "batch channels"]
 
 
 def hide(image: Image, keep: Keep) -> Image:
-    """The map with zeros outside `keep`, whatever stood there: to a convolution it looks like the border.
+    """The map with zeros outside `keep`, which a convolution sees like its zero padding.
 
-    Where all is kept it is the map itself, and no copy of it.
+    Where all positions are kept it is the map itself, not a copy.
     """
     return image if keep is None or everywhere(keep) else image.masked_fill(~keep[:, None], 0.0)
 
 
 def everywhere(keep: Bool[Tensor, "batch height width"]) -> bool:
-    """Whether all places are kept; False where that cannot be said, or where a GPU would have to be waited for."""
+    """True if all positions are known to be kept; False where that is unknown or would synchronise with a GPU."""
     return not keep.is_cuda and not torch.compiler.is_compiling() and bool(keep.all())
 
 
 def mean(image: Image, keep: Keep) -> Row:
-    """The mean of each channel over the kept places; 0 where there are none."""
-    found = hide(image, keep).mean((2, 3))  # which adds up half precision in single
+    """The mean of each channel over the kept positions; 0 where there are none."""
+    found = hide(image, keep).mean((2, 3))  # it sums half precision in float32
     return found if keep is None else found * share(keep, found.dtype).to(found.dtype)[:, None]
 
 
 def largest(image: Image, keep: Keep) -> Row:
-    """The largest number of each channel at the kept places; 0 where there are none."""
+    """The maximum of each channel over the kept positions; 0 where there are none."""
     if keep is None:
         return image.amax((2, 3))
     found = lowest(image, keep).amax((2, 3))
@@ -38,13 +38,13 @@ def largest(image: Image, keep: Keep) -> Row:
 
 
 def lowest(image: Image, keep: Keep) -> Image:
-    """The map with the least of all numbers outside `keep`, where nobody looks for the largest."""
+    """The map with the lowest finite number outside `keep`, so that a maximum ignores it."""
     return image if keep is None else image.masked_fill(~keep[:, None], torch.finfo(image.dtype).min)
 
 
 def share(keep: Bool[Tensor, "batch height width"], dtype: torch.dtype = torch.float32) -> Float[Tensor, " batch"]:
-    """By what a mean over all places, zeros among them, is multiplied to be one over the kept places.
+    """Factor that turns a mean over all positions, zeros among them, into one over the kept positions.
 
-    It is as precise as `dtype`, and single at least.
+    It has the precision of `dtype`, but at least float32.
     """
     return keep[0].numel() / keep.flatten(1).sum(1).clamp_min(1).to(torch.promote_types(dtype, torch.float32))

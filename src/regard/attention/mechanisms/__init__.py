@@ -1,4 +1,4 @@
-"""Mechanisms: what a paper calls its attention, as one composition of stages, or with state between steps."""
+"""Attention mechanisms of the literature: compositions of stages, some with state between steps."""
 
 from typing import Any
 

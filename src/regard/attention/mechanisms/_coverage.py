@@ -1,4 +1,4 @@
-"""Attention whose keys are told what was read so far."""
+"""Base of the coverage mechanisms, whose keys depend on the weights so far."""
 
 from abc import abstractmethod
 
@@ -14,27 +14,29 @@ Read = Float[Tensor, "batch keys"]
 
 
 class Covering(Stepping):
-    """The state is a number for each key, which starts at 0: what was read of it. A subclass says how keys are told that.
+    """Stateful attention with a coverage vector: the state is the sum of each key's weights so far, from 0 on.
 
     memory' = told(memory, state),    a_t = attend(query, memory'),    state = after(state, a_t)
+
+    A subclass defines how the coverage enters the keys.
     """
 
     def start(self, memory: Memory) -> Read:
-        """Nothing was read yet."""
+        """The coverage before the first query: zeros."""
         return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2])
 
     @abstractmethod
     def told(self, memory: Memory, state: Read) -> Memory:
-        """The memory, each key of which knows what was read."""
+        """The memory with the coverage added to its keys."""
 
     def after(self, state: Read, read: Read) -> Read:
-        """What was read with one look more: all of it."""
+        """The coverage after a step: the sum of all weights."""
         return state + read
 
     def look(
         self, query: Float[Tensor, "batch 1 query"], memory: Memory, state: Read, *, offset: Offset, weights: bool
     ) -> Attended:
-        """Attend to keys that know what was read, and remember what is read now."""
+        """Attend to the keys with their coverage, and add the new weights to it."""
         found = Attention.forward(self, query, self.told(memory, state), offset=offset, weights=True)
         assert found.weights is not None, "they were asked for"
         after = self.after(state, found.weights[:, 0, 0])

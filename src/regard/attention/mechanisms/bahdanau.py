@@ -1,4 +1,4 @@
-"""Bahdanau's attention: the first."""
+"""Bahdanau's attention, the first of neural machine translation."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from regard.attention.module import Attention
 
 
 class Bahdanau(Attention):
-    """Additive score, softmax, everywhere: read the source afresh for every word that is written.
+    """Additive score, softmax, global scope: a new context for every target token.
 
         c_i = Σ_j softmax_j(vᵀ tanh(W s_{i-1} + U h_j)) h_j
 

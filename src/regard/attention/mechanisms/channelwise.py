@@ -1,4 +1,4 @@
-"""Channel-wise attention: every number of a value has weights of its own."""
+"""Channel-wise attention: every dimension of a value has its own weights."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ from regard.attention.types import Encoded, Memory
 
 
 class Channelwise(Attention):
-    """Let each channel of the values choose its own keys, by a network that all channels share but for its last layer.
+    """Attention with separate weights for each channel of the values, by a network whose hidden layer they share.
 
         score_c(q, k) = (V tanh(W q + U k))_c
         context_c = Σ_s softmax_s(score_c(q, k_s)) value_sc
 
     Shen et al. 2018, "Multi-dimensional Attention", https://arxiv.org/abs/1709.04696; Choi, Cho and Bengio 2018,
     "Fine-grained attention", https://arxiv.org/abs/1803.11407
-    Channels are heads that read one number each: weights are (batch, channels, queries, keys). `hidden` is the size of the
-    layer, that of the key unless told. Unlike the papers, the layer bends by tanh and has no biases.
+    Channels are heads with one-dimensional values: weights are (batch, channels, queries, keys). `hidden` is the size of the
+    layer, by default that of the key. Unlike the papers, the activation is tanh and there are no biases.
     Cost: time O(T S hidden channels), memory T S (hidden + channels).
     """
 
@@ -44,21 +44,21 @@ class Channelwise(Attention):
     def remember(
         self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
     ) -> Memory:
-        """The keys' side of the hidden layer, one for all channels, and the values channel by channel."""
+        """The memory: keys projected to the hidden layer, shared by all channels, and values split by channel."""
         memory = super().remember(encoded, values, first)
         return memory._replace(values=memory.values[:, 0].mT[..., None])
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch channels time size"]:
-        """Show every channel the whole: a view, nothing is copied."""
+        """Broadcast the data to every channel: a view, nothing is copied."""
         return data[:, None].expand(-1, self.size, -1, -1)
 
     def merge(self, context: Float[Tensor, "batch channels queries 1"]) -> Float[Tensor, "batch queries channels"]:
-        """Put the channels beside each other."""
+        """Concatenate the channels."""
         return context[..., 0].mT
 
 
 class Channels(Additive):
-    """Additive attention whose hidden layer serves all channels, with an output for each.
+    """Additive score whose hidden layer serves all channels, with an output for each.
 
     score_c(q, k) = v_cᵀ tanh(W q + U k)
     """

@@ -1,4 +1,4 @@
-"""Coverage: attention that knows what was read already."""
+"""Coverage attention, See's: the score depends on the sum of the weights so far."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from regard.attention.types import Memory
 
 
 class Coverage(Covering):
-    """Tell each key how much of it was read so far, so that nothing is read twice or forgotten.
+    """Additive attention with a coverage term, against repeating or omitting parts of the source.
 
         e_ti = vᵀ tanh(W s_t + U h_i + w c_ti + b),    a_t = softmax(e_t),    c_ti = Σ_{t' < t} a_t'i
 
     See, Liu and Manning 2017, eq. 10 and 11, https://arxiv.org/abs/1704.04368
     That is the linguistic coverage of Tu et al. 2016, https://arxiv.org/abs/1601.04811, with a fertility of 1 for every
     word; `fertility` learns one for each, and `gated_coverage` is their other model. The state is the coverage c, which
-    starts at 0. The loss that goes with it in See et al. is a part of training.
+    starts at 0. The coverage loss of See et al. is a part of training.
     Cost: that of Additive, one query after the other.
     """
 
@@ -27,5 +27,5 @@ class Coverage(Covering):
         nn.init.zeros_(self.w.bias)
 
     def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
-        """U k + w c + b: the memory, each key of which knows how much of it was read."""
+        """The memory with the coverage in its keys, U k + w c + b."""
         return memory._replace(keys=memory.keys + self.w(state[:, None, :, None]))

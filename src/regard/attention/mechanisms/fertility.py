@@ -1,4 +1,4 @@
-"""Coverage by fertility, Tu's: attention that knows how much of each word is still to be said."""
+"""Coverage with fertility, Tu's: the coverage of each source word is relative to its expected number of target words."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from regard.attention.mechanisms.coverage import Coverage
 from regard.attention.types import Memory
 
 LEAST = 0.01
-"""The least share of N that a word is given: division by less would overflow in half precision."""
+"""Lower bound of Φ as a fraction of N: division by less would overflow in half precision."""
 
 
 class Fertility(Coverage):
-    """Tell each key which part of it was read so far, of all that it has to say.
+    """Coverage attention whose coverage is divided by a learned fertility of each key.
 
         Φ_j = N sigmoid(U_f h_j),    C_ij = Σ_{t ≤ i} a_tj / Φ_j,    e_ij = vᵀ tanh(W s_i + U h_j + w C_{i-1,j} + b)
 
     Tu et al. 2016, the linguistic coverage with its fertility, https://arxiv.org/abs/1601.04811
-    Φ_j is how many words key j is expected to become: a word that becomes two is half covered when it was read once. N is
-    `most`, the most that any becomes, 2 as in the authors' code. The state is Σ a, which starts at 0. Unlike the paper, h_j
-    is what is read of a key where that is not what is compared, Φ is at least N / 100, and there is See's bias b.
+    Φ_j is the expected number of target words of key j: a key with two is half covered when it was attended once. N is
+    `most`, the upper bound of Φ, 2 as in the authors' code. The state is Σ a, which starts at 0. Unlike the paper, h_j is
+    the value of a key where keys and values differ, Φ is at least N / 100, and there is See's bias b.
     Cost: that of Coverage, and O(S d) for each query.
     """
 
@@ -33,10 +33,10 @@ class Fertility(Coverage):
         self.U_f = nn.Linear(self.size, 1, bias=False)
 
     def fertility(self, memory: Memory) -> Float[Tensor, "batch keys"]:
-        """Φ: how many words each key is expected to become."""
+        """Fertility Φ: the expected number of target words of each key."""
         share: Tensor = torch.sigmoid(self.U_f(memory.values[:, 0]))[..., 0]
         return self.most * share.clamp_min(LEAST)
 
     def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
-        """U k + w c / Φ + b: the memory, each key of which knows which part of it was read."""
+        """The memory with the coverage in its keys, U k + w c / Φ + b."""
         return super().told(memory, state / self.fertility(memory))

@@ -1,4 +1,4 @@
-"""Gated coverage, Tu's: a small recurrent network at each key keeps account of how it was read."""
+"""Gated coverage, Tu's: a GRU at each key tracks how it was attended."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from regard.attention.types import Attended, Memory
 
 
 class GatedCoverage(Stepping):
-    """Tell each key what a gated network noted about it: when it was read, how much of it, and what for.
+    """Coverage attention whose coverage is a vector for each key, updated by a GRU from its weight and the query.
 
         e_ij = vᵀ tanh(W s_i + U h_j + V C_{i-1,j} + b),    a_i = softmax(e_i),    C_ij = GRU(C_{i-1,j}, [a_ij; h_j; s_i])
 
@@ -23,8 +23,8 @@ class GatedCoverage(Stepping):
         z = sigmoid(G_z [a; h; s] + R_z C),    r = sigmoid(G_r [a; h; s] + R_r C)
         C' = (1 - z) C + z tanh(G_c [a; h; s] + R_c (r C))
 
-    C holds `notes` numbers for each key, is the state, and starts at 0. Unlike the paper, h_j is what is read of a key where
-    that is not what is compared.
+    C is the state, `notes` numbers for each key, and starts at 0. Unlike the paper, h_j is the value of a key where keys and
+    values differ.
     Cost: that of Additive, and O(S notes (d + notes)) for each query, one query after the other.
     """
 
@@ -42,11 +42,11 @@ class GatedCoverage(Stepping):
         self.again = nn.Linear(notes, notes, bias=False)
 
     def start(self, memory: Memory) -> Float[Tensor, "batch keys notes"]:
-        """Nothing is noted yet."""
+        """The coverage before the first query: zeros."""
         return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2], self.notes)
 
     def told(self, memory: Memory, state: Float[Tensor, "batch keys notes"]) -> Memory:
-        """U k + V C + b: the memory, each key of which knows what was noted about it."""
+        """The memory with the coverage in its keys, U k + V C + b."""
         return memory._replace(keys=memory.keys + self.V(state)[:, None])
 
     def look(
@@ -58,7 +58,7 @@ class GatedCoverage(Stepping):
         offset: Offset,
         weights: bool,
     ) -> Attended:
-        """Attend to keys that know their notes, and note what was read."""
+        """Attend to the keys with their coverage, and update it by the GRU."""
         found = Attention.forward(self, query, self.told(memory, state), offset=offset, weights=True)
         assert found.weights is not None, "they were asked for"
         after = self.note(query, memory, state, found.weights[:, 0, 0])
@@ -71,7 +71,7 @@ class GatedCoverage(Stepping):
         state: Float[Tensor, "batch keys notes"],
         read: Float[Tensor, "batch keys"],
     ) -> Float[Tensor, "batch keys notes"]:
-        """The notes after a look that read this much of each key."""
+        """The coverage after a step with these weights."""
         heard = self.share(read[..., None]) + self.source(memory.values[:, 0]) + self.asked(query)
         gates, fresh = heard.split((2 * self.notes, self.notes), dim=-1)
         z, r = torch.sigmoid(gates + self.gates(state)).chunk(2, dim=-1)

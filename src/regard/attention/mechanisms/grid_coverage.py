@@ -1,4 +1,4 @@
-"""Coverage on a map, WAP's: attention that knows what was read around each place of a picture."""
+"""Coverage on a feature map, WAP's: a convolution of the weights so far enters the score."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from regard.attention.types import Memory
 
 
 class GridCoverage(Covering):
-    """Tell each place of a map how much was read there and around it so far, so that no symbol is read twice or forgotten.
+    """Coverage attention over a feature map, whose coverage is convolved in two dimensions.
 
         F_t = Q * Σ_{t' < t} a_t',    e_ti = vᵀ tanh(W s_t + U h_i + V f_ti + b),    a_t = softmax(e_t)
 
     Zhang et al. 2017, "Watch, attend and parse", Pattern Recognition 71; Zhang, Du and Dai 2018,
     https://arxiv.org/abs/1801.03530
-    Q holds `filters` convolutions of `kernel` x `kernel` places. The rows and columns come with the source (Encoded.grid);
-    a source without them is one row. The state is the sum of all weights so far, which starts at 0. V Q is linear, so
-    more than `kernel`² filters would tell nothing more.
+    Q holds `filters` convolutions of `kernel` x `kernel` positions. The rows and columns come with the source
+    (Encoded.grid); a source without them is one row. The state is the sum of all weights so far, which starts at 0. V Q is
+    linear, so more than `kernel`² filters would add nothing.
     Cost: that of Additive, one query after the other, and a convolution of time O(S kernel² filters) for each.
     """
 
@@ -33,7 +33,7 @@ class GridCoverage(Covering):
         nn.init.zeros_(self.V.bias)
 
     def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
-        """U k + V f + b: the memory, each key of which knows what was read around it."""
+        """The memory with the convolved weights in its keys, U k + V f + b."""
         keys = memory.keys.shape[2]
         rows, columns = (1, keys) if memory.grid is None else memory.grid
         if rows * columns != keys:
@@ -42,6 +42,6 @@ class GridCoverage(Covering):
                 "Encoded.grid says how many rows and columns there are"
             )
         covered = torch.unflatten(state, 1, (rows, columns))[:, None]
-        covered = F.pad(covered, (0, 1))  # a zero more, since nothing convolves a map without places
+        covered = F.pad(covered, (0, 1))  # one zero more, since a convolution refuses an empty map
         features = self.V(self.Q(covered)[..., :-1].flatten(2).mT)  # batch keys hidden
         return memory._replace(keys=memory.keys + features[:, None])

@@ -1,4 +1,4 @@
-"""Linear attention: what a source says is summed up once, and every query reads the sum."""
+"""Linear attention: keys and values are summed once, and every query reads the sums."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from regard.attention.multihead import MultiHead
 
 
 class Linear(MultiHead):
-    """Several heads that compare by features and share in proportion, so that no query ever meets a key.
+    """Multi-head linear attention by a feature map, whose sums over the keys are independent of the query.
 
         c_t = Σ_s φ(q_t)ᵀφ(k_s) v_s / Σ_s φ(q_t)ᵀφ(k_s) = φ(q_t)ᵀ (Σ_s φ(k_s) v_sᵀ) / φ(q_t)ᵀ (Σ_s φ(k_s))
 
     Katharopoulos et al. 2020, eq. 4 to 7, and 8 to 12 for a causal scope, https://arxiv.org/abs/2006.16236
-    The left side is the three stages, which run where weights are asked for, where weights are dropped, and under other
-    scopes than everywhere, padding and causal; the right side is the linear kernel. A decoder's cache still holds every
+    The left side is the three stages, which run where weights are requested, under dropout of the weights, and for other
+    scopes than everywhere, padding and causal; the right side is the linear kernel. A decoder's KV cache still holds every
     key, where the paper's recurrent view (section 3.4) would hold one matrix.
     Cost: time O((T + S) d²), memory O((T + S) d); that of the three stages where those run.
     """

@@ -14,13 +14,13 @@ from regard.attention.score import places
 
 
 class LocalM(Windows):
-    """A window that moves along the source with the query: the t-th word is sought around the t-th key.
+    """Local attention with a window that moves along the source with the query: the t-th query attends around the t-th key.
 
         p_t = t,    c_t = Σ_s softmax_s(score(h_t, h_s)) h_s    over the keys s from p_t - D to p_t + D
 
     Luong, Pham and Manning 2015, section 3.2, https://arxiv.org/abs/1508.04025
-    D is `width`, and t the position of the query, which counts from `offset`. What stands outside the source is left out;
-    a query that is more than D behind its end sees nothing and reads zeros.
+    D is `width`, and t the position of the query, which counts from `offset`. The window is cut at the ends of the source;
+    a query more than D beyond the end sees no key and its context is zero.
     Cost: time and memory O(T (2 D + 1) d), whatever the length of the source.
     """
 
@@ -30,7 +30,7 @@ class LocalM(Windows):
         super().__init__(query, key, score=score, width=width, centre=Monotone(), **options)
 
     def window(self, centre: Float[Tensor, "batch queries"], offset: Offset) -> Scope:
-        """What a query sees by its position alone, which nobody has to put in order."""
+        """The window scope; it depends on the position alone, so queries need no sorting by window."""
         return Local(self.width)
 
 

@@ -11,15 +11,15 @@ from regard.attention.scope import Offset
 
 
 class LocalP(Windows):
-    """A window that the query places itself, and in which the keys near its centre count most.
+    """Local attention with a centre predicted from the query, and a Gaussian around it.
 
         p_t = S sigmoid(vᵀ tanh(W h_t))
         a_t(s) = softmax_s(score(h_t, h_s)) exp(-(s - p_t)² / (2 σ²))    over the keys s from p_t - D to p_t + D, σ = D / 2
 
     Luong, Pham and Manning 2015, section 3.2, eq. 9 and 10, https://arxiv.org/abs/1508.04025
-    D is `width`, and S the length of the source without its padding. The softmax is over the window, so the weights add up
-    to less than one, as in the paper, unless renormalise=True. Keys count from 0 here. The gradient reaches W and v through
-    the Gaussian, since where the window is cut has none.
+    D is `width`, and S the length of the source without its padding. The softmax is over the window, so the weights sum to
+    less than one, as in the paper, unless renormalise=True. Keys count from 0 here. The gradient reaches W and v through
+    the Gaussian, since the borders of the window have none.
     Cost: time and memory O(T (2 D + 1) d), whatever the length of the source.
     """
 

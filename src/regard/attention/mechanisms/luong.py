@@ -1,4 +1,4 @@
-"""Luong's attention: four scores, and three ways to say where to look."""
+"""Luong's attention: four scores, with a global scope or a local window."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ WINDOWS = ("global", "local_m", "local_p")
 
 
 class Luong(Windows):
-    """One of four scores, softmax, everywhere or in a window; the query is the decoder's state after the step.
+    """One of four scores, softmax, global or local scope; the query is the decoder's state after the step.
 
         c_t = Σ_s softmax_s(score(h_t, h_s)) h_s,    score: dot, general, concat or location
 

@@ -1,4 +1,4 @@
-"""Memory networks: read a memory several times, each time with what was found before."""
+"""End-to-end memory networks: several hops of attention over a memory, each with the output of the hop before."""
 
 import math
 from typing import Any, NamedTuple
@@ -18,14 +18,14 @@ from regard.attention.types import Attended, Encoded, Memory, Sampled, State
 
 
 class Hop(NamedTuple):
-    """One read: the question u, and the answer o with its weights."""
+    """One hop: the question u, and the answer o with its weights."""
 
     question: Float[Tensor, "batch queries size"]
     answer: Attended
 
 
 class MemoryNetwork(Attention):
-    """Ask a memory, add the answer to the question, and ask again: facts that only lead to each other are found.
+    """Multi-hop attention: each hop adds its answer to the question of the next, so that facts can be chained.
 
         m_i = A_k x_i + T_A(i),    c_i = C_k x_i + T_C(i)                  the memory of hop k
         u_1 = B q,    o_k = Σ_i softmax_i(u_kᵀ m_i) c_i
@@ -33,12 +33,12 @@ class MemoryNetwork(Attention):
         u_{k+1} = H u_k + o_k      layerwise tying:  one A and one C for all hops
 
     Sukhbaatar et al. 2015, sections 2.1, 2.2 and 4.1, https://arxiv.org/abs/1503.08895
-    The context is u after the last hop, o + u, from which the paper predicts, and so more than weights @ values. Hops stand
-    in the axis of heads: weights are (batch, hops, queries, keys). T, learned unless temporal=False, tells how many places
-    lie behind place i, so that 0 is the latest; no memory may be longer than `limit`. The paper's linear start is
-    normalise="identity" to begin with. `sentences` makes a memory out of words. Unlike the paper, B is not tied to A, nor
-    the output to C, since a query and an output have sizes of their own here. A, B and C begin so small that what has
-    variance one is first asked with scores of variance one.
+    The context is u after the last hop, o + u, from which the paper predicts, and so more than weights @ values. Hops are
+    the axis of heads: weights are (batch, hops, queries, keys). T, learned unless temporal=False, is indexed by age, so that
+    0 is the latest position; no memory may be longer than `limit`. The paper's linear start is normalise="identity" at
+    first. `sentences` makes a memory out of words. Unlike the paper, B is not tied to A, nor the output to C, since a query
+    and an output have sizes of their own here. A, B and C are initialised so that inputs of variance one have scores of
+    variance one.
     Cost: hops times that of Dot.
     """
 
@@ -80,13 +80,13 @@ class MemoryNetwork(Attention):
         self.H = nn.Identity() if tying == "adjacent" else nn.Linear(self.size, self.size, bias=False)
 
     def steady(self) -> None:
-        """Let A, B and C take smaller steps, rate / √d, for queries and keys of variance one."""
+        """Scale the learning rate of A, B and C by 1 / √d, for queries and keys of variance one."""
         self.query.pace = self.embed.pace = self.size**-0.5
 
     def remember(
         self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
     ) -> Memory:
-        """The memory as each hop compares and reads it, hops side by side in the axis of heads."""
+        """The keys and values of every hop, with hops along the axis of heads."""
         plain = super().remember(encoded, values, first)
         for data in plain[:2]:
             fits("MemoryNetwork", "key", self.source, data.shape[-1])
@@ -96,20 +96,20 @@ class MemoryNetwork(Attention):
 
     @property
     def unpackable(self) -> str | None:
-        """Hops ask by themselves, and ages are counted along the row."""
+        """The reason against packed rows: ages are counted along the row, and every hop attends by itself."""
         return "counts the age of a place along the row, whichever example it belongs to"
 
     def embedded(
         self, data: Float[Tensor, "batch 1 keys key"], sets: slice, age: Int[Tensor, "#batch keys"]
     ) -> Float[Tensor, "batch hops keys size"]:
-        """A x + T_A or C x + T_C, for every hop; hops that share a matrix share its product too."""
+        """Embedding A x + T_A or C x + T_C of every hop; hops that share a matrix share its product too."""
         found = each_head(data, self.embed.weight[sets])
         if self.T is not None:
             found = found + self.T[sets][:, age].transpose(0, 1)
         return found.expand(-1, self.hops, -1, -1)
 
     def age(self, memory: Memory) -> Int[Tensor, "#batch keys"]:
-        """How many places that hold something lie behind each place."""
+        """The number of unpadded positions after each position."""
         places = memory.keys.shape[2]
         if self.T is not None and places > self.limit:
             raise ValueError(
@@ -131,7 +131,7 @@ class MemoryNetwork(Attention):
         statistics: tuple[str, ...] = (),
         documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
-        """Ask as often as there are hops."""
+        """Run all hops of attention."""
         self.check(query, memory, statistics, documents)
         hops = self.walk(query, memory, offset=offset, weights=weights, statistics=statistics)
         answers = [hop.answer for hop in hops]
@@ -146,7 +146,7 @@ class MemoryNetwork(Attention):
         )
 
     def walk(self, query: Float[Tensor, "batch queries query"], memory: Memory, **asked: Any) -> list[Hop]:
-        """Every hop: score, normalise and combine, with a question that the hop before has changed."""
+        """Every hop: score, normalise and combine, with the question updated by the hop before."""
         hops: list[Hop] = []
         question = self.query(query)
         for hop in range(self.hops):
@@ -166,14 +166,14 @@ class MemoryNetwork(Attention):
         return hops
 
     def visible(self, memory: Memory) -> Scope:
-        """The scope, and what of the memory is really there."""
+        """The scope together with the padding mask of the memory."""
         scope: Scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         return scope
 
     def silenced(
         self, found: Float[Tensor, "batch queries size"], memory: Memory, offset: Offset | None
     ) -> Float[Tensor, "batch queries size"]:
-        """Zeros for a question that may see nothing of the memory, which would otherwise be its own answer."""
+        """Zero the context of a query with no visible key, which would otherwise be the question itself."""
         (batch, queries, _), keys = found.shape, memory.keys.shape[2]
         offset = last(queries, keys) if offset is None else offset
         allowed = self.visible(memory).allowed(batch, 1, queries, keys, offset, found.device)
@@ -185,7 +185,7 @@ class MemoryNetwork(Attention):
 def sentences(
     words: Float[Tensor, "batch sentences words dim"], keep: Bool[Tensor, "batch sentences words"] | None = None
 ) -> Encoded:
-    """A source of one vector a sentence, from the words of each, in which the order of the words still counts.
+    """Encode sentences as one vector each, the position-weighted sum of their word vectors.
 
         x_i = Σ_j l_j ∘ w_ij,    l_kj = (1 - j/J) - (k/d) (1 - 2j/J)
 

@@ -1,4 +1,4 @@
-"""Monotonic chunkwise attention: where the walk stops, look back over a few keys."""
+"""Monotonic chunkwise attention, MoChA: a softmax over a chunk of keys that ends where monotonic attention stops."""
 
 import math
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from regard.attention.types import Memory
 
 
 class Energies(Energy):
-    """Two scores of one query and one key: whether the walk stops there, and how much of a chunk it is worth.
+    """Monotonic and chunk energies of a query and a key, with their prepared keys side by side.
 
         e = g vᵀ tanh(W q + U k + b) / ‖v‖ + r
 
-    Their prepared keys stand side by side. Called like any score it gives the first, that of Energy; `inside` is the other.
+    Called like any score it gives the first, the monotonic energy of Energy; `inside` gives the chunk energy.
     """
 
     def __init__(self, query: int, key: int, hidden: int | None = None, heads: int = 1):
@@ -30,7 +30,7 @@ class Energies(Energy):
         self.worth = Additive(query, key, hidden, heads)
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys both"]:
-        """U k + b: does not see the query, so it is computed once per source; that of the chunk stands beside it."""
+        """U k + b of both energies: independent of the query, so it is computed once per source."""
         return torch.cat((super().prepare(key), self.worth.prepare(key)), dim=-1)
 
     def forward(
@@ -41,21 +41,21 @@ class Energies(Energy):
     def inside(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys both"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        """The energies by which the keys of a chunk share it."""
+        """The chunk energies, whose softmax gives the weights within a chunk."""
         found: Tensor = self.worth(query, prepared.chunk(2, dim=-1)[1])
         return found
 
 
 class Mocha(Monotonic):
-    """Walk as Monotonic does, and share each stop among the few keys up to it, by a softmax of their own energies.
+    """Monotonic attention with soft attention over the chunk of keys that ends at each stop.
 
         u_ij = vᵀ tanh(W s_i + U h_j)
         training:  b_ij = Σ_{k=j}^{j+w-1} a_ik exp(u_ij) / Σ_{l=k-w+1}^{k} exp(u_il),    c_i = Σ_j b_ij h_j
         else:      c_i = Σ_{j=t-w+1}^{t} softmax_j(u_i) h_j,    t the stop; c_i = 0 if there is none
 
     Chiu and Raffel 2018, section 2, https://arxiv.org/abs/1712.05382
-    with a, e and t as in Monotonic, w the width of a `chunk`. A key that may not be seen does not count among the w. u has
-    no bias, being Additive. Each chunk is measured by its own sum, so that none overflows and none gets lost beside others.
+    with a, e and t as in Monotonic, w the width of a `chunk`. A masked key does not count among the w. u has no bias, being
+    Additive. Each chunk has its own maximum subtracted, so that none overflows or underflows.
     Cost: training twice that of Monotonic and O(T S w), memory T S w; else O(T (1 + w) + S) energies for T queries.
     """
 
@@ -77,14 +77,14 @@ class Mocha(Monotonic):
         self.chunk = chunk
 
     def share(self, asked: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
-        """The chances to stop, each shared among the chunk that ends there."""
+        """Expected weights: each stopping probability distributed over the chunk that ends there."""
         worth = in_turns(self.score.inside, asked, memory.keys)
         return chunked(stops, widen(worth), self.chunk, allowed)
 
     def around(self, walk: Walk, place: Place) -> tuple[Spots, Float[Tensor, "some spots"]]:
-        """The chunk that ends at `place`, and its shares. Where keys are hidden, it reaches further back.
+        """The chunk that ends at `place`, and its weights; masked keys make it reach further back.
 
-        An exported program, which cannot try again, reaches back to the first key at once.
+        An exported program, which cannot loop, reaches back to the first key at once.
         """
         if not walk.keys:
             return super().around(walk, place)
@@ -105,11 +105,11 @@ class Mocha(Monotonic):
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Monotone's stops and their chunks as one normaliser.
+    """Monotonic stopping probabilities and their chunks as one normaliser.
 
         b_j = Σ_{k=j}^{j+w-1} a_k exp(u_j) / Σ_{l=k-w+1}^{k} exp(u_l)
 
-    The chunk energies u are known beforehand: what is compared once more is no part of a normaliser.
+    The chunk energies u are given beforehand: scoring is no part of a normaliser.
     """
 
     stops: Monotone
@@ -122,11 +122,11 @@ class Chunks:
 
 
 def chunked(stops: Scores, energies: Scores, width: int, allowed: Allowed | None = None) -> Scores:
-    """Each stop shared among the last `width` allowed keys up to it, in proportion to exp(energy), by two moving sums.
+    """Distribute each stop over the last `width` allowed keys up to it by exp(energy), with two moving sums.
 
         b_j = Σ_{k=j}^{j+w-1} a_k exp(u_j - m_k) / Σ_{l=k-w+1}^{k} exp(u_l - m_k)
 
-    where m_k is the best energy of the chunk that ends at k, so that no power is ever above 0 and no sum below 1.
+    where m_k is the largest energy of the chunk that ends at k, so that no exponent is above 0 and no sum below 1.
     """
     if not stops.shape[-1]:  # no keys, no chunk
         return stops
@@ -136,12 +136,12 @@ def chunked(stops: Scores, energies: Scores, width: int, allowed: Allowed | None
         each = windows(stops / (chunk - best[..., None]).exp().sum(-1), 0, width - 1, 0.0)
         return (each * (energies[..., None] - windows(best, 0, width - 1, math.inf)).exp()).sum(-1)
     allowed, keys = allowed.expand_as(stops), stops.shape[-1]
-    slot = torch.where(allowed, allowed.cumsum(-1) - 1, keys)  # allowed keys move together; the last slot takes the others
+    slot = torch.where(allowed, allowed.cumsum(-1) - 1, keys)  # allowed keys are compacted; the last slot takes the others
     empty = stops.new_zeros(*stops.shape[:3], keys + 1)
     stops, energies = (empty.scatter(-1, slot, each)[..., :keys] for each in (stops, energies))
     return chunked(stops, energies, width).gather(-1, slot.clamp_max(keys - 1)).masked_fill(~allowed, 0.0)
 
 
 def windows(data: Float[Tensor, "*rows keys"], left: int, right: int, fill: float) -> Float[Tensor, "*rows keys width"]:
-    """Each key with so many to its left and to its right, and `fill` where there are none."""
+    """Sliding windows of each key with `left` and `right` neighbours, and `fill` beyond the ends."""
     return F.pad(data, (left, right), value=fill).unfold(-1, left + right + 1, 1)
