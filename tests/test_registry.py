@@ -119,7 +119,7 @@ def test_what_is_not_in_a_folder_is_an_attribute_error():
 
 
 def test_a_summary_is_the_first_line_of_the_class():
-    assert registry.summary("causal", "scope") == "The query's own position and everything before it."
+    assert registry.summary("causal", "scope") == "Causal mask: the query's own position and all before it."
     for kind in registry.FOLDERS:
         for name in registry.names(kind):
             assert registry.summary(name, kind), name

@@ -1,4 +1,4 @@
-"""Attention as a module: what a model holds. Remember a source once, then ask it as often as there are queries."""
+"""Attention as an nn.Module: prepares a source once as a memory, then attends to it for any number of queries."""
 
 from typing import Any
 
@@ -19,23 +19,22 @@ from regard.attention.validation import stages
 
 
 def cleaned(encoded: Encoded) -> Float[Tensor, "batch time dim"]:
-    """The data of a source, zero outside `keep`."""
+    """The source with its padding set to zero."""
     if encoded.keep is None or encoded.clean:
         return encoded.data
     return encoded.data.masked_fill(~encoded.keep[..., None], 0.0)
 
 
 class Attention(nn.Module):
-    """One head of attention, with or without learned projections: every mechanism has this face.
+    """Single-head attention with or without projections, and the interface of every mechanism.
 
-        memory = attention.remember(encoded)          once per source: projects, prepares, cleans the padding
-        state = attention.start(memory)               () here; what a mechanism with state carries between steps
-        attended = attention(query, memory, state)    as often as needed
+        memory = attention.remember(encoded)          once per source: projects, prepares, zeroes the padding
+        state = attention.start(memory)               () here; a mechanism with state carries it between steps
+        attended = attention(query, memory, state)    any number of times
 
-    `score`, `normalise` and `scope` are stages, their classes or their names. A score that learns is built for the sizes at
-    hand. Without `size` the query and the source are compared as they are, which is how Bahdanau and Luong do it; with it,
-    query, keys and values are first projected to that size. `limit` is the longest source of a score that learns something
-    for each position.
+    `score`, `normalise` and `scope` are stages, their classes or their names. A score that learns is built for the given
+    sizes. Without `size` the query and the source are not projected, as in Bahdanau and Luong; with it, query, keys and
+    values are first projected to that size. `limit` is the longest source of a score with parameters for each position.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Attention(nn.Module):
         self.dropout, self.impl = dropout, impl
 
     def choose(self, score: Any, normalise: Any, scope: Any, **sizes: int) -> None:
-        """Take the three stages, building those that are given by name or class."""
+        """Set the three stages, building those that are given by name or class."""
         self.score = registry.build(score, "score", **sizes)
         self.normalise = registry.build(normalise, "normalise", **sizes)
         self.scope = registry.build(scope, "scope", **sizes)
@@ -75,10 +74,10 @@ class Attention(nn.Module):
     def remember(
         self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
     ) -> Memory:
-        """Everything about a source that no query changes. `values` replaces the source where keys and values differ.
+        """Prepare the memory of a source, which is independent of the queries; `values` where they differ from the keys.
 
         `first` is the position of the first key: above 0 where the memory continues another.
-        Rows outside `keep` are zeroed first, so that whatever stands there, NaN included, reaches nobody.
+        Padding is zeroed first, so that nothing in it, NaN included, reaches a result.
         """
         encoded = Encoded(encoded) if isinstance(encoded, Tensor) else encoded
         keep = encoded.keep
@@ -100,17 +99,17 @@ class Attention(nn.Module):
         return Memory(prepared, self.split(value), keep, encoded.grid, encoded.documents)
 
     def sides(self, data: Tensor, values: Tensor | None) -> tuple[Tensor, Tensor]:
-        """A source as it is compared, and as it is read: itself where no other `values` are given."""
+        """Keys and values of a source: the source itself where no other `values` are given."""
         return self.key(data), self.value(data if values is None else values)
 
     @property
     def positional(self) -> bool:
-        """Whether it matters at which position a query stands."""
+        """True if the result depends on the position of a query."""
         return not isinstance(self.scope, Everywhere) or positional(self.score)
 
     @property
     def unpackable(self) -> str | None:
-        """Why examples may not share a row, where that is so; None where the attention need only be kept to its example."""
+        """The reason against packed rows, or None where a document mask is enough."""
         if isinstance(self.score, Location):
             return "has a score for each place of a row, wherever an example begins"
         if not relative(self.scope):
@@ -118,7 +117,7 @@ class Attention(nn.Module):
         return None
 
     def start(self, memory: Memory) -> State:
-        """The state before the first step: nothing."""
+        """The state before the first step: empty."""
         return ()
 
     def forward(
@@ -132,7 +131,7 @@ class Attention(nn.Module):
         statistics: tuple[str, ...] = (),
         documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
-        """Read from the memory what each query finds there; `documents` are the queries' examples where rows are packed."""
+        """Attention of the queries to a memory; `documents` numbers the examples of the queries where rows are packed."""
         self.check(query, memory, statistics, documents)
         told: Any = {"offset": offset, "weights": weights, "statistics": statistics, "documents": documents}
         return self.answer(self.split(self.query(query)), memory, state, **told)
@@ -148,7 +147,7 @@ class Attention(nn.Module):
         statistics: tuple[str, ...] = (),
         documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
-        """The same for queries that were projected beforehand."""
+        """Attention of projected queries to a memory."""
         attended = read(
             query,
             memory,
@@ -156,7 +155,7 @@ class Attention(nn.Module):
             normalise=self.normalise,
             scope=self.within(memory, documents),
             dropout=self.dropout if self.training else 0.0,
-            offset=0 if offset is None and documents is not None else offset,  # packed rows are asked whole
+            offset=0 if offset is None and documents is not None else offset,  # packed rows come whole
             impl=self.impl,
             weights=weights,
             statistics=statistics,
@@ -165,7 +164,7 @@ class Attention(nn.Module):
         return Attended(context, attended.weights, attended.statistics, state, attended.sampled)
 
     def within(self, memory: Memory, documents: Int[Tensor, "batch queries"] | None) -> Scope:
-        """The scope, without what is padding and without what belongs to other examples of the row."""
+        """The scope together with the padding mask and, in packed rows, the document mask."""
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         if memory.documents is None and documents is None:
             return scope
@@ -178,7 +177,7 @@ class Attention(nn.Module):
         return scope & Document(memory.documents, documents)
 
     def check(self, query: Tensor, memory: Memory, statistics: tuple[str, ...], documents: Tensor | None = None) -> None:
-        """Raise where a question cannot be meant for this attention."""
+        """Raise where query, memory or statistics do not fit this attention."""
         if query.ndim != 3:
             raise ValueError(
                 f"{type(self).__name__} needs a query of (batch, queries, dim), got {tuple(query.shape)}; "
@@ -193,12 +192,12 @@ class Attention(nn.Module):
         known(statistics)
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
-        """Give the data its axis of heads: there is one."""
+        """Add the axis of heads: there is one."""
         return data[:, None]
 
     def merge(self, context: Float[Tensor, "batch heads queries head"]) -> Float[Tensor, "batch queries size"]:
-        """Take the axis of heads away."""
-        return context.squeeze(1)  # and not [:, 0], which on the way back is zeros and a copy into them
+        """Remove the axis of heads."""
+        return context.squeeze(1)  # not [:, 0], whose backward is zeros and a copy into them
 
     def extra_repr(self) -> str:
         stages = ((name, getattr(self, name)) for name in ("score", "normalise", "scope"))

@@ -1,4 +1,4 @@
-"""A walk over the keys, a few at a time: whoever stops early never meets the rest."""
+"""Hard monotonic alignment: finds each query's stop by scoring blocks of keys, none beyond the stop's block."""
 
 from typing import Any, NamedTuple
 
@@ -12,16 +12,16 @@ from regard.attention.score import compare
 from regard.attention.types import Memory
 
 BLOCK = 32
-"""How many keys are met in one go."""
+"""Keys of a block."""
 
 Place = Int[Tensor, " rows"]
 Spots = Int[Tensor, "some spots"]
 
 
 class Walk(NamedTuple):
-    """One query a row, and the memory that it walks over.
+    """One query per row, and the memory it moves over.
 
-    There may be several rows for each source, side by side, which share its memory: the beams of a search.
+    There may be several rows for each source, next to each other, which share its memory: the hypotheses of beam search.
     """
 
     query: Float[Tensor, "rows 1 1 query"]
@@ -32,15 +32,15 @@ class Walk(NamedTuple):
 
     @property
     def keys(self) -> int:
-        """How many keys there are; the place behind the last."""
+        """The number of keys, which is also the position beyond the last."""
         return self.memory.keys.shape[2]
 
     @torch.no_grad()
     def stop(self, place: Place) -> Place:
-        """The first key with a score above 0, for each row from its own place on; behind the last where there is none.
+        """The first key with a score above 0 from each row's position on, or the position beyond the last.
 
-        Only rows that still walk meet the next block, so that all the walks of a row together meet each key once, and a
-        block more for each walk. An exported program, which cannot end a loop by what it finds, meets all keys at once.
+        Only rows without a stop score the next block, so that all steps of a row together score each key once, and one
+        block more for each step. An exported program, which has no data-dependent loop, scores all keys at once.
         """
         if torch.compiler.is_exporting():
             return self.first(place)
@@ -55,7 +55,7 @@ class Walk(NamedTuple):
         return place
 
     def first(self, place: Place) -> Place:
-        """What `stop` finds, with the scores of all keys."""
+        """The result of `stop`, from the scores of all keys at once."""
         spots = torch.arange(self.keys, device=place.device).expand(place.shape[0], -1)
         scores = compare(self.score, self.query, self.gather(self.memory.keys, spots))
         stops = (scores[:, 0, 0] > 0) & self.sees(spots) & (spots >= place[:, None])
@@ -64,11 +64,11 @@ class Walk(NamedTuple):
     def gather(
         self, data: Float[Tensor, "sources 1 keys dim"], spots: Spots, rows: Int[Tensor, " some"] | None = None
     ) -> Float[Tensor, "some 1 spots dim"]:
-        """What stands at these spots of some rows, or of all; outside the source, whatever is nearest."""
+        """Gather elements at these positions of some rows, or of all; positions are clamped to the source."""
         return data[self.sources(rows)[:, None], 0, spots.clamp(0, self.keys - 1)][:, None]
 
     def sees(self, spots: Spots, rows: Int[Tensor, " some"] | None = None) -> Bool[Tensor, "some spots"]:
-        """At which of these spots of some rows, or of all, there is a key that the query may see."""
+        """Mask of these positions of some rows, or of all: True where the query may see a key."""
         memory, sources = self.memory, self.sources(rows)[:, None]
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         scope.check(memory.keys.shape[0], 1, 1, self.keys)
@@ -78,7 +78,7 @@ class Walk(NamedTuple):
         return allowed & (spots >= 0) & (spots < self.keys)
 
     def sources(self, rows: Int[Tensor, " some"] | None) -> Int[Tensor, " some"]:
-        """The source that each of these rows reads."""
+        """The index of the source of each of these rows."""
         queries, sources = self.query.shape[0], self.memory.keys.shape[0]  # len() would fix them in an exported program
         rows = torch.arange(queries, device=self.query.device) if rows is None else rows
         return rows // (queries // sources)

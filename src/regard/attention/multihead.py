@@ -1,4 +1,4 @@
-"""Multi-head attention: several attentions side by side, each on its own projection."""
+"""Multi-head attention, with grouped-query heads and a KV cache."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +15,7 @@ from regard.attention.types import Attended, Encoded, Memory, Score
 
 
 class Packed(NamedTuple):
-    """The projections of query, key and value, or of the last two, in one matrix, and their biases."""
+    """Packed projection weights and biases of query, key and value, or of the last two."""
 
     weight: Float[Tensor, "rows source"]
     bias: Float[Tensor, " rows"] | None
@@ -23,7 +23,7 @@ class Packed(NamedTuple):
 
 
 class MultiHead(Attention):
-    """Let each head look for something else, then put together what they found.
+    """Multi-head attention: each head attends by its own projections, and their contexts are merged.
 
         head_h = attend(W_h^Q query, W_h^K source, W_h^V source)
         context = W^O merge(head_1, ..., head_H)
@@ -32,18 +32,18 @@ class MultiHead(Attention):
     Any score works in the heads, with one set of parameters each. `key_heads` below `heads` lets groups of query heads
     share keys and values (Ainslie et al. 2023, section 2.2, https://arxiv.org/abs/2305.13245), and key_heads=1 all of them
     (Shazeer 2019, section 3, https://arxiv.org/abs/1911.02150). `merge` joins the heads by "concat", "sum" or "mean";
-    `output` projects the result back to the size of the query, or not. With sum_scores the heads' scores are added up
-    before one normalisation, so that all of them look at the same place.
+    `output` projects the result back to the size of the query, or not. With sum_scores the heads' scores are summed before
+    one normalisation, so that all heads have the same weights.
 
-    Self-attention remembers the query itself; decoding one token at a time extends the memory by it:
+    Self-attention takes the query itself as memory; incremental decoding extends this KV cache by each token:
 
         memory = heads.extend(memory, token)          None to begin with
-        attended = heads(token, memory)               the token stands last, so the scope needs no offset
+        attended = heads(token, memory)               the token is last, so the scope needs no offset
         attended, memory = heads.itself(token, memory)           both
     """
 
     packed: Packed | None = None
-    """Projections in one matrix, which an update may lend (training/mixed_precision.py): one product in place of several."""
+    """Packed projections, set during an update (training/mixed_precision.py): one matrix product in place of several."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class MultiHead(Attention):
         self.heads, self.key_heads = heads, key_heads
 
     def extend(self, memory: Memory | None, encoded: Encoded | Float[Tensor, "batch time key"]) -> Memory:
-        """The memory with more behind its end: the cache of incremental decoding."""
+        """Append to the memory: the KV cache of incremental decoding."""
         more = self.remember(encoded, first=0 if memory is None else memory.keys.shape[2])
         if memory is None:
             return more
@@ -116,14 +116,14 @@ class MultiHead(Attention):
         )
 
     def sides(self, data: Tensor, values: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Keys and values, in one product where their projections are packed."""
+        """Keys and values, by one matrix product where their projections are packed."""
         if values is not None or self.packed is None or self.packed.parts != 2:
             return super().sides(data, values)
         key, value = apart(F.linear(data, self.packed.weight, self.packed.bias), 2)
         return key, value
 
     def itself(self, encoded: Encoded, memory: Memory | None = None, **asked: Any) -> tuple[Attended, Memory]:
-        """Self-attention: what the data finds in itself and in the memory before it; and that memory with it at its end."""
+        """Self-attention over the data and the KV cache before it; returns the extended cache too."""
         packed = self.packed
         if encoded.documents is not None:
             asked["documents"] = encoded.documents
@@ -135,7 +135,7 @@ class MultiHead(Attention):
         return self.answer(query, memory, (), **asked), memory
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
-        """Cut the last axis into heads."""
+        """Split the last axis into heads."""
         batch, time, size = data.shape
         return data.view(batch, time, size // self.head, self.head).transpose(1, 2)
 
@@ -147,7 +147,7 @@ class MultiHead(Attention):
 
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> "MultiHead":
-        """The same attention as PyTorch's module, with a copy of its parameters. Ours always takes the batch first."""
+        """Build from PyTorch's module with a copy of its parameters; ours is always batch first."""
         if other.bias_k is not None or other.add_zero_attn:
             raise ValueError("from_torch needs a module without add_bias_kv and add_zero_attn: no stage here adds keys")
         size, heads = other.embed_dim, other.num_heads
@@ -172,7 +172,7 @@ class MultiHead(Attention):
 
 
 class SummedHeads(nn.Module):
-    """A score whose heads agree: their scores are added up, and one normalisation serves them all."""
+    """Score summed over the heads, so that one normalisation serves them all."""
 
     def __init__(self, inner: Score):
         super().__init__()
@@ -182,7 +182,7 @@ class SummedHeads(nn.Module):
     def prepare(
         self, key: Float[Tensor, "batch key_heads keys key"], first: int = 0
     ) -> Float[Tensor, "batch prepared_heads keys dim"]:
-        """The key's side of the score inside."""
+        """The key's side of the inner score."""
         return prepare(self.inner, key, first)
 
     def forward(
@@ -199,12 +199,12 @@ class SummedHeads(nn.Module):
         values: Float[Tensor, "batch value_heads keys value"],
         offset: Offset = 0,
     ) -> Float[Tensor, "batch heads queries value"]:
-        """What the score inside would have its heads read."""
+        """The context by the inner score's own `combine`."""
         return combine(self.inner, weights, values, offset)
 
 
 def _join(memory: Memory, more: Memory) -> Tensor | None:
-    """One mask for both, unless neither has any."""
+    """The padding mask of both, or None where neither has one."""
     if memory.keep is None and more.keep is None:
         return None
     return torch.cat([_kept(memory), _kept(more)], dim=1)

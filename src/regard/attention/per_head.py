@@ -1,4 +1,4 @@
-"""A linear map with one set of parameters per head."""
+"""Linear map with one weight matrix per head."""
 
 import math
 
@@ -9,10 +9,10 @@ from torch.nn import functional as F
 
 
 class PerHead(nn.Module):
-    """y_h = W_h x_h: as many matrices as there are heads; with heads=1 all heads share one.
+    """Linear map y_h = W_h x_h, with one matrix per head, or one for all with heads=1.
 
-    Fewer heads come in than there are matrices when keys are shared by groups of query heads: each input head then
-    serves `heads / input heads` neighbouring matrices. It begins anywhere `within` that bound, 1/√size unless it is given.
+    The input has fewer heads than there are matrices when keys are shared by groups of query heads: each input head then
+    serves `heads / input heads` neighbouring matrices. W is initialised uniformly `within` that bound, 1/√size by default.
     """
 
     def __init__(self, size: int, out: int, heads: int = 1, within: float | None = None):
@@ -32,14 +32,14 @@ class PerHead(nn.Module):
 def each_head(
     data: Float[Tensor, "batch in_heads time size"], weight: Float[Tensor, "heads out size"]
 ) -> Float[Tensor, "batch out_heads time out"]:
-    """W_h x_h for every head, as one product for each matrix: a plain `@` would copy the matrices for every row."""
+    """Compute W_h x_h of every head, as one product for each matrix: a plain `@` would copy the matrices for every row."""
     if len(weight) == 1:
-        return F.linear(data, weight.squeeze(0))  # and not [0], which on the way back is zeros and a copy into them
+        return F.linear(data, weight.squeeze(0))  # not [0], whose backward is zeros and a copy into them
     return torch.einsum("bhti,hoi->bhto", spread(data, len(weight)).expand(-1, len(weight), -1, -1), weight)
 
 
 def spread(data: Float[Tensor, "batch groups time size"], heads: int) -> Float[Tensor, "batch heads time size"]:
-    """Give each of `heads` heads the group it belongs to; one head for all, or all there are, stay as they are."""
+    """Repeat each key head for the query heads of its group; one head, or all `heads`, are returned unchanged."""
     groups = data.shape[1]
     if heads in (1, groups) or groups == 1:
         return data

@@ -1,4 +1,4 @@
-"""One product cut into several: queries, keys and values of a projection that makes all of them at once."""
+"""Split of a packed QKV projection into query, key and value."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ Parts = tuple[Float[Tensor, "batch time part"], ...]
 
 
 def apart(whole: Float[Tensor, "batch time size"], count: int) -> Parts:
-    """`count` parts of the last axis, side by side. On the way back nothing is copied where gradients lie so, too."""
+    """Split the last axis into `count` parts; the backward copies nothing where gradients are contiguous in memory."""
     return Apart.apply(whole, count)  # type: ignore[no-untyped-call]
 
 
 class Apart(torch.autograd.Function):
-    """torch.chunk, whose gradient is always a copy."""
+    """torch.chunk with a backward that avoids a copy."""
 
     @staticmethod
     def forward(ctx: Any, whole: Tensor, count: int) -> tuple[Tensor, ...]:
@@ -31,7 +31,7 @@ class Apart(torch.autograd.Function):
 
 
 def side_by_side(parts: Parts) -> bool:
-    """Whether tensors of one shape are neighbours in memory, one row of each after the other."""
+    """True if tensors of one shape are interleaved in memory, one row of each after the other."""
     first = parts[0]
     begin, width = first.data_ptr(), first.shape[-1]
     row = len(parts) * width

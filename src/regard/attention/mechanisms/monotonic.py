@@ -1,4 +1,4 @@
-"""Monotonic attention, Raffel's: read from left to right, and never go back."""
+"""Monotonic attention, Raffel's: hard alignments that only move from left to right."""
 
 import math
 from collections.abc import Callable
@@ -23,11 +23,11 @@ from regard.attention.types import Attended, Memory
 Chances = Float[Tensor, "batch heads 1 keys"]
 
 MOST = 2**24
-"""Numbers that a comparison makes at once: of a small network, one for each query, key and hidden unit."""
+"""The most elements of one block of scores: an additive score has one for each query, key and hidden unit."""
 
 
 class Energy(Additive):
-    """An additive score that begins below 0 and whose length is learned apart: above 0 the walk stops here.
+    """Additive score with weight normalisation and a negative initial bias: above 0 the alignment stops at the key.
 
         e = g vᵀ tanh(W q + U k + b) / ‖v‖ + r
 
@@ -42,7 +42,7 @@ class Energy(Additive):
         self.r = nn.Parameter(torch.full((heads, 1, 1), float(r)))
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
-        """U k + b: does not see the query, so it is computed once per source."""
+        """U k + b: independent of the query, so it is computed once per source."""
         return super().prepare(key) + self.b
 
     def forward(
@@ -52,12 +52,13 @@ class Energy(Additive):
 
 
 class Monotone(nn.Module):
-    """Walk over the keys from where the query before stopped, and stop at one with the chance p.
+    """Monotonic normaliser: from the previous stop on, stop at each key with probability p.
 
         q_ij = (1 - p_i,j-1) q_i,j-1 + a_i-1,j,    a_ij = p_ij q_ij,    a_0 = one_hot(0)
 
-    so that a_ij is the chance that query i stops at key j. While training p = sigmoid(e + noise); else the walk is certain,
-    p = 1 where e > 0 and 0 elsewhere. A walk that finds no key to stop at is over, and reads nothing from then on.
+    so that a_ij is the probability that query i stops at key j. In training p = sigmoid(e + noise); in evaluation the
+    alignment is hard, p = 1 where e > 0 and 0 elsewhere. Without a key to stop at the alignment has ended, and the weights
+    of all later queries are zero.
     """
 
     sums_to_one: ClassVar[bool] = False
@@ -69,23 +70,23 @@ class Monotone(nn.Module):
         self.noise = noise
 
     def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
-        """All queries, one after the other, from the first key on."""
+        """The expected alignment of all queries, from the first key on."""
         return self.move(scores, allowed, self.begin(scores[:, :, :1])).to(scores.dtype)
 
     def begin(self, like: Chances) -> Chances:
-        """Before the first query the walk stands at the first key."""
+        """The initial alignment: one hot at the first key."""
         first = torch.arange(like.shape[-1], device=like.device) == 0
         return first.to(widen(like).dtype).expand_as(like)
 
     def move(self, energies: Scores, allowed: Allowed | None, start: Chances) -> Scores:
-        """From the chances that the walk stopped at each key to those after each query."""
+        """The expected alignment of each query, from that of the query before the first."""
         stop, go = self.chances(widen(energies))
         if allowed is not None:
             stop, go = stop.masked_fill(~allowed, 0.0), go.masked_fill(~allowed, 1.0)
         return stops(stop, before(go), start)
 
     def chances(self, energies: Scores) -> tuple[Scores, Scores]:
-        """p and 1 - p, each as exact as the other."""
+        """The probabilities p and 1 - p, both to full precision."""
         if not self.training:
             return (energies > 0).to(energies.dtype), (energies <= 0).to(energies.dtype)
         noisy = energies + self.noise * torch.randn_like(energies) if self.noise else energies
@@ -96,18 +97,18 @@ class Monotone(nn.Module):
 
 
 class Monotonic(Stepping):
-    """Stop at one key for each query, never before the last stop: in linear time, while the source still comes in.
+    """Hard monotonic alignment in linear time, online; trained by its expectation.
 
         e_ij = g vᵀ tanh(W s_i + U h_j + b) / ‖v‖ + r,    p_ij = sigmoid(e_ij)
         training:  a_ij = p_ij Σ_{k ≤ j} a_{i-1,k} Π_{l=k}^{j-1} (1 - p_il),    c_i = Σ_j a_ij h_j
         else:      c_i = h_j for the first j ≥ t_{i-1} with e_ij > 0, which is then t_i; c_i = 0 if there is none
 
     Raffel et al. 2017, eq. 9 to 14, and sections 2.4 (r) and 2.5 (noise), https://arxiv.org/abs/1704.00784
-    The products are exact, where appendix C.1 divides by one that runs out of digits. `r` is what r begins with: at -1 a
-    walk goes on by about three keys a query, at -4 by about fifty, which is more than most sentences have. `noise` is added
-    to the energies while training, so that certain ones pay. Weights need not add up to one. Like dropout, which of the two
-    formulas holds follows .training; the state is a_{i-1} in the one and t_{i-1} in the other. After a query that
-    found no key there is nothing left to read, which is where the training formula leads as well.
+    The products are exact, where appendix C.1 divides by one that underflows. `r` is the initial value of r: at -1 the
+    alignment moves by about three keys a query, at -4 by about fifty, which is more than most sentences have. `noise` is
+    added to the energies in training, so that confident ones pay. Weights need not sum to one. Like dropout, the formula
+    follows .training; the state is a_{i-1} in training and t_{i-1} otherwise. After a query that found no key all later
+    contexts are zero, in both formulas.
     Cost: training that of Additive, and O(T S log S) in T log S steps; else O(T + S) energies for T queries.
     """
 
@@ -127,7 +128,7 @@ class Monotonic(Stepping):
         nn.init.constant_(self.score.r, r)
 
     def start(self, memory: Memory) -> Chances | Place:
-        """At the first key: the chances to stand at each while training, else the place."""
+        """The initial state, at the first key: alignment probabilities in training, else a position."""
         if self.training:
             return self.normalise.begin(memory.values[..., :1].mT)
         return torch.zeros(memory.values.shape[0], dtype=torch.long, device=memory.values.device)
@@ -141,7 +142,7 @@ class Monotonic(Stepping):
         offset: Offset,
         weights: bool,
     ) -> Attended:
-        """While training all queries at once: none of them needs to know where another stopped to be compared."""
+        """All queries at once in training, since no score depends on an earlier stop; step by step otherwise."""
         if not self.training:
             return super().looks(query, memory, state, offset=offset, weights=weights)
         return self.expect(self.split(self.query(query)), memory, state, offset, weights)
@@ -155,7 +156,7 @@ class Monotonic(Stepping):
         offset: Offset,
         weights: bool,
     ) -> Attended:
-        """Walk on from the state to the next stop."""
+        """One query: move from the state to the next stop."""
         walk = Walk(self.split(self.query(query)), memory, self.score, self.scope, offset)
         place = walk.stop(state)
         spots, shares = self.around(walk, place)
@@ -168,11 +169,11 @@ class Monotonic(Stepping):
 
     @property
     def gathers(self) -> bool:
-        """Evaluation does: rows of queries may be sources x beams."""
+        """True in evaluation, where rows of queries may be sources x beams."""
         return not self.training
 
     def expect(self, asked: Tensor, memory: Memory, state: Chances, offset: Offset, weights: bool) -> Attended:
-        """All queries with all the chances of where each stops."""
+        """The expected alignment and context of all queries, in training."""
         energies = in_turns(partial(compare, self.score), asked, memory.keys)
         allowed = self.allowed(energies, memory, offset)
         found = self.normalise.move(energies, allowed, state)
@@ -181,11 +182,11 @@ class Monotonic(Stepping):
         return Attended(self.output(self.merge(kept @ memory.values)), shares if weights else None, state=found[:, :, -1:])
 
     def share(self, asked: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
-        """What is read when the walk stops with these chances: the key where it stops."""
+        """The expected weights for these stopping probabilities: the probabilities themselves."""
         return stops
 
     def around(self, walk: Walk, place: Place) -> tuple[Spots, Float[Tensor, "some spots"]]:
-        """Which keys are read when the walk stopped at `place`, and their shares: that key, and none behind the end."""
+        """The keys read at the stop `place`, and their weights: that key, or none beyond the end."""
         spots = place[:, None].clamp_max(walk.keys - 1)[:, : walk.keys]
         return spots, (place < walk.keys)[:, None].expand_as(spots).to(walk.query.dtype)
 
@@ -195,7 +196,7 @@ def in_turns(
     query: Float[Tensor, "batch heads queries query"],
     prepared: Float[Tensor, "batch key_heads keys hidden"],
 ) -> Float[Tensor, "batch heads queries keys"]:
-    """Queries with keys, so many queries at a time that there is room; all at once where a program is traced."""
+    """Scores in blocks of queries that fit in memory; all at once where a program is traced."""
     if torch.compiler.is_compiling():
         return score(query, prepared)
     some = max(1, MOST // max(1, prepared.numel()))

@@ -1,4 +1,4 @@
-"""Pointer networks: attention whose weights are the answer."""
+"""Pointer networks: attention whose weights are the output distribution."""
 
 from typing import Any, ClassVar
 
@@ -6,19 +6,19 @@ from regard.attention.module import Attention
 
 
 class Pointer(Attention):
-    """Point at places of the source: the weights say which of its parts comes next.
+    """Additive attention as a distribution over the positions of the source.
 
         p(j) = softmax_j(vᵀ tanh(W₁ e_j + W₂ d))
 
     Vinyals, Fortunato and Jaitly 2015, section 2.3, https://arxiv.org/abs/1506.03134
-    By itself this is Bahdanau's attention, and the answer to ask it for is its weights, a distribution over the source
-    however long that is. A decoder that reads by it writes words of its own too, and mixes both (models/layers/pointer.py,
-    after See, Liu and Manning 2017, https://arxiv.org/abs/1704.04368).
+    By itself this is Bahdanau's attention, whose weights are the output, a distribution over a source of any length. A
+    decoder with it is a pointer-generator: it mixes copying with its vocabulary (models/layers/pointer.py, after See, Liu
+    and Manning 2017, https://arxiv.org/abs/1704.04368).
     Cost: that of Additive; a decoder adds O(T (S + V)) for a vocabulary of V.
     """
 
     points: ClassVar[bool] = True
-    """A decoder copies from where its last attention points."""
+    """A decoder copies from the source by the weights of its last attention."""
 
     def __init__(self, query: int, key: int | None = None, **options: Any):
         super().__init__(query, key, score="additive", **options)

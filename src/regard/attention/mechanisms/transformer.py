@@ -1,4 +1,4 @@
-"""The Transformer's attention."""
+"""The Transformer's attention: multi-head scaled dot product."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from regard.attention.multihead import MultiHead
 
 
 class Transformer(MultiHead):
-    """Several heads of scaled dot products, softmax, concatenated and projected.
+    """Multi-head attention with scaled dot products and a softmax, concatenated and projected.
 
         softmax(Q Kᵀ / √d) V  in each head
 

@@ -1,8 +1,7 @@
-"""Normalisers: how fit becomes a share of attention.
+"""Normalisers: turn scores into attention weights.
 
-Each takes scores and a mask of what is allowed (None: everything), and gives exactly 0 where nothing may be seen. A query
-that may see nothing gets zeros and passes no gradient, which is what the two functions here are for: `hide` before,
-`silence` after.
+Each takes scores and a mask of the allowed keys (None: all), and gives exactly 0 to masked keys. A query without an allowed
+key gets zero weights and passes no gradient, by the two functions here: `hide` before, `silence` after.
 """
 
 import math
@@ -19,24 +18,24 @@ Allowed = Bool[Tensor, "#batch #heads #queries keys"]
 
 
 def hide(scores: Scores, allowed: Allowed | None) -> Scores:
-    """Minus infinity where a key is not allowed; a query that may see nothing keeps its scores, so no NaN is born."""
+    """Mask scores by minus infinity; a query without an allowed key keeps its scores, so that there is no NaN."""
     if allowed is None:
         return scores
     return scores.masked_fill(~visible(allowed), -math.inf)
 
 
 def silence(weights: Scores, allowed: Allowed | None) -> Scores:
-    """Exactly 0, in value and gradient, where a key is not allowed."""
+    """Set the weights of masked keys to exactly 0, in value and gradient."""
     return weights if allowed is None else weights.masked_fill(~allowed, 0.0)
 
 
 def visible(allowed: Allowed) -> Allowed:
-    """What is allowed, and the whole row of a query that may see nothing: `silence` takes that back at the end."""
+    """The mask, all True for a query without an allowed key; `silence` zeroes that row at the end."""
     return allowed | ~allowed.any(-1, keepdim=True)
 
 
 def widen(scores: Scores) -> Scores:
-    """At least single precision, for sums that would overflow or lose their small terms in half."""
+    """Cast to float32 at least, for sums that would overflow or lose small terms in half precision."""
     return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
 

@@ -1,4 +1,4 @@
-"""Entmax: from softmax to sparsemax by one number."""
+"""Entmax: sparse softmax with a parameter alpha between softmax and sparsemax."""
 
 from typing import ClassVar
 
@@ -9,16 +9,16 @@ from regard.attention.normalise import Allowed, Scores, silence, visible, widen
 
 
 class Entmax(nn.Module):
-    """Shares whose sparsity is set by alpha: towards softmax at 1, sparsemax at 2; 1.5 in between is the usual choice.
+    """Weights whose sparsity is set by alpha: softmax towards 1, sparsemax at 2, usually 1.5.
 
         a_k = max(0, (α-1) s_k - τ)^(1/(α-1)),  τ such that Σ a = 1
 
     Peters, Niculae and Martins 2019, algorithm 1, https://arxiv.org/abs/1905.05702
     With learn=True each head learns its own α = 1 + sigmoid(raw), between the two ends: Correia, Niculae and Martins 2019,
     https://arxiv.org/abs/1909.00015
-    Unlike the papers, no gradient is written out: τ is found without one, by bisection or (α = 1.5, algorithm 2) by a sort,
-    and one Newton step that autograd sees gives it the gradient of the implicit function, for the scores and for α alike.
-    Cost: time O(T S log S) at α = 1.5, else O(T S) times 28 halvings in single precision; memory T S.
+    Unlike the papers, the backward is not written out: τ is found without a gradient, by bisection or (α = 1.5, algorithm 2)
+    by a sort, and one Newton step under autograd gives it the gradient of the implicit function, for the scores and for α.
+    Cost: time O(T S log S) at α = 1.5, else O(T S) times 28 bisections in float32; memory T S.
     """
 
     sums_to_one: ClassVar[bool] = True
@@ -34,11 +34,11 @@ class Entmax(nn.Module):
 
     @property
     def alpha(self) -> float | Tensor:
-        """One number, or one for each head when it is learned."""
+        """Alpha: one number, or one for each head when it is learned."""
         return self.fixed if self.raw is None else 1 + self.raw.sigmoid()[:, None, None]
 
     def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
-        if scores.shape[-1] == 0:  # no keys, no best one
+        if scores.shape[-1] == 0:  # no keys, no maximum
             return scores
         wide = widen(scores)
         alpha = self.alpha
@@ -57,14 +57,14 @@ class Entmax(nn.Module):
 
 
 def _shares(raised: Tensor, seen: Tensor, tau: Tensor, power: float | Tensor) -> Tensor:
-    """max(0, raised - tau)^power over the keys that are seen, with a finite gradient at the edge of the support."""
+    """Weights max(0, raised - tau)^power of the allowed keys, with a finite gradient at the edge of the support."""
     base = raised - tau
     support = (base > 0) & seen
     return torch.where(support, torch.where(support, base, 1.0) ** power, 0.0)
 
 
 def _sort(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
-    """The threshold for α = 1.5, where Σ (s - τ)² = 1 over the support is a quadratic equation for each candidate size."""
+    """Threshold by sorting for α = 1.5: Σ (s - τ)² = 1 is a quadratic equation for each size of the support."""
     ordered = raised.masked_fill(~seen, -torch.inf).sort(dim=-1, descending=True).values
     size = torch.arange(1, raised.shape[-1] + 1, device=raised.device, dtype=raised.dtype)
     mean, square = ordered.cumsum(-1) / size, ordered.square().cumsum(-1) / size
@@ -74,7 +74,7 @@ def _sort(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
 
 
 def _bisect(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
-    """The threshold at which the shares add up to one: below the best raised score, which is 0, by at most 1."""
+    """Threshold by bisection: the weights sum to one at most 1 below the largest raised score, which is 0."""
     low = torch.full_like(raised[..., :1], -1.0)
     width = 1.0
     for _ in range(56 if raised.dtype == torch.float64 else 28):

@@ -1,4 +1,4 @@
-"""Gumbel: look at one key, and learn as if one had looked at all."""
+"""Straight-through Gumbel-softmax: one-hot weights in the forward, the gradient of a softmax in the backward."""
 
 from typing import ClassVar
 
@@ -10,15 +10,15 @@ from regard.attention.normalise.hard import highest, noise
 
 
 class Gumbel(nn.Module):
-    """One key gets everything, and the gradient is that of a softmax beside it.
+    """One-hot weights with a straight-through gradient, that of a softmax with temperature τ.
 
         a = one_hot(argmax_k s_k),  and while training a = one_hot(argmax_k (s_k + g_k)),  ∂a = ∂softmax((s + g) / τ)
 
     with g = -log(-log u), u ~ uniform(0, 1).
     Jang, Gu and Poole 2017, section 2.2, straight-through, https://arxiv.org/abs/1611.01144
-    The gradient is not that of what is computed: it is biased, and needs no reward. A small τ lowers the bias and raises the
-    variance; here it stays what it is, and in the paper it may fall while training. Like dropout it draws while the module
-    is in training mode, which is how a module begins. Of equal scores the first is best.
+    The gradient is biased, and needs no reward. A small τ lowers the bias and raises the variance; here it is constant, and
+    in the paper it may be annealed. Like dropout it samples in training mode only, which is a module's default. Of equal
+    scores the first wins.
     Cost: time O(T S), memory T S.
     """
 

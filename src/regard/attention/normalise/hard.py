@@ -1,4 +1,4 @@
-"""Hard: look at one key, drawn by lot while learning."""
+"""Hard attention: one-hot weights, sampled in training."""
 
 from typing import ClassVar
 
@@ -11,25 +11,24 @@ from regard.attention.types import Sampled
 
 
 class Hard(nn.Module):
-    """One key gets everything: while training one that is drawn by the softmax of the scores, else the best.
+    """One-hot weights: a sample from the softmax of the scores in training, else the argmax.
 
         a = one_hot(j),  j = argmax_k s_k,  and while training j ~ softmax(s)
 
     Xu et al. 2015, section 4.1, eq. 11 and 12, https://arxiv.org/abs/1502.03044
-    No gradient passes through a draw. Its log-probability and the entropy of what it was drawn from come back in
-    `Attended.sampled`, both differentiable in the scores, and losses/hard_attention.py makes a gradient of them
-    (REINFORCE). Like
-    dropout it draws while the module is in training mode, which is how a module begins. Of equal scores the first is best.
-    A share `soft` of the rows, drawn for each call, is read by the softmax itself, through which a gradient passes: half of
-    the images in the paper, and none here unless it is asked for (train.soft_looks).
+    No gradient passes through a sample. Its log-probability and the entropy of its distribution come back in
+    `Attended.sampled`, both differentiable in the scores, and losses/hard_attention.py makes a gradient of them (REINFORCE).
+    Like dropout it samples in training mode only, which is a module's default. Of equal scores the first wins.
+    A random fraction `soft` of the rows of each call gets softmax weights, through which a gradient passes: half of the
+    images in the paper, and none here by default (train.soft_looks).
     Cost: time O(T S), memory T S.
     """
 
     sums_to_one: ClassVar[bool] = True
     random: ClassVar[bool] = True
-    """Whether two calls may differ while training."""
+    """True: two calls in training may differ."""
     rewarded: ClassVar[bool] = True
-    """Whether it learns from rewards for what it drew; the loss that pays them asks."""
+    """True if it learns by REINFORCE, which the loss reads."""
 
     def __init__(self, soft: float = 0.0) -> None:
         super().__init__()
@@ -57,7 +56,7 @@ class Hard(nn.Module):
 
 
 def highest(scores: Scores, allowed: Allowed | None) -> Scores:
-    """One for the largest of each query's scores, the first where several are, and zero for all others."""
+    """One-hot argmax of each query's scores; of equal scores the first."""
     if scores.shape[-1] == 0:  # no keys, no best one
         return torch.zeros_like(scores)
     best = scores.argmax(-1, keepdim=True)
@@ -65,7 +64,7 @@ def highest(scores: Scores, allowed: Allowed | None) -> Scores:
 
 
 def noise(like: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Draws g = -log(-log u), u ~ uniform(0, 1): the largest of s_k + g_k is key k with probability softmax(s)_k.
+    """Gumbel noise g = -log(-log u), u ~ uniform(0, 1): argmax_k s_k + g_k is a sample of softmax(s).
 
     Gumbel 1954; Maddison, Tarlow and Minka 2014, https://arxiv.org/abs/1411.0030
     """

@@ -1,4 +1,4 @@
-"""Identity: the scores themselves are the weights."""
+"""Identity normaliser: the scores themselves are the weights."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ from regard.attention.normalise import Allowed, Scores, silence
 
 @dataclass(frozen=True)
 class Identity:
-    """No normalisation at all: with Dot, the context is (Q Kᵀ) V.
+    """No normalisation: with Dot, the context is (Q Kᵀ) V.
 
         a_k = s_k
 

@@ -1,4 +1,4 @@
-"""Sigmoid: each key on its own merit."""
+"""Sigmoid attention: each key is weighted independently."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,12 +10,12 @@ from regard.attention.normalise import Allowed, Scores, silence
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """Each key is judged alone, so shares do not compete and need not add up to one.
+    """Elementwise sigmoid of the scores: weights do not compete and need not sum to one.
 
         a_k = 1 / (1 + exp(-(s_k + bias)))
 
     Ramapuram et al. 2024, https://arxiv.org/abs/2409.04431
-    They take bias = -log S, so that a long memory does not start out with a sum of S / 2.
+    The paper takes bias = -log S, so that a long memory does not start with a sum of S / 2.
     Cost: time O(T S), memory T S.
     """
 

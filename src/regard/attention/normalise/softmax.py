@@ -1,4 +1,4 @@
-"""Softmax: every allowed key gets a share."""
+"""Softmax: every allowed key has a positive weight."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from regard.attention.normalise import Allowed, Scores, hide, silence
 
 @dataclass(frozen=True)
 class Softmax:
-    """Shares that grow exponentially with the score; none is ever quite zero.
+    """Weights proportional to the exponential of the score; none is exactly zero.
 
         a_k = exp(s_k) / Σ_j exp(s_j)
 

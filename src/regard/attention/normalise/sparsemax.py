@@ -1,4 +1,4 @@
-"""Sparsemax: the nearest distribution, with real zeros."""
+"""Sparsemax: Euclidean projection of the scores onto the simplex, with exact zeros."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from regard.attention.normalise import Allowed, Scores, hide, silence, widen
 
 @dataclass(frozen=True)
 class Sparsemax:
-    """The point of the simplex nearest to the scores: keys far below the best get exactly zero.
+    """Projection of the scores onto the simplex: keys far below the maximum get exactly zero.
 
         a = argmin_p ‖p - s‖²    so that    a_k = max(0, s_k - τ),  τ such that Σ a = 1
 
@@ -21,7 +21,7 @@ class Sparsemax:
     sums_to_one: ClassVar[bool] = True
 
     def __call__(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
-        if scores.shape[-1] == 0:  # no keys, no best one
+        if scores.shape[-1] == 0:  # no keys, no maximum
             return scores
         hidden = hide(widen(scores), allowed)
         shifted = hidden - hidden.detach().amax(-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Structured: keys are read in segments."""
+"""Structured attention: a linear-chain CRF over the keys selects segments."""
 
 from typing import ClassVar
 
@@ -12,19 +12,19 @@ from regard.attention.scan import before, recur, scan
 Ways = Float[Tensor, "2 batch heads queries keys"]
 Seen = Bool[Tensor, "2 batch heads queries keys"]
 Theta = Float[Tensor, "2 2 2 1 #heads 1 1"]
-"""θ[i, j] for both ways along the keys: from the first to the last, and from the last to the first."""
+"""θ[i, j] for both directions: from the first key to the last, and from the last to the first."""
 
 
 class Structured(nn.Module):
-    """Each key is in or out, and its neighbours have a say in it, so that whole segments are read.
+    """Marginals of a linear-chain CRF in which each key is selected or not, with a transition score between neighbours.
 
         p(z) ∝ exp(Σ_k s_k z_k + Σ_k θ[z_k, z_k+1]),  z_k ∈ {0, 1};    a_k = p(z_k = 1)
 
     Kim, Denton, Hoang and Rush 2017, section 3.1, https://arxiv.org/abs/1702.00887
-    θ is learned, one for each head; where it is zero this is Sigmoid. A key that may not be seen is no part of the chain:
-    the keys on its two sides are neighbours. Shares need not add up to one.
-    Unlike the paper, no gradient is written out: what the keys tell each other is found without one, and one Newton step
-    that autograd sees gives it the gradient of the implicit function.
+    θ is learned, one for each head; where it is zero this is Sigmoid. A masked key is no part of the chain: the keys on its
+    two sides are neighbours. Weights need not sum to one.
+    Unlike the paper, the backward is not written out: messages are found without a gradient, and one Newton step under
+    autograd gives them the gradient of the implicit function.
     Cost: time O(T S log S) in log S steps, memory T S.
     """
 
@@ -49,17 +49,17 @@ class Structured(nn.Module):
 
 
 def both_ways(data: Tensor) -> Tensor:
-    """As it is, and from the last key to the first."""
+    """Stack the data in both directions, as it is and from the last key to the first."""
     return torch.stack((data, data.flip(-1)))
 
 
 def told(scores: Ways, seen: Seen, theta: Theta) -> Ways:
-    """What the keys before each key tell it: the log-odds that it is in, as far as they know.
+    """Messages to each key from those before it: the log-odds that it is selected.
 
         m_k = f(r_{k-1}),    r_k = s_k + m_k,    f(r) = log((e^θ01 + e^(θ11 + r)) / (e^θ00 + e^(θ10 + r)))
 
-    with m = 0 for the first key of the chain. The r that solve this are found first. Around them f is taken for the straight
-    line that touches it, which changes no value, and leaves a linear recurrence to autograd.
+    with m = 0 for the first key of the chain. The r that solve this are found first. f is then linearised around them, which
+    changes no value, and leaves a linear recurrence to autograd.
     """
     begun = seen.cumsum(-1) - seen.long() > 0
     (out, into), (leave, stay) = theta
@@ -69,7 +69,7 @@ def told(scores: Ways, seen: Seen, theta: Theta) -> Ways:
         r = before(r).masked_fill(~begun, 0.0)
         slope = torch.sigmoid(stay + r - into) - torch.sigmoid(leave + r - out)
         slope = slope.masked_fill(~begun, 0.0)
-    high, low = r.clamp_min(0), r.clamp_max(0)  # what both logarithms have in common would cost digits
+    high, low = r.clamp_min(0), r.clamp_max(0)  # the common part of both logarithms would cost precision
     f = torch.logaddexp(into - high, stay + low) - torch.logaddexp(out - high, leave + low)
     f = f.masked_fill(~begun, 0.0)
     found = recur(slope.masked_fill(~seen, 1.0), (scores + f - slope * r).masked_fill(~seen, 0.0))
@@ -77,25 +77,25 @@ def told(scores: Ways, seen: Seen, theta: Theta) -> Ways:
 
 
 def solve(scores: Tensor, seen: Tensor, begun: Tensor, theta: Tensor) -> Tensor:
-    """Every r of `told`, by products of matrices in logarithms.
+    """Solve for every r of `told`, by matrix products in the log domain.
 
         M_k = [[e^θ00, e^(θ01 + s_k)], [e^θ10, e^(θ11 + s_k)]]
 
-    without θ for the first key of the chain, and the identity for a key that is not in it.
+    without θ for the first key of the chain, and the identity for a key outside it.
     """
     one = torch.eye(2, dtype=scores.dtype, device=scores.device)[(...,) + (None,) * scores.ndim]
-    links = torch.where(begun, theta, 0.0) + one[1:] * scores  # in the column of keys that are in
+    links = torch.where(begun, theta, 0.0) + one[1:] * scores  # in the column of selected keys
     matrices = torch.where(seen, links, one.log())
     found = scan(lambda left, right: (multiply(left[0], right[0]),), (matrices,))[0]
     return found[0, 1].clone()
 
 
-# The same as an operator that torch.compile does not look into, which would unroll it for every length there is.
+# A custom operator, opaque to torch.compile, which would unroll it for every length.
 traced = torch.library.custom_op("regard::structured_solve", solve, mutates_args=())
 traced.register_fake(lambda scores, seen, begun, theta: torch.empty_like(scores, memory_format=torch.contiguous_format))
 
 
 def multiply(left: Float[Tensor, "2 2 *rows"], right: Float[Tensor, "2 2 *rows"]) -> Float[Tensor, "2 2 *rows"]:
-    """The product of matrices in logarithms, less its first entry: only how its entries differ matters."""
+    """Matrix product in the log domain, less its first entry: only differences of entries matter."""
     product = torch.logaddexp(left[:, :1] + right[:1], left[:, 1:] + right[1:])
     return product - product[:1, :1]

@@ -1,4 +1,4 @@
-"""Top-k: softmax among the best few."""
+"""Top-k: softmax over the k largest scores."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ from regard.attention.normalise.softmax import Softmax
 
 @dataclass(frozen=True)
 class TopK:
-    """Softmax over the k best keys; all others get exactly zero.
+    """Softmax over the k keys with the largest scores; all others get exactly zero.
 
         a = softmax(s restricted to its k largest)
 

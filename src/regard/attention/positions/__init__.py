@@ -1,4 +1,4 @@
-"""Positions: what tells attention, which is blind to order, where things stand."""
+"""Position encodings added to or concatenated with the input."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Literal
@@ -12,11 +12,11 @@ from regard.attention.scope import Offset
 
 
 class Positions(nn.Module, ABC):
-    """A vector for each position, added to the input or set beside it.
+    """Position encoding: a vector for each position, added to the input or concatenated with it.
 
-    join="add" needs vectors as wide as the input; join="concat" lets both keep their own room, and the result is wider by
-    `size`. `offset` is the position of the first element: one number, or one per batch row; `places` are the positions
-    themselves, where they do not follow each other.
+    join="add" needs vectors as wide as the input; with join="concat" the result is wider by `size`. `offset` is the position
+    of the first element: one number, or one per batch row; `places` are the positions themselves where they are not
+    consecutive.
     """
 
     def __init__(self, size: int, join: Literal["add", "concat"] = "add"):
@@ -32,7 +32,7 @@ class Positions(nn.Module, ABC):
         """The vectors of these positions."""
 
     def width(self, data: int) -> int:
-        """How wide the result is when the input is `data` wide."""
+        """The width of the result for an input `data` wide."""
         return data if self.join == "add" else data + self.size
 
     def forward(

@@ -1,4 +1,4 @@
-"""Learned positions: one trained vector for each place."""
+"""Learned positions: an embedding table over positions."""
 
 from typing import Literal
 
@@ -11,12 +11,12 @@ from regard.attention.scope import Offset
 
 
 class Learned(Positions):
-    """A table with one trained vector for each of `limit` positions.
+    """Learned position embedding: a table with one vector for each of `limit` positions.
 
         PE(p) = table[p]
 
     Gehring et al. 2017, section 3.1, https://arxiv.org/abs/1705.03122
-    Positions that no training example reached keep their random start; a sequence longer than the table is refused.
+    Positions that no training example reached keep their random initialisation; a longer sequence is refused.
     Cost: time O(T d), memory O(limit d).
     """
 
@@ -36,12 +36,12 @@ class Learned(Positions):
         offset: Offset = 0,
         places: Int[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time out"]:
-        if torch.compiler.is_exporting():  # which leaves lengths open; who runs the program finds no vector in the table
+        if torch.compiler.is_exporting():  # lengths are dynamic; at run time the lookup itself fails
             return super().forward(data, offset, places)
         if places is None:
             last = data.shape[1] + (int(offset.max()) if isinstance(offset, Tensor) else offset)
         else:
-            last = 0 if places.is_cuda else int(places.max()) + 1  # a GPU would have to be waited for
+            last = 0 if places.is_cuda else int(places.max()) + 1  # no synchronisation with a GPU
         if last > self.limit:
             raise ValueError(
                 f"Learned has vectors for {self.limit} positions, and met position {last}; "

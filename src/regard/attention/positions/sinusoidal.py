@@ -1,4 +1,4 @@
-"""Sinusoidal positions: waves of many lengths."""
+"""Sinusoidal position encoding."""
 
 import math
 from typing import Literal
@@ -11,11 +11,11 @@ from regard.attention.positions import Positions
 
 
 class Sinusoidal(Positions):
-    """Sines and cosines whose wavelengths grow from 2π to 2π base: no parameters, and no last position.
+    """Sines and cosines with wavelengths from 2π to 2π base: no parameters, and no longest sequence.
 
         PE(p)_{2i} = sin(p / base^{2i/d}),    PE(p)_{2i+1} = cos(p / base^{2i/d})
 
-    A step of k turns each pair by a fixed angle, so PE(p + k) is a linear function of PE(p).
+    A step of k rotates each pair by a fixed angle, so PE(p + k) is a linear function of PE(p).
     Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762
     Cost: time and memory O(T d).
     """
@@ -29,7 +29,7 @@ class Sinusoidal(Positions):
 
 
 def sinusoids(positions: Real[Tensor, "*places"], size: int, base: float = 10_000.0) -> Float[Tensor, "*places size"]:
-    """The vectors of these positions in double precision, in which a far position still has an exact angle."""
+    """The encoding of these positions in float64, in which a far position still has an exact angle."""
     even = torch.arange((size + 1) // 2, device=positions.device, dtype=torch.float64) * (2 / size)
     angles = positions[..., None] * torch.exp(-math.log(base) * even)
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)[..., :size]  # sine and cosine take turns
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)[..., :size]  # sines and cosines alternate

@@ -1,7 +1,7 @@
-"""Scopes: which keys a query may see at all.
+"""Scopes: attention masks as predicates over positions.
 
-A scope is a predicate over positions with the signature of FlexAttention's `mask_mod`, so that one object serves the
-reference, the fused kernels and `torch.nn.attention.flex_attention`. Scopes compose: `Causal() & Local(4) | Prefix(2)`.
+A scope has the signature of FlexAttention's `mask_mod`, so that one object serves the reference, the fused kernels and
+`torch.nn.attention.flex_attention`. Scopes compose: `Causal() & Local(4) | Prefix(2)`.
 """
 
 from abc import ABC, abstractmethod
@@ -20,10 +20,10 @@ Offset = int | Int[Tensor, " batch"]
 
 
 class Scope(ABC):
-    """allowed(b, h, q, k) is True where query q of head h in row b may see key k."""
+    """Mask predicate: scope(b, h, q, k) is True where query q of head h in row b may see key k."""
 
     relative: ClassVar[bool] = False
-    """Whether it goes by the distance of q and k alone, so that it holds wherever in a row an example begins."""
+    """True if it depends on the distance of q and k alone, so that it holds wherever in a row an example begins."""
 
     @abstractmethod
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor: ...
@@ -38,30 +38,30 @@ class Scope(ABC):
         return Not(self)
 
     def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
-        """Raise where this scope was made for other sizes. Most fit all."""
+        """Raise where this scope was made for other sizes; most fit all."""
 
     def allowed(
         self, batch: int, heads: int, queries: int, keys: int, offset: Offset, device: torch.device
     ) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
-        """The predicate over all positions at once, no larger than it has to be; None where everything is allowed."""
+        """The mask over all positions, broadcastable and no larger than necessary; None where everything is allowed."""
         self.check(batch, heads, queries, keys)
         b = torch.arange(batch, device=device)[:, None, None, None]
         h = torch.arange(heads, device=device)[None, :, None, None]
         q = torch.arange(queries, device=device)[None, None, :, None]
         k = torch.arange(keys, device=device)[None, None, None, :]
         first = offset[:, None, None, None].to(device) if isinstance(offset, Tensor) else offset
-        allowed = self.__call__(b, h, q + first, k)  # torch.compile of 2.11 hashes what is called, which it has not yet made
+        allowed = self.__call__(b, h, q + first, k)  # torch.compile of 2.11 hashes the callee, which does not exist yet
         return allowed.expand(*allowed.shape[:-1], keys)
 
     @classmethod
     def sample(cls, batch: int, keys: int) -> "Scope":
-        """A scope of this kind that fits a batch of this size and hides something: for tests, drawings and docs."""
+        """A scope of this kind that fits a batch of this size and masks some keys: for tests, figures and docs."""
         return cls()
 
 
 @dataclass(frozen=True)
 class And(Scope):
-    """Allowed by both."""
+    """Intersection of two scopes."""
 
     left: Scope
     right: Scope
@@ -76,7 +76,7 @@ class And(Scope):
 
 @dataclass(frozen=True)
 class Or(Scope):
-    """Allowed by either."""
+    """Union of two scopes."""
 
     left: Scope
     right: Scope
@@ -91,7 +91,7 @@ class Or(Scope):
 
 @dataclass(frozen=True)
 class Not(Scope):
-    """Allowed where the other is not."""
+    """Complement of a scope."""
 
     inner: Scope
 
@@ -103,7 +103,7 @@ class Not(Scope):
 
 
 def parts(scope: Scope) -> Iterator[Scope]:
-    """The scopes that are joined by &, all of which have to allow: kernels know some of them."""
+    """Iterate over the scopes joined by &, some of which a kernel may know."""
     if type(scope) is And:
         yield from parts(scope.left)
         yield from parts(scope.right)
@@ -112,14 +112,14 @@ def parts(scope: Scope) -> Iterator[Scope]:
 
 
 def relative(scope: Scope) -> bool:
-    """Whether a scope, or every part of one, goes by the distance of query and key alone."""
+    """True if a scope, or every part of one, depends on the distance of query and key alone."""
     if isinstance(scope, And | Or):
         return relative(scope.left) and relative(scope.right)
     return relative(scope.inner) if isinstance(scope, Not) else scope.relative
 
 
 def _scope(other: Any) -> Scope:
-    """Raise where something else than a scope is to be part of one."""
+    """The operand itself; raises where it is no scope."""
     if isinstance(other, Tensor):
         raise TypeError(f"& and | need a Scope such as Causal(), got a {other.dtype} tensor; Padding(mask) makes it one")
     if not isinstance(other, Scope):

@@ -1,4 +1,4 @@
-"""Blocks: the query's own stretch of the sequence."""
+"""Block-diagonal scope: the query's own block of the sequence."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from regard.attention.scope import Scope
 
 @dataclass(frozen=True)
 class Blocks(Scope):
-    """Keys in the same block as the query, where the sequence is cut into blocks of `size` positions.
+    """Keys in the same block as the query: a block-diagonal mask with blocks of `size` positions.
 
         allowed(q, k)  ⇔  ⌊q / size⌋ = ⌊k / size⌋
 

@@ -1,4 +1,4 @@
-"""Causal scope: nothing that comes later."""
+"""Causal scope: the causal mask."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from regard.attention.scope import Scope
 
 @dataclass(frozen=True)
 class Causal(Scope):
-    """The query's own position and everything before it.
+    """Causal mask: the query's own position and all before it.
 
         allowed(q, k)  ⇔  k ≤ q
 

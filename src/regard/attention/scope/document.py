@@ -1,4 +1,4 @@
-"""Document scope: nothing of the others that share the row."""
+"""Document scope: the mask of packed rows."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ from regard.attention.scope import Scope
 
 @dataclass(frozen=True, eq=False)
 class Document(Scope):
-    """Keys of the query's own document, where several documents are packed into one row.
+    """Document mask: keys of the query's own document, where several are packed into one row.
 
         allowed(q, k)  ⇔  queries[b, q] = keys[b, k]
 
     Krell et al. 2021, https://arxiv.org/abs/2107.02027
-    `keys` is the number of the document at each position. Where queries stand at the same positions as keys, as in
-    self-attention, that is all; where they do not, as when packed targets look at packed sources, `queries` numbers the
-    documents at their positions. (tokens == start).cumsum(-1) makes such numbers. A query beyond the last of them belongs to
-    no document and sees nothing; numbers beyond the last key wait for a memory that grows.
+    `keys` is the number of the document at each position. In self-attention, where queries and keys share positions, that is
+    all; in cross-attention, as of packed targets to packed sources, `queries` numbers the documents of the queries.
+    (tokens == start).cumsum(-1) makes such numbers. A query beyond the last of them belongs to no document and sees nothing;
+    numbers beyond the last key are for a KV cache that grows.
     Cost: Σ length² scores are wanted; without a kernel that skips, T S are computed.
     """
 
@@ -51,5 +51,5 @@ class Document(Scope):
 
     @classmethod
     def sample(cls, batch: int, keys: int) -> "Document":
-        """Documents of three positions; each row begins one position deeper in its first."""
+        """Documents of three positions; each row begins one position later in its first."""
         return cls((torch.arange(keys) + torch.arange(batch)[:, None]) // 3)

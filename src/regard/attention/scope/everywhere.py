@@ -1,4 +1,4 @@
-"""Everywhere: global attention."""
+"""Everywhere: global attention, without a mask."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,4 +25,4 @@ class Everywhere(Scope):
         return torch.ones_like(k, dtype=torch.bool)
 
     def allowed(self, batch: int, heads: int, queries: int, keys: int, offset: Offset, device: torch.device) -> None:
-        """Nothing is hidden, so there is no mask to pay for: None."""
+        """None: nothing is masked."""

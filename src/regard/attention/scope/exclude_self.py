@@ -1,4 +1,4 @@
-"""Scope without the diagonal: every key but the query's own."""
+"""Diagonal masking: every key but the query's own."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from regard.attention.scope import Scope
 
 @dataclass(frozen=True)
 class ExcludeSelf(Scope):
-    """Every key but the one at the query's own position, which would answer the question with itself.
+    """Diagonal mask: every key but the one at the query's own position.
 
         allowed(q, k)  ⇔  k ≠ q
 

@@ -1,4 +1,4 @@
-"""Landmarks: a few places that everybody sees, and that see everybody."""
+"""Landmarks: global tokens, which see every key and which every query sees."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from regard.attention.scope import Scope
 
 @dataclass(frozen=True, eq=False)
 class Landmarks(Scope):
-    """Pairs of which one is a landmark: one of the `first` positions, or every `every`-th.
+    """Global tokens: pairs of query and key of which one is a landmark, at the `first` positions or every `every`-th.
 
         allowed(q, k)  ⇔  landmark(q) or landmark(k),    landmark(p)  ⇔  p < first[b] or p mod every = 0
 
-    `first` is one number for all rows or one for each, such as the length of a question; every=0 is none but those.
-    A union with a window makes the known patterns: `Local(w) | Landmarks(g)` is Longformer's, global attention and a sliding
+    `first` is one number for all rows or one for each, such as the length of a question; every=0 leaves only those.
+    The union with a sliding window gives known patterns: `Local(w) | Landmarks(g)` is Longformer's, global tokens and a
     window (Beltagy, Peters and Cohan 2020, section 3, https://arxiv.org/abs/2004.05150); Zaheer et al. 2020, section 2,
     https://arxiv.org/abs/2007.14062, add random keys to it. Unlike Longformer's, landmarks have no projections of their own.
     Cost: L (T + S) scores are wanted for L landmarks; without a kernel that skips, T S are computed.
@@ -34,7 +34,7 @@ class Landmarks(Scope):
         return self.landmark(b, q) | self.landmark(b, k)
 
     def landmark(self, b: Tensor, position: Tensor) -> Tensor:
-        """Whether a position of row b is one."""
+        """True if a position of row b is a landmark."""
         found = position < (self.first[b] if isinstance(self.first, Tensor) else self.first)
         return found | (position % self.every == 0) if self.every else found
 

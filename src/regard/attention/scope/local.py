@@ -1,4 +1,4 @@
-"""Local scope: a window around the query."""
+"""Local scope: a sliding window around the query."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from regard.attention.scope import Scope
 
 @dataclass(frozen=True)
 class Local(Scope):
-    """Keys at most `window` positions away on either side: "restricted" self-attention.
+    """Sliding window: keys at most `window` positions away on either side, "restricted" self-attention.
 
         allowed(q, k)  ⇔  |q - k| ≤ window
 

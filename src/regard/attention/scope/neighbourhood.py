@@ -1,4 +1,4 @@
-"""Neighbourhood: a window in two dimensions."""
+"""Neighbourhood: a two-dimensional sliding window."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Padding scope: only what is really there."""
+"""Padding scope: the padding mask."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from regard.attention.scope import Scope
 
 @dataclass(frozen=True, eq=False)
 class Padding(Scope):
-    """Keys that hold something; what fills a short row of a batch up to the longest is not seen.
+    """Padding mask: the keys that are no padding of a batch's shorter rows.
 
         allowed(q, k)  ⇔  keep[b, k]
 
@@ -46,5 +46,5 @@ class Padding(Scope):
 
     @classmethod
     def sample(cls, batch: int, keys: int) -> "Padding":
-        """Rows of falling length: all keys, one less, two less, and so on, then again."""
+        """Rows of decreasing length: all keys, one less, two less, and so on, then again."""
         return cls.from_lengths(keys - torch.arange(batch) % keys, keys)

@@ -1,4 +1,4 @@
-"""Prefix scope: the beginning, seen by all."""
+"""Prefix scope: the first keys, visible to all queries."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Prefix(Scope):
 
         allowed(q, k)  ⇔  k < length[b]
 
-    `Causal() | Prefix(n)` is the mask of a prefix language model: the prefix sees itself whole, the rest sees backwards.
+    `Causal() | Prefix(n)` is the mask of a prefix language model: bidirectional over the prefix, causal after it.
     Raffel et al. 2020, section 3.2.1 and figure 3, https://arxiv.org/abs/1910.10683
     Cost: T length scores are wanted; without a kernel that skips, T S are computed.
     """
