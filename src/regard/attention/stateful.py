@@ -1,4 +1,4 @@
-"""Attention that remembers where it looked: each look depends on the look before."""
+"""Stateful attention, in which each step depends on the weights of the steps before."""
 
 from abc import abstractmethod
 
@@ -15,25 +15,25 @@ from regard.attention.types import Attended, Memory, Sampled, State
 
 
 class Stepping(Attention):
-    """A mechanism that carries a state from query to query.
+    """Base of mechanisms that carry a state from query to query.
 
         state = attention.start(memory)                       a tree of tensors, batch first
         attended = attention(query, memory, state)            any number of queries, one after the other
-        attended.state                                        what to go on with
+        attended.state                                        the state of the next step
 
-    A subclass writes `start` and `look`, one query; several queries are several looks, so that a decoder that knows all its
-    queries beforehand asks once.
+    A subclass defines `start` and `look`, one query; several queries are several steps, so that a decoder with teacher
+    forcing calls it once.
     """
 
     @abstractmethod
     def start(self, memory: Memory) -> State:
-        """The state before the first look."""
+        """The state before the first query."""
 
     @abstractmethod
     def look(
         self, query: Float[Tensor, "batch 1 query"], memory: Memory, state: State, *, offset: Offset, weights: bool
     ) -> Attended:
-        """One query, at position `offset`: its context, its weights if they are wanted, and the state after it."""
+        """One query, at position `offset`: its context, its weights if requested, and the next state."""
 
     def forward(
         self,
@@ -46,7 +46,7 @@ class Stepping(Attention):
         statistics: tuple[str, ...] = (),
         documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
-        """Look with one query after the other. Without a state this begins anew; by default the first stands at 0."""
+        """Attend with one query after the other, from the initial state and position 0 by default."""
         self.check(query, memory, statistics, documents)
         first = 0 if offset is None else offset
         state = self.start(memory) if isinstance(state, tuple) and not state else state
@@ -63,7 +63,7 @@ class Stepping(Attention):
     def looks(
         self, query: Float[Tensor, "batch queries query"], memory: Memory, state: State, *, offset: Offset, weights: bool
     ) -> Attended:
-        """One look after the other. A mechanism that need not wait for the last one to ask the next may do better."""
+        """Attend with all queries, one step each; a mechanism that can run them in parallel overrides this."""
         looks = list[Attended]()
         for place in range(query.shape[1]):
             looks.append(self.look(query[:, place : place + 1], memory, state, offset=offset + place, weights=weights))
@@ -72,27 +72,27 @@ class Stepping(Attention):
 
     @property
     def positional(self) -> bool:
-        """Steps follow each other, so it matters."""
+        """True: steps are sequential."""
         return True
 
     @property
     def unpackable(self) -> str | None:
-        """What is carried on would reach the next example."""
+        """The reason against packed rows: the state would leak into the next example."""
         return "carries a state from query to query, and packed rows need an attention without one"
 
     @property
     def gathers(self) -> bool:
-        """Whether it picks the few keys it reads by itself, so that one memory serves several rows of queries: beams."""
+        """True if it gathers the few keys it reads, so that one memory serves several rows of queries (hypotheses)."""
         return False
 
     def allowed(self, like: Float[Tensor, "batch heads queries keys"], memory: Memory, offset: Offset) -> Tensor | None:
-        """What the scope and the padding leave, as a mask for weights of this shape."""
+        """The mask of scope and padding, for weights of this shape."""
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         return scope.allowed(*like.shape, offset, like.device)
 
 
 def join(steps: list[Attended]) -> Attended:
-    """Several steps as one, along the axis of queries; a step that saw fewer keys gave those to come no weight."""
+    """Concatenate steps along the axis of queries; later keys have weight 0 in a step with fewer keys."""
     context = torch.cat([step.context for step in steps], dim=1)
     weights = [step.weights for step in steps if step.weights is not None]
     sampled = [step.sampled for step in steps if step.sampled is not None]

@@ -1,10 +1,10 @@
-"""Where an attention looked, in a few numbers per query or per key.
+"""Statistics of attention weights, per query or per key: entropy, largest weight, mean position, received mass.
 
-Each statistic takes weights and what was allowed. `measure` takes them from weights that are there; `sweep` computes the
-weights of a few queries at a time, so that a fused attention can be asked where it looked without ever holding T x S.
-Statistics are for looking at, so `measure` and `sweep` cut the gradient; the functions themselves are differentiable.
+Each statistic takes weights and the mask. `measure` takes given weights; `sweep` computes the weights of a few queries at
+a time, so that a fused attention has statistics without ever holding T x S. `measure` and `sweep` detach; the functions
+themselves are differentiable.
 
-Shares are |a| / Σ |a|: for normalisers whose weights sum to one these are the weights.
+Shares are p = |a| / Σ |a|: for normalisers whose weights sum to one these are the weights.
 """
 
 import re
@@ -23,48 +23,48 @@ Column = Float[Tensor, "batch heads keys"]
 Allowed = Bool[Tensor, "#batch #heads #queries keys"] | None
 
 BLOCK = 1 << 22
-"""How many weights `sweep` holds at a time."""
+"""The most weights that `sweep` holds at a time."""
 
 
 def entropy(weights: Weights) -> Row:
-    """-Σ p log p in nats: 0 when one key has it all, log S when all have the same. exp(entropy) is effective keys."""
+    """Entropy -Σ p log p in nats: 0 for one-hot weights, log S for uniform ones; exp(entropy) is effective keys."""
     p = shares(weights)
     return -torch.xlogy(p, p).sum(-1)
 
 
 def largest(weights: Weights) -> Row:
-    """The largest weight: how decided the query is."""
+    """The largest weight of each query."""
     return weights.amax(-1)
 
 
 def position(weights: Weights) -> Int[Tensor, "batch heads queries"]:
-    """The key with the largest weight."""
+    """The argmax key of each query."""
     return weights.argmax(-1)
 
 
 def mean_position(weights: Weights) -> Row:
-    """Σ p k: where attention stands on average."""
+    """Mean attended position Σ p k."""
     return shares(weights) @ _ruler(weights)
 
 
 def spread_of_position(weights: Weights) -> Row:
-    """The standard deviation of the position: how wide attention stands around its mean."""
+    """The standard deviation of the attended position."""
     ruler, p = _ruler(weights), shares(weights)
     return (p * (ruler - (p @ ruler)[..., None]).square()).sum(-1).sqrt()
 
 
 def received(weights: Weights) -> Column:
-    """Σ_q a: the mass that each key receives from all queries."""
+    """Column sums Σ_q a: the mass that each key receives from all queries."""
     return weights.sum(-2)
 
 
 def uniform(weights: Weights, allowed: Allowed) -> Column:
-    """What each key would receive if every query spread itself evenly over the keys it may see.
+    """Column sums of uniform weights over the allowed keys.
 
         uniform_k = Σ_q allowed(q, k) / (number of keys that q may see)
 
-    Queries / keys when all is allowed, and H_n - H_k for a causal scope: divide `received` by it, or every causal model
-    seems to forget its latest tokens.
+    Queries / keys without a mask, and H_n - H_k under a causal mask: divide `received` by it, or every causal model seems to
+    forget its latest tokens.
     """
     batch, heads, queries, keys = weights.shape
     if allowed is None:
@@ -75,7 +75,7 @@ def uniform(weights: Weights, allowed: Allowed) -> Column:
 
 
 def shares(weights: Weights) -> Weights:
-    """|a| / Σ |a|, and zeros for a query that reads nothing."""
+    """Normalised weights |a| / Σ |a|, zeros for a query whose weights are all zero."""
     total = weights.abs().sum(-1, keepdim=True)
     return weights.abs() / torch.where(total > 0, total, 1.0)
 
@@ -91,7 +91,7 @@ BY_KEY = ("received", "uniform")
 
 
 def known(names: tuple[str, ...]) -> None:
-    """Raise where a statistic that is asked for does not exist."""
+    """Raise for an unknown statistic."""
     if isinstance(names, str):
         raise ValueError(f"statistics needs a tuple of names, got a text; write ({names!r},)")
     for name in names:
@@ -102,8 +102,8 @@ def known(names: tuple[str, ...]) -> None:
 
 
 def measure(weights: Weights, allowed: Allowed, names: tuple[str, ...]) -> dict[str, Tensor]:
-    """The statistics called `names`. top_3 gives the three largest weights, and their keys as top_3_keys."""
-    weights = widen(weights.detach())  # positions beyond a few hundred have no exact half precision
+    """The statistics called `names`; top_3 gives the three largest weights, and their keys as top_3_keys."""
+    weights = widen(weights.detach())  # half precision is inexact for positions beyond a few hundred
     found: dict[str, Tensor] = {}
     for name in names:
         if name in BY_QUERY:
@@ -119,7 +119,7 @@ def measure(weights: Weights, allowed: Allowed, names: tuple[str, ...]) -> dict[
 
 
 def sweep(request: Request) -> dict[str, Tensor]:
-    """The statistics of a request whose weights nobody holds, a few queries at a time."""
+    """The statistics of a request, whose weights are computed for a few queries at a time."""
     return _sweep(request) if request.statistics else {}
 
 
@@ -131,7 +131,7 @@ def _sweep(request: Request) -> dict[str, Tensor]:
     for first in range(0, max(queries, 1), rows):
         part = request._replace(query=request.query[:, :, first : first + rows], offset=request.offset + first)
         allowed = part.allowed
-        some = getattr(request.normalise, "some", None)  # of a normaliser that knows the queries one by one
+        some = getattr(request.normalise, "some", None)  # of a normaliser with parameters per query
         normalise = request.normalise if some is None else some(slice(first, first + rows))
         weights = normalise(part.scores(), allowed)
         assert isinstance(weights, Tensor), "a stochastic normaliser has no kernel, so nothing to sweep"

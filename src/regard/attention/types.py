@@ -1,4 +1,4 @@
-"""The records that cross from one part of attention to the next, and the faces of its three stages."""
+"""Records that the parts of attention exchange, and the protocols of its stages."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,25 +12,25 @@ from regard.attention.scope import Offset, Scope
 from regard.attention.score import compare
 
 State = Any
-"""What a mechanism or a decoder carries from step to step: a tree of tensors, batch first; () when it carries nothing."""
+"""State of a mechanism or a decoder between steps: a tree of tensors, batch first; () when there is none."""
 
 
 @runtime_checkable
 class Score(Protocol):
-    """How well each key fits each query: a frozen dataclass, or a module when it learns.
+    """Protocol of a score: a frozen dataclass, or a module when it learns.
 
     A score that learns is built from its sizes, `Score(query=..., key=..., heads=1)`, with one set of parameters per
-    head; heads=1 shares one set among all of them. `prepare` is the key's side, which does not see the query and so is
-    computed once per source.
+    head; heads=1 shares one set among all of them. `prepare` is the key's side, independent of the query and so computed
+    once per source.
 
-    A score that looks at positions says so by `positional = True` and is told them: `prepare(key, first)` gets the position
-    of the first key, and the score itself the `offset` of the first query, `score(query, prepared, offset)`. Keys stand at
-    0, 1, 2, ... Call any score through `regard.attention.score.prepare` and `compare`, which know the difference. A score
-    that compares dimension by dimension says `one_size = True`.
+    A positional score sets `positional = True` and takes positions: `prepare(key, first)` gets the position of the first
+    key, and the score itself the `offset` of the first query, `score(query, prepared, offset)`. Keys are at 0, 1, 2, ...
+    Call any score through `regard.attention.score.prepare` and `compare`, which handle both kinds. A score that needs query
+    and key of one size sets `one_size = True`.
 
-    A score that has a say in what is read says `adds = True`: its `combine(weights, values, offset)` takes the place of
-    weights @ values, and its constructor may ask for the size of a `value`. Kernels combine by themselves, so none may
-    cover such a score.
+    A score that contributes to the context sets `adds = True`: its `combine(weights, values, offset)` takes the place of
+    weights @ values, and its constructor may take the size of a `value`. Kernels combine by themselves, so none may cover
+    such a score.
     """
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch prepared_heads keys dim"]: ...
@@ -41,7 +41,7 @@ class Score(Protocol):
 
 
 class Sampled(NamedTuple):
-    """What a stochastic normaliser drew, for the loss that trains it."""
+    """Sample of a stochastic normaliser, for the REINFORCE loss."""
 
     log_probability: Float[Tensor, "batch heads queries"]
     entropy: Float[Tensor, "batch heads queries"]
@@ -49,9 +49,9 @@ class Sampled(NamedTuple):
 
 @runtime_checkable
 class Normaliser(Protocol):
-    """Turns scores into shares of attention; `allowed=None` means that every key may be seen.
+    """Protocol of a normaliser, which turns scores into weights; `allowed=None` masks nothing.
 
-    `sums_to_one` says whether the shares of a query that sees anything always add up to one.
+    `sums_to_one` is True if the weights of a query with an allowed key always sum to one.
     """
 
     @property
@@ -65,37 +65,37 @@ class Normaliser(Protocol):
 
 
 class Encoded(NamedTuple):
-    """A source as an encoder leaves it. `keep` is True where there is something; None: everywhere."""
+    """Output of an encoder; the padding mask `keep` is True at the kept positions, None keeps all."""
 
     data: Float[Tensor, "batch time dim"]
     keep: Bool[Tensor, "batch time"] | None = None
     final: State = ()
     values: Float[Tensor, "batch time value"] | None = None
-    """What is read, where that is not what is compared."""
+    """The values, where they differ from the keys."""
     tokens: Int[Tensor, "batch time"] | None = None
-    """What the source was made from, for a decoder that copies."""
+    """The source tokens, for a decoder that copies."""
     grid: tuple[int, int] | None = None
-    """Rows and columns of a map, whose places `data` holds row after row, behind those for the whole if there are such."""
+    """Rows and columns of a feature map, whose positions are in `data` row by row, after any global tokens."""
     clean: bool = False
-    """Whether `data` is known to be zero outside `keep`."""
+    """True if `data` is known to be zero outside `keep`."""
     documents: Int[Tensor, "batch time"] | None = None
-    """The number of the example at each place, where several share a row and do not see each other."""
+    """Document number of each position, where several examples are packed into a row."""
 
 
 class Memory(NamedTuple):
-    """A source as an attention reads it: keys already prepared by the score, so that no step prepares them again."""
+    """Prepared source of an attention: the score's keys, and values; in decoding, the KV cache."""
 
     keys: Float[Tensor, "batch key_heads keys dim"]
     values: Float[Tensor, "batch value_heads keys value"]
     keep: Bool[Tensor, "batch keys"] | None = None
     grid: tuple[int, int] | None = None
-    """Rows and columns of a map, whose places are the keys row after row, behind one for the whole if there is such."""
+    """Rows and columns of a feature map, whose positions are the keys row by row, after a global token if there is one."""
     documents: Int[Tensor, "batch keys"] | None = None
-    """The number of the example at each key, where several share a row."""
+    """Document number of each key, where several examples are packed into a row."""
 
 
 class Attended(NamedTuple):
-    """What an attention gives back. Weights come only when asked for, and are those before dropout."""
+    """Result of an attention; weights are included on request, and are those before dropout."""
 
     context: Float[Tensor, "..."]
     weights: Float[Tensor, "batch heads queries keys"] | None = None
@@ -105,7 +105,7 @@ class Attended(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Everything that `attend` was asked for, with the keys prepared: what a kernel says whether it covers."""
+    """Arguments of `attend` with prepared keys, by which kernels decide whether they cover it."""
 
     query: Float[Tensor, "batch heads queries query"]
     keys: Float[Tensor, "batch key_heads keys dim"]
@@ -120,15 +120,15 @@ class Request(NamedTuple):
 
     @property
     def device(self) -> str:
-        """The kind of device that the query lives on."""
+        """The device type of the query."""
         return self.query.device.type
 
     @property
     def allowed(self) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
-        """The scope as a mask, or None where everything may be seen."""
+        """The scope as a mask, or None where nothing is masked."""
         batch, heads, queries, _ = self.query.shape
         return self.scope.allowed(batch, heads, queries, self.keys.shape[2], self.offset, self.query.device)
 
     def scores(self) -> Float[Tensor, "batch heads queries keys"]:
-        """The first stage: how well each key fits each query."""
+        """The scores, the first stage."""
         return compare(self.score, self.query, spread(self.keys, self.query.shape[1]), self.offset)

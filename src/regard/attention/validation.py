@@ -1,4 +1,4 @@
-"""Bad input to attend() is refused here, in one sentence: what was needed, what was given, what to do."""
+"""Validation of the arguments of attend(), with messages that say what was needed, what was given, what to do."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from regard.attention.types import Memory
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any, scope: Any, statistics: Any) -> None:
-    """Raise where these make no sense together."""
+    """Raise where shapes and stages do not fit together."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.ndim != 4:
             raise ValueError(
@@ -54,7 +54,7 @@ def aligned(query: Tensor, memory: Memory, offset: Offset | None) -> None:
 
 
 def stages(score: Any, normalise: Any, scope: Any) -> None:
-    """Raise where something is not a stage, or where a score and a normaliser make no sense together."""
+    """Raise where an argument is no stage, or where a score and a normaliser do not fit together."""
     for role, stage, mark, example in (
         ("score", score, "prepare", "ScaledDot()"),
         ("normalise", normalise, "sums_to_one", "Softmax()"),

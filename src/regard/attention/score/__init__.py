@@ -1,9 +1,9 @@
-"""Scores: how well does each key fit the query.
+"""Scores of each key for each query.
 
-Each score has two sides and one comparison: `prepare` is the key's side, computed once per source, `project` the query's
-side, and calling the score compares the two. A fused kernel takes both sides and does the comparison its own way. A score
-that looks at positions is told them; `prepare` and `compare` call any score as it wants to be called, and `combine` lets a
-score have its say in what is read.
+Each score has two sides and a comparison: `prepare` is the key's side, computed once per source, `project` the query's
+side, and calling the score compares them. A fused kernel takes both sides and compares them its own way. A positional
+score takes positions too; `prepare` and `compare` call any score by its own signature, and `combine` adds what a score
+contributes to the context.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from regard.attention.scope import Offset
 def prepare(
     score: Any, key: Float[Tensor, "batch key_heads keys key"], first: int = 0
 ) -> Float[Tensor, "batch prepared_heads keys dim"]:
-    """The key's side of a score, for keys of which the first stands at position `first`."""
+    """The key's side of a score; `first` is the position of the first key."""
     prepared: Tensor = score.prepare(key, first) if positional(score) else score.prepare(key)
     return prepared
 
@@ -30,7 +30,7 @@ def compare(
     prepared: Float[Tensor, "batch key_heads keys dim"],
     offset: Offset = 0,
 ) -> Float[Tensor, "batch scored_heads queries keys"]:
-    """How well each key fits each query, of which the first stands at position `offset`."""
+    """The scores of each query and key; `offset` is the position of the first query."""
     scores: Tensor = score(query, prepared, offset) if positional(score) else score(query, prepared)
     return scores
 
@@ -41,9 +41,9 @@ def combine(
     values: Float[Tensor, "batch value_heads keys value"],
     offset: Offset = 0,
 ) -> Float[Tensor, "batch heads queries value"]:
-    """What queries read, of which the first stands at position `offset`: weights @ values, unless the score adds to it.
+    """The context: weights @ values, and what the score adds to it; `offset` is the position of the first query.
 
-    In the precision of the values: a score whose bias is single beside halves has single weights.
+    It has the precision of the values: a float32 bias beside half precision gives float32 weights.
     """
     weights = weights.to(values.dtype)
     read: Tensor = score.combine(weights, values, offset) if adds(score) else weights @ values
@@ -51,12 +51,12 @@ def combine(
 
 
 def adds(score: Any) -> bool:
-    """Whether a score has a say in what is read."""
+    """True if a score contributes to the context."""
     return bool(getattr(score, "adds", False))
 
 
 def positional(score: Any) -> bool:
-    """Whether a score looks at positions."""
+    """True if a score takes positions."""
     return bool(getattr(score, "positional", False))
 
 
@@ -67,7 +67,7 @@ def places(count: int, offset: Offset, device: torch.device) -> Int[Tensor, "#ba
 
 
 def distances(queries: int, keys: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch queries keys"]:
-    """How far after each query each key stands, below 0 for one before it; the first query stands at `offset`."""
+    """Relative positions key - query; `offset` is the position of the first query."""
     return places(keys, 0, device)[:, None] - places(queries, offset, device)[:, :, None]
 
 

@@ -1,4 +1,4 @@
-"""Additive attention, Bahdanau's."""
+"""Additive score, Bahdanau's."""
 
 import torch
 from jaxtyping import Float
@@ -9,12 +9,12 @@ from regard.attention.score import fits
 
 
 class Additive(nn.Module):
-    """Ask a small network with one hidden layer whether a query and a key belong together.
+    """Additive score: a feed-forward network with one hidden layer over query and key.
 
         score(q, k) = vᵀ tanh(W q + U k)
 
     Bahdanau, Cho and Bengio 2015, appendix A.1.2, https://arxiv.org/abs/1409.0473
-    Cost: time O(T S hidden) with a tanh for each, and by the plain formula as much memory; the additive kernel keeps T S.
+    Cost: time O(T S hidden) with a tanh for each, and in the reference as much memory; the additive kernel takes T S.
     """
 
     def __init__(self, query: int, key: int, hidden: int | None = None, heads: int = 1):
@@ -26,7 +26,7 @@ class Additive(nn.Module):
         self.v = PerHead(hidden, 1, heads)
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
-        """U k: does not see the query, so it is computed once per source."""
+        """U k: independent of the query, so it is computed once per source."""
         fits("Additive", "key", self.key, key.shape[-1])
         prepared: Tensor = self.U(key)
         return prepared

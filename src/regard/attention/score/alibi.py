@@ -1,4 +1,4 @@
-"""ALiBi, attention with linear biases: the farther, the worse."""
+"""ALiBi, attention with linear biases."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,15 +14,14 @@ from regard.attention.score.scaled_dot import ScaledDot
 
 @dataclass(frozen=True)
 class Alibi:
-    """The scaled dot product less a penalty that grows with the distance, at another slope in each head.
+    """Scaled dot product with a linear bias: a penalty proportional to the distance, with a slope per head.
 
         score(q at i, k at j) = qᵀ k / √d - m_h |i - j|,    m_h = 2^{-8 h / H}    for head h = 1, ..., H
 
     Press, Smith and Lewis 2022, section 3, https://arxiv.org/abs/2108.12409
-    There is nothing to learn, and no last position. H is the number of heads in use; where it is no power of two, the slopes
-    are those of the power below, and then every other one of the power above, as in the authors' code. The paper's queries
-    see only what is before them; here what comes after is penalised alike, which under a causal scope is the paper's.
-    `scale` replaces 1/√d where it is given.
+    It has no parameters, and no longest sequence. H is the number of heads in use; where it is no power of two, the slopes
+    are those of the power below, and then every other one of the power above, as in the authors' code. The paper's mask is
+    causal; here later keys are penalised alike, which under a causal scope is the paper's. `scale` replaces 1/√d if given.
     Cost: time O(T S d), memory T S.
     """
 
@@ -46,14 +45,14 @@ class Alibi:
         offset: Offset = 0,
     ) -> Float[Tensor, "batch heads queries keys"]:
         same_size("Alibi", query.shape[-1], prepared.shape[-1])
-        wide = torch.promote_types(query.dtype, torch.float32)  # a far distance has no exact half precision
+        wide = torch.promote_types(query.dtype, torch.float32)  # half precision is inexact for large distances
         steep = torch.tensor(slopes(query.shape[1]), dtype=wide, device=query.device)[:, None, None]
         far = distances(query.shape[2], prepared.shape[2], offset, query.device).abs()[:, None]
         return ScaledDot(self.scale)(query, prepared) - (steep * far).to(query.dtype)
 
 
 def slopes(heads: int) -> list[float]:
-    """m_h of each head."""
+    """The slopes m_h of all heads."""
     power = 1 << (heads.bit_length() - 1)  # the largest power of two within the heads
     whole = [2 ** (-8 * head / power) for head in range(1, power + 1)]
     between = [2 ** (-4 * head / power) for head in range(1, 2 * power, 2)]

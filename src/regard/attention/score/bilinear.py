@@ -1,4 +1,4 @@
-"""Bilinear attention, "general" in Luong et al."""
+"""Bilinear score, "general" in Luong et al."""
 
 import math
 
@@ -10,13 +10,13 @@ from regard.attention.score import fits
 
 
 class Bilinear(nn.Module):
-    """Compare a query and a key through a learned matrix.
+    """Bilinear score: a product of query and key through a learned matrix.
 
         score(q, k) = qᵀ W k
 
     Luong, Pham and Manning 2015, section 3.1, between eq. 7 and 8, https://arxiv.org/abs/1508.04025
-    Unlike the paper, W need not be square: the query and the key may differ in size. It begins within ±√(3 / (d_q d_k)), so
-    that queries and keys of variance one have scores of variance one.
+    Unlike the paper, W need not be square: the query and the key may differ in size. It is initialised uniformly within
+    ±√(3 / (d_q d_k)), so that queries and keys of variance one have scores of variance one.
     Cost: time O(S d² + T S d), memory T S; a fused kernel needs no T S.
     """
 
@@ -26,11 +26,11 @@ class Bilinear(nn.Module):
         self.W = PerHead(key, query, heads, within=math.sqrt(3 / (query * key)))
 
     def steady(self) -> None:
-        """Let W take smaller steps, rate / √d, for queries and keys of variance one."""
+        """Scale the learning rate of W by 1 / √d, for queries and keys of variance one."""
         self.W.pace = self.query**-0.5
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys query"]:
-        """W k: does not see the query, so it is computed once per source."""
+        """W k: independent of the query, so it is computed once per source."""
         fits("Bilinear", "key", self.key, key.shape[-1])
         prepared: Tensor = self.W(key)
         return prepared

@@ -1,4 +1,4 @@
-"""Concatenation, "concat" in Luong et al."""
+"""Concatenation score, "concat" in Luong et al."""
 
 import torch
 from jaxtyping import Float
@@ -9,14 +9,14 @@ from regard.attention.score import fits
 
 
 class Concat(nn.Module):
-    """Put the query and the key side by side and map the pair through one layer.
+    """Concatenation score: one layer over the concatenated query and key.
 
         score(q, k) = vᵀ tanh(W [q; k])
 
     Luong, Pham and Manning 2015, section 3.1, between eq. 7 and 8, https://arxiv.org/abs/1508.04025
-    The same family as Additive, since W [q; k] = W₁ q + W₂ k. Without the tanh (tanh=False) the score falls apart into a
-    part for the query and a part for the key, vᵀ W₁ q + vᵀ W₂ k; the first is the same for every key, so it cancels in the
-    softmax, and the weights do not depend on the query at all.
+    It is of the family of Additive, since W [q; k] = W₁ q + W₂ k. Without the tanh (tanh=False) the score is a sum of a term
+    of the query and one of the key, vᵀ W₁ q + vᵀ W₂ k; the first is equal for all keys, so it cancels in the softmax, and
+    the weights do not depend on the query.
     Cost: that of Additive.
     """
 
@@ -28,12 +28,12 @@ class Concat(nn.Module):
         self.v = PerHead(hidden, 1, heads)
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
-        """The key's half of W: does not see the query, so it is computed once per source."""
+        """W₂ k: independent of the query, so it is computed once per source."""
         fits("Concat", "key", self.key, key.shape[-1])
         return each_head(key, self.W.weight[:, :, self.query :])
 
     def project(self, query: Float[Tensor, "batch heads queries query"]) -> Float[Tensor, "batch heads queries hidden"]:
-        """The query's half of W."""
+        """W₁ q: the query's half of W."""
         fits("Concat", "query", self.query, query.shape[-1])
         return each_head(query, self.W.weight[:, :, : self.query])
 

@@ -12,13 +12,13 @@ from regard.attention.score import same_size
 
 @dataclass(frozen=True)
 class Cosine:
-    """The angle between a query and a key, whatever their lengths.
+    """Cosine of the angle between a query and a key, scaled by β.
 
         score(q, k) = β qᵀ k / (‖q‖ ‖k‖)
 
     Graves, Wayne and Danihelka 2014, section 3.3.1, eq. 5 and 6, https://arxiv.org/abs/1410.5401
-    Unlike the paper, the key strength β (`scale`) is one number and not emitted with each query. At 1 the softmax of a
-    cosine is nearly flat: weights differ by e² at most.
+    Unlike the paper, the key strength β (`scale`) is one number and not emitted with each query. At 1 the softmax is nearly
+    uniform: weights differ by a factor of e² at most.
     Cost: time O(T S d), memory T S; a fused kernel needs no T S.
     """
 
@@ -41,7 +41,7 @@ class Cosine:
 
 
 def _unit(vectors: Tensor) -> Tensor:
-    """Vectors of length one; a vector of zeros stays zero. The length is taken in single precision at least."""
+    """Unit vectors, normed in float32 at least; a vector of zeros stays zero."""
     wide = torch.promote_types(vectors.dtype, torch.float32)
     length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True, dtype=wide)
     return (vectors / torch.where(length > 0, length, 1.0)).to(vectors.dtype)

@@ -1,4 +1,4 @@
-"""Distance: the nearer, the better."""
+"""Distance score: negative squared L2 distance."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,12 +12,12 @@ from regard.attention.score import same_size
 
 @dataclass(frozen=True)
 class Distance:
-    """Compare a query and a key by the distance between them, as a Gaussian kernel does.
+    """Negative squared distance of query and key, whose softmax is a Gaussian kernel.
 
         score(q, k) = -‖q - k‖² / (2 σ²)
 
     Kim, Papamakarios and Mnih 2021, "L2 self-attention", https://arxiv.org/abs/2006.04710
-    Unlike the paper, σ² = √d by default, half its exponent: keys of one length then get the weights of ScaledDot.
+    Unlike the paper, σ² = √d by default, half its exponent: keys of equal norm then get the weights of ScaledDot.
     Cost: time O(T S d), memory T S.
     """
 
@@ -37,7 +37,7 @@ class Distance:
     ) -> Float[Tensor, "batch heads queries keys"]:
         same_size("Distance", query.shape[-1], prepared.shape[-1])
         variance = query.shape[-1] ** 0.5 if self.sigma is None else self.sigma**2
-        wide = torch.promote_types(query.dtype, torch.float32)  # squares overflow soonest
+        wide = torch.promote_types(query.dtype, torch.float32)  # squares overflow first
         q, k = query.to(wide), prepared.to(wide)
         lengths = q.square().sum(-1)[..., None] + k.square().sum(-1)[..., None, :]
         return ((q @ k.mT - lengths / 2).clamp_max(0) / variance).to(query.dtype)

@@ -11,7 +11,7 @@ from regard.attention.score import same_size
 
 @dataclass(frozen=True)
 class Dot:
-    """Compare a query and a key by their product: large where both are large in the same places.
+    """Dot product of query and key.
 
         score(q, k) = qᵀ k
 

@@ -1,4 +1,4 @@
-"""Feature map: a product of positive features, the score of linear attention."""
+"""Feature-map score of linear attention."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ from torch import Tensor
 from regard.attention.score import same_size
 
 FEATURES: dict[str, Callable[[Tensor], Tensor]] = {
-    # elu(x) + 1, which is exp(x) below zero; written so that no small exp(x) is lost beside a one
+    # elu(x) + 1, which is exp(x) below zero; written so that no small exp(x) is rounded away beside a one
     "elu": lambda data: torch.relu(data) + data.clamp_max(0).exp(),
     "relu": torch.relu,
 }
-"""What each φ does to one number of a vector; never below zero."""
+"""The elementwise feature maps φ by name; none is negative."""
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Compare a query and a key by the product of their features, which are never negative.
+    """Dot product of the feature maps of query and key, which are never negative.
 
         score(q, k) = φ(q)ᵀ φ(k),    φ(x) = elu(x) + 1
 
     Katharopoulos et al. 2020, eq. 4 and 7, https://arxiv.org/abs/2006.16236
-    Shared out by SumToOne this is linear attention: the products may be taken in another order, and are by the linear
-    kernel. phi="relu" takes max(0, x) for φ; a query without a positive number then reads nothing.
+    Normalised by SumToOne this is linear attention: the linear kernel takes the products in another order. phi="relu" is
+    max(0, x); a query without a positive number then has zero weights.
     Cost: time O(T S d), memory T S; with SumToOne, by the linear kernel, time O((T + S) d²) and no T S.
     """
 

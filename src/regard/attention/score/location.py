@@ -1,4 +1,4 @@
-"""Location, Luong's score that looks at the query alone."""
+"""Location score, Luong's, which depends on the query alone."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -8,13 +8,13 @@ from regard.attention.score import fits
 
 
 class Location(nn.Module):
-    """Say from the query alone how well each position fits, without a look at what is there.
+    """Score of each position computed from the query alone, independent of the key's content.
 
         score(q, k at position i) = (W q)_i
 
     Luong, Pham and Manning 2015, eq. 8, https://arxiv.org/abs/1508.04025
-    The query may be anything that is known at the step, such as [embedding of the last token; decoder state]: only its
-    size counts. There is one row of W for each position, so no source may be longer than `limit`.
+    The query may be any vector known at the step, such as [embedding of the last token; decoder state]. There is one row of
+    W for each position, so no source may be longer than `limit`.
     Cost: time O(T S d), memory T S.
     """
 
@@ -24,7 +24,7 @@ class Location(nn.Module):
         self.W = PerHead(query, limit, heads)
 
     def prepare(self, key: Float[Tensor, "batch heads keys key"]) -> Float[Tensor, "batch heads keys 1"]:
-        """Nothing of the key is used but that it is there."""
+        """The key itself, of which only the length is used."""
         if key.shape[2] > self.limit:
             raise ValueError(
                 f"Location was made for at most {self.limit} keys, got {key.shape[2]}; build it with limit={key.shape[2]}, "

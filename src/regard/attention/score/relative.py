@@ -1,4 +1,4 @@
-"""Relative positions, Shaw's: keys that know how far away they are."""
+"""Relative position score, Shaw's, for the keys alone."""
 
 from typing import ClassVar
 
@@ -13,15 +13,15 @@ from regard.attention.score.scaled_dot import ScaledDot
 
 
 class Relative(nn.Module):
-    """The scaled dot product with a learned vector added to each key, one for each distance.
+    """Scaled dot product with relative position embeddings added to the keys.
 
         score(q at i, k at j) = qᵀ (k + a_c) / √d,    c = max(-window, min(window, j - i))
 
     Shaw, Uszkoreit and Vaswani 2018, eq. 4 and section 3.2, https://arxiv.org/abs/1803.02155
-    Distances beyond `window` count as `window`. Unlike the paper, nothing is added to the values: the paper's own ablation
+    Distances are clipped to `window`. Unlike the paper, nothing is added to the values: the paper's own ablation
     (section 4.3) finds the same BLEU without it, and `shaw` has both. `scale` replaces 1/√d.
-    Cost: time O(T S d + T window d), memory T S + T window: q is compared with each distance once, and the result looked up
-    for each key; no T S d.
+    Cost: time O(T S d + T window d), memory T S + T window: q meets the embedding of each distance once, and the result is
+    gathered for each key; no T S d.
     """
 
     positional: ClassVar[bool] = True
@@ -35,7 +35,7 @@ class Relative(nn.Module):
         self.a = PerHead(key, 2 * window + 1, heads)
 
     def prepare(self, key: Float[Tensor, "batch heads keys key"], first: int = 0) -> Float[Tensor, "batch heads keys key"]:
-        """k: how far away it is depends on the query."""
+        """k itself: its distance depends on the query."""
         fits(type(self).__name__, "key", self.key, key.shape[-1])
         return key
 
@@ -58,7 +58,7 @@ class Relative(nn.Module):
         return asked @ prepared.mT + near.gather(-1, which.expand(*near.shape[:3], -1))
 
     def which(self, queries: int, keys: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch 1 queries keys"]:
-        """The number of each distance, of a key from its query on: 0 for those of `window` before it and beyond."""
+        """Index of each clipped relative position key - query; 0 is `window` or more before the query."""
         distance = distances(queries, keys, offset, device)
         return (distance.clamp(-self.window, self.window) + self.window)[:, None]
 

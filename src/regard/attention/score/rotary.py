@@ -1,4 +1,4 @@
-"""Rotary positions, RoPE: vectors that turn as they move along."""
+"""Rotary position embedding, RoPE."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,15 +14,15 @@ from regard.attention.score.scaled_dot import ScaledDot
 
 @dataclass(frozen=True)
 class Rotary:
-    """The scaled dot product of a query and a key that are both turned by their positions, so that the distance counts.
+    """Scaled dot product of a query and a key rotated by their positions, so that it depends on their distance.
 
         score(q at i, k at j) = (R_i q)ᵀ R_j k / √d = qᵀ R_{j-i} k / √d
 
-    R_p turns each pair of dimensions, the n-th of d/2, by an angle of p base^{-2n/d}.
+    R_p rotates each pair of dimensions, the n-th of d/2, by an angle of p base^{-2n/d}.
     Su et al. 2021, section 3.2.2 and eq. 34, https://arxiv.org/abs/2104.09864
-    A pair is one dimension of the first half and one of the second, as most models have it; the paper's neighbours are
-    interleaved=True. Of an odd number of dimensions the last is not turned. `scale` replaces 1/√d where it is given.
-    Cost: that of ScaledDot, and O((T + S) d) for turning; a fused kernel needs no T S.
+    A pair is one dimension of the first half and one of the second, as in most models; the paper's adjacent pairs are
+    interleaved=True. Of an odd number of dimensions the last is not rotated. `scale` replaces 1/√d if given.
+    Cost: that of ScaledDot, and O((T + S) d) for the rotation; a fused kernel needs no T S.
     """
 
     positional: ClassVar[bool] = True
@@ -55,7 +55,7 @@ class Rotary:
         return self.project(query, offset) @ prepared.mT
 
     def turn(self, vectors: Float[Tensor, "batch heads time dim"], first: Offset) -> Float[Tensor, "batch heads time dim"]:
-        """R_p x for positions p from `first` on, in single precision at least; the angles are taken in double."""
+        """Rotate vectors by their positions, from `first` on, in float32 at least with float64 angles."""
         pairs = vectors.shape[-1] // 2
         wide = torch.promote_types(vectors.dtype, torch.float32)
         pace = self.base ** -(torch.arange(pairs, device=vectors.device, dtype=torch.float64) / pairs)

@@ -12,7 +12,7 @@ from regard.attention.score import same_size
 
 @dataclass(frozen=True)
 class ScaledDot:
-    """The dot product, scaled so that its spread does not grow with the size of the vectors.
+    """Dot product scaled by 1/√d, so that its variance does not grow with the dimension.
 
         score(q, k) = qᵀ k / √d
 
@@ -35,10 +35,10 @@ class ScaledDot:
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
         same_size("ScaledDot", query.shape[-1], prepared.shape[-1])
-        if query.dtype in (torch.float16, torch.bfloat16):  # products of half precision overflow before they are scaled
+        if query.dtype in (torch.float16, torch.bfloat16):  # half-precision products overflow before they are scaled
             return self.project(query) @ prepared.mT
         return (query @ prepared.mT).mul_(self.factor(query))
 
     def factor(self, query: Float[Tensor, "batch heads queries dim"]) -> float:
-        """1/√d, or what was given instead."""
+        """1/√d, or the given `scale`."""
         return query.shape[-1] ** -0.5 if self.scale is None else self.scale

@@ -1,4 +1,4 @@
-"""Shaw's relative attention, whole: keys and values that know how far away they are."""
+"""Shaw's relative position attention, for keys and values."""
 
 from typing import ClassVar
 
@@ -13,15 +13,16 @@ from regard.attention.score.relative import Relative
 
 
 class Shaw(Relative):
-    """The scaled dot product with a learned vector added to each key, and another to each value, one for each distance.
+    """Scaled dot product with relative position embeddings added to the keys and to the values.
 
         score(q at i, k at j) = qᵀ (k + a_c) / √d,    c = max(-window, min(window, j - i))
         context_i = Σ_j weight_ij (v_j + b_c)
 
     Shaw, Uszkoreit and Vaswani 2018, eq. 3 and 4 and section 3.2, https://arxiv.org/abs/1803.02155
-    What is read beside the values is Σ_c b_c (Σ_{j at c} weight_ij): the weights are added up by distance, and meet a table
-    of 2 window + 1 vectors. Without b this is `relative`. Unlike the paper's, each head has its own a and b, unless heads=1.
-    Cost: that of Relative, and O(T S + T window d) for what is read; no T S d. No fused kernel.
+    The term beside the values is Σ_c b_c (Σ_{j at c} weight_ij): the weights are summed by distance and multiplied by a
+    table of 2 window + 1 vectors. Without b this is `relative`. Unlike the paper's, each head has its own a and b, unless
+    heads=1.
+    Cost: that of Relative, and O(T S + T window d) for the context; no T S d. No fused kernel.
     """
 
     adds: ClassVar[bool] = True
@@ -44,9 +45,9 @@ class Shaw(Relative):
     def by_distance(
         self, weights: Float[Tensor, "batch heads queries keys"], offset: Offset
     ) -> Float[Tensor, "batch heads queries distances"]:
-        """How much each query reads at each distance: from `window` or more before it to `window` or more behind it."""
+        """Weights summed by clipped distance, from `window` or more before the query to `window` or more after it."""
         queries, keys = weights.shape[2:]
         which = self.which(queries, keys, offset, weights.device).expand(weights.shape)
-        shares = widen(weights)  # half precision would lose the many small ones of far keys
+        shares = widen(weights)  # half precision would lose the many small weights of far keys
         nothing = shares.new_zeros(*shares.shape[:3], 2 * self.window + 1)
         return nothing.scatter_add(-1, which, shares).to(weights.dtype)

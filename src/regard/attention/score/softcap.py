@@ -1,4 +1,4 @@
-"""Soft capping, Gemma's: scores that cannot run away."""
+"""Logit soft-capping, Gemma's."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,13 +13,13 @@ from regard.attention.score.scaled_dot import ScaledDot
 
 @dataclass(frozen=True)
 class Softcap:
-    """The scaled dot product, bent so that it stays between -cap and cap.
+    """Scaled dot product with logit soft-capping: a tanh bounds it between -cap and cap.
 
         score(q, k) = cap tanh(qᵀ k / (√d cap))
 
     Gemma Team 2024, section 2, "logit soft-capping", https://arxiv.org/abs/2408.00118
     `scale` replaces 1/√d where it is given.
-    Cost: that of ScaledDot, and a tanh for each score; no fused kernel here bends scores.
+    Cost: that of ScaledDot, and a tanh for each score; no fused kernel here has a softcap.
     """
 
     one_size: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""T5's bias: a number for each distance, coarser the farther."""
+"""T5's relative position bias."""
 
 from typing import ClassVar
 
@@ -12,15 +12,15 @@ from regard.attention.score.scaled_dot import ScaledDot
 
 
 class T5(nn.Module):
-    """The dot product with a learned number added, one for each range of distances and each head.
+    """Dot product with a learned relative position bias, one for each bucket of distances and each head.
 
         score(q at i, k at j) = qᵀ k + b_h[bucket(j - i)]
 
     Raffel et al. 2020, section 2.1, https://arxiv.org/abs/1910.10683
-    Half of the `buckets` hold one distance each; the others grow as powers do up to `farthest`, and the last holds all that
-    is farther. Keys before and after the query have half of them each; with causal=True those before have them all, and
-    those after count as distance 0. The product is unscaled, as in the authors' code, whose projections begin small enough
-    for that; `scale` multiplies it. Unlike the paper, each score has its own b, unless all layers are given the same score.
+    Half of the `buckets` hold one distance each; the others grow logarithmically up to `farthest`, and the last holds all
+    beyond. Keys before and after the query have half of them each; with causal=True those before have them all, and those
+    after count as distance 0. The product is unscaled, as in the authors' code, whose initialisation allows for that;
+    `scale` multiplies it. Unlike the paper, each score has its own b, unless all layers share one score.
     Cost: time O(T S d), memory T S.
     """
 
@@ -56,7 +56,7 @@ class T5(nn.Module):
         return query * self.scale
 
     def bucket(self, distance: Int[Tensor, "*pairs"]) -> Int[Tensor, "*pairs"]:
-        """The bucket of each distance, of a key from its query on."""
+        """The bucket of each relative position key - query."""
         if self.causal:
             return torch.bucketize((-distance).clamp_min(0), self.edges, right=True)
         return torch.bucketize(distance.abs(), self.edges, right=True) + self.side * (distance > 0)
@@ -69,8 +69,8 @@ class T5(nn.Module):
     ) -> Float[Tensor, "batch scored_heads queries keys"]:
         same_size("T5", query.shape[-1], prepared.shape[-1])
         bucket = self.bucket(distances(query.shape[2], prepared.shape[2], offset, query.device))
-        rows, heads, queries = bucket.shape[0], len(self.b), query.shape[2]  # len(bucket) would stay fixed in an export
-        # each query looks up in a view of its own, so that its gradients are added beside and not behind those of others
+        rows, heads, queries = bucket.shape[0], len(self.b), query.shape[2]  # len(bucket) would be constant in an export
+        # each query gathers from a view of its own, so that its gradients are summed in parallel with those of others
         each = self.b[:, None].expand(rows, heads, queries, self.buckets)
         bias = each.gather(-1, bucket[:, None].expand(-1, heads, -1, -1))
         return ScaledDot(self.scale)(query, prepared) + bias
@@ -80,11 +80,11 @@ class T5(nn.Module):
 
 
 def edges(buckets: int, farthest: int) -> list[int]:
-    """The distance at which each bucket but the first begins, on one side of the query.
+    """The lower bounds of all buckets but the first, on one side of the query.
 
         edge(b) = b up to half of the buckets, then the first n with (n / half)^{rest} ≥ (farthest / half)^{b - half}
 
-    which is where the logarithm of the paper's code passes b. Whole numbers say so exactly; logarithms round.
+    which is where the logarithm of the paper's code passes b. Integers are exact, where logarithms round.
     """
     half = buckets // 2
     rest = buckets - half

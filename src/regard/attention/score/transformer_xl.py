@@ -1,4 +1,4 @@
-"""Transformer-XL's score: what stands there, and how far away, each with a voice of its own."""
+"""Transformer-XL's relative score: a content term and a position term."""
 
 from typing import ClassVar
 
@@ -13,15 +13,15 @@ from regard.attention.score import fits, places, same_size
 
 
 class TransformerXl(nn.Module):
-    """Compare a query with what a key holds and, through a matrix, with waves of its distance.
+    """Scaled dot product with the key, plus one with a projected sinusoidal encoding of its relative position.
 
         score(q at i, k at j) = ((q + u)ᵀ k + (q + v)ᵀ W R_{i-j}) / √d
 
-    u and v are learned: what a head looks for whatever the query is. R_p is a sinusoidal vector of `waves` numbers.
+    u and v are learned biases of the query, per head. R_p is a sinusoidal encoding of `waves` numbers.
     Dai et al. 2019, section 3.3, https://arxiv.org/abs/1901.02860; 1/√d, or `scale`, is that of their code.
-    Unlike the paper, R is as wide as a key and not as the model, unless `waves` says so. And nothing is shifted: since
-    sin(i-j) = sin i cos j - cos i sin j, it is enough to turn Wᵀ (q + v) by the query's position and to keep R_j beside the
-    key, and the whole is a product of two vectors.
+    Unlike the paper, R is as wide as a key and not as the model, unless `waves` says so. And there is no relative shift:
+    since sin(i-j) = sin i cos j - cos i sin j, it is enough to rotate Wᵀ (q + v) by the query's position and to concatenate
+    R_j with the key, and the score is one dot product.
     Cost: time O(T S (d + waves)), memory T S + (T + S) (d + waves); a fused kernel needs no T S.
     """
 
@@ -48,7 +48,7 @@ class TransformerXl(nn.Module):
     def project(
         self, query: Float[Tensor, "batch heads queries query"], offset: Offset = 0
     ) -> Float[Tensor, "batch own_heads queries both"]:
-        """[q + u; Wᵀ (q + v) turned] / √d."""
+        """[q + u; Wᵀ (q + v) rotated] / √d."""
         same_size("TransformerXl", query.shape[-1], self.key)
         scale = self.key**-0.5 if self.scale is None else self.scale
         about = each_head((query + self.v) * scale, self.W.weight.mT)
@@ -67,11 +67,11 @@ class TransformerXl(nn.Module):
 
 
 def turn(about: Float[Tensor, "batch heads queries waves"], offset: Offset) -> Float[Tensor, "batch heads queries waves"]:
-    """What meets R_j as `about` meets R_{i-j}, for queries at i = offset, offset + 1, ...
+    """Rotate `about` so that its product with R_j is that of `about` with R_{i-j}, for i = offset, offset + 1, ...
 
         a sin(i-j) + b cos(i-j) = (b sin i - a cos i) sin j + (a sin i + b cos i) cos j
 
-    where a and b are its numbers for one wave, and the angles are those of this wave.
+    where a and b are its components of one frequency, and the angles are of that frequency.
     """
     wide = torch.promote_types(about.dtype, torch.float32)
     R = sinusoids(places(about.shape[2], offset, about.device), about.shape[-1]).to(wide)[:, None]

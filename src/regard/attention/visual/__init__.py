@@ -1,7 +1,7 @@
-"""Attention inside a CNN: which channels, which places and which receptive fields of a feature map count.
+"""Visual attention inside a CNN: over channels, positions and receptive fields of a feature map.
 
-Each is a module from (batch, channels, height, width) to the same, to be set between the layers of any network. Where maps
-of several sizes stand in one batch, `keep` is True at the places of each, and what is outside might as well not exist.
+Each is a module from (batch, channels, height, width) to the same, to be put between the layers of any network. Where maps
+of several sizes are padded in one batch, `keep` is their padding mask, and the padding does not influence the result.
 """
 
 from abc import ABC, abstractmethod
@@ -20,12 +20,12 @@ Scores = Float[Tensor, "batch heads queries keys"]
 
 
 class Visual(nn.Module, ABC):
-    """A feature map in, the same with what counts brought out: every attention inside a CNN has this face.
+    """Base of attention inside a CNN, from a feature map to one of the same shape.
 
         context = module(image, keep)              the context alone
-        attended = module.attend(image)            and where it looked
+        attended = module.attend(image)            with the weights
 
-    `axes` are what the heads, queries and keys of the weights stand for; "" where there is only one.
+    `axes` name the heads, queries and keys of the weights; "" where there is only one.
     """
 
     axes: ClassVar[tuple[str, str, str]]
@@ -38,13 +38,13 @@ class Visual(nn.Module, ABC):
 
     @abstractmethod
     def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
-        """The context, zeros outside `keep`, and the weights that made it where they are wanted."""
+        """The context, zeros outside `keep`, and the weights if requested."""
 
     def forward(self, image: Image, keep: Keep = None) -> Image:
         return self.attend(image, weights=False, keep=keep).context
 
     def check(self, image: Tensor, keep: Keep = None) -> None:
-        """Raise for what is no feature map of this many channels, or kept in another shape."""
+        """Raise for an input that is no feature map of this many channels, or a mask of another shape."""
         shape = tuple(image.shape)
         if len(shape) != 4 or shape[1] != self.channels or 0 in shape[2:]:
             raise ValueError(
@@ -59,12 +59,12 @@ class Visual(nn.Module, ABC):
 
 
 class Gating(Visual):
-    """Parts of a feature map, each let through as much as it counts.
+    """Gating of a feature map: each part is multiplied by its weight.
 
     values = split(image)                      the parts: the map as it is, or several made from it
-    scores = score(values)                     how much does each part count
-    weights = normalise(scores, allowed)       turn that into a share, by any normaliser
-    context = combine(values, weights)         read
+    scores = score(values)                     one score for each part
+    weights = normalise(scores, allowed)       weights, by any normaliser
+    context = combine(values, weights)         weighted parts
     """
 
     def __init__(self, channels: int, normalise: Any):
@@ -72,20 +72,20 @@ class Gating(Visual):
         self.normalise = registry.build(normalise, "normalise")
 
     def split(self, image: Image, keep: Keep = None) -> Values:
-        """What is weighed: the map as it is."""
+        """The parts: by default the map itself."""
         return image
 
     @abstractmethod
     def score(self, values: Values, keep: Keep = None) -> Scores:
-        """How much each part counts."""
+        """The score of each part."""
 
     def allowed(self, keep: Bool[Tensor, "batch height width"]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
-        """Which parts may count; None: all."""
+        """The mask of the parts; None: all."""
         return None
 
     @abstractmethod
     def combine(self, values: Values, weights: Scores) -> Image:
-        """Each part as much as its share says."""
+        """The parts multiplied by their weights, as one map."""
 
     def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
         """The stages one after the other."""
@@ -98,7 +98,7 @@ class Gating(Visual):
 
 
 def reduced(name: str, channels: int, reduction: int) -> int:
-    """channels / reduction, or an error where that is no whole number."""
+    """channels / reduction, or an error where that is no integer."""
     if reduction < 1 or channels % reduction:
         raise ValueError(
             f"{name} needs a reduction that divides its channels, got {channels} channels and reduction {reduction}; "

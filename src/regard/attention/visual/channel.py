@@ -1,4 +1,4 @@
-"""Channel attention: squeeze and excitation."""
+"""Channel attention: squeeze-and-excitation."""
 
 from typing import Any, ClassVar
 
@@ -10,13 +10,13 @@ from regard.attention.visual import Gating, Image, reduced
 
 
 class Channel(Gating):
-    """Weigh the channels by what all of them hold on the whole.
+    """Squeeze-and-excitation: channel weights from the globally pooled channels.
 
         a = σ(W₂ max(0, W₁ m)),    m_c = mean of x_c,    y_c = a_c x_c
 
     Hu, Shen and Sun 2018, "squeeze and excitation", sections 3.1 and 3.2, https://arxiv.org/abs/1709.01507
-    W₁ narrows the channels by `reduction` and W₂ widens them again. With `peak` the largest number of each channel goes the
-    same way as its mean, and the two scores are added: Woo et al. 2018, section 3, https://arxiv.org/abs/1807.06521
+    W₁ reduces the channels by `reduction` and W₂ expands them again. With `peak` max pooling goes through the same network
+    as the mean, and the two scores are added: Woo et al. 2018, section 3, https://arxiv.org/abs/1807.06521
     Weights are (batch, 1, 1, channels).
     Cost: time O(C H W + C² / r), memory O(C H W).
     """

@@ -10,15 +10,15 @@ from regard.attention.visual.spatial import Spatial
 
 
 class ChannelSpatial(Visual):
-    """Weigh the channels, then the places of what they let through.
+    """CBAM: channel attention followed by spatial attention.
 
         x' = channel(x),    y = spatial(x')        so that    y_cp = a_c b_p x_cp
 
     Woo et al. 2018, CBAM, section 3, https://arxiv.org/abs/1807.06521
-    The channels are weighed by the largest number of each beside its mean: Channel with peak=True.
+    The channels are pooled by mean and maximum: Channel with peak=True.
     Weights are those of both, a_c b_p, (batch, 1, channels, height · width). Each half is a module of its own, with stages
     of its own: `module.channel` and `module.spatial`.
-    Cost: that of Channel and of Spatial; the weights, where they are asked for, C H W numbers.
+    Cost: that of Channel and of Spatial; the weights, if requested, C H W numbers.
     """
 
     axes: ClassVar[tuple[str, str, str]] = ("", "channel", "place")
@@ -29,7 +29,7 @@ class ChannelSpatial(Visual):
         self.spatial = Spatial(channels, kernel)
 
     def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
-        """The stages of the channels, then those of the places."""
+        """The stages of the channels, then those of the positions."""
         first = self.channel.attend(image, weights, keep)
         second = self.spatial.attend(first.context, weights, keep)
         if first.weights is None or second.weights is None:

@@ -1,4 +1,4 @@
-"""Non-local blocks: attention from every place of a feature map to every other."""
+"""Non-local blocks: self-attention over the positions of a feature map."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -22,7 +22,7 @@ Places = Float[Tensor, "batch 1 places size"]
 
 
 class Sides(NamedTuple):
-    """What is compared and what is read, as attend() takes them: one head."""
+    """Query, key and value of a map, as attend() takes them: one head."""
 
     query: Places
     key: Places
@@ -31,7 +31,7 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True)
 class Mean:
-    """Shares as large as the scores, for a mean over the keys in place of a sum.
+    """Normaliser by the number of keys: the weights are the scores over N.
 
         a_k = s_k / N,    or    max(0, s_k) / N  where `positive`
 
@@ -56,19 +56,18 @@ NORMALISERS: dict[str, Normaliser] = {
 
 
 class NonLocal(Visual):
-    """Let every place read from all others what they have for it, and add that to what is there.
+    """Self-attention over the positions of a feature map with a residual connection.
 
         y_i = Σ_j f(x_i, x_j) g(x_j) / C(x),    z_i = W_z y_i + x_i
         gaussian  f = exp(x_iᵀ x_j)              embedded  f = exp(θ(x_i)ᵀ φ(x_j)),    C(x) = Σ_j f: the softmax
         dot       f = θ(x_i)ᵀ φ(x_j)             concat    f = max(0, wᵀ [θ(x_i); φ(x_j)]),    C(x) = N
 
     Wang et al. 2018, section 3, eq. 1 to 6, https://arxiv.org/abs/1711.07971
-    θ, φ and g are linear and lead to `inner` channels, half of them unless told otherwise. `subsample` reads from the
-    largest of each square of so many places instead of from all. W_z begins at zero, so that the block changes nothing
-    until it has learned to. Unlike the paper, no batch norm follows it: the maps of a batch do not influence each other.
-    Weights are (batch, 1, height · width, places read from). The context holds W_z and the sum, so it is not their product
-    with g.
-    Cost: time O(N² C) for N = H W places, N² C / s² subsampled by s; memory N² where no fused kernel covers it.
+    θ, φ and g are linear with `inner` output channels, by default half of the input's. `subsample` max-pools keys and values
+    over squares of that side. W_z is initialised to zero, so that the block begins as the identity. Unlike the paper, no
+    batch norm follows it: the maps of a batch do not influence each other. Weights are (batch, 1, height · width, keys). The
+    context includes W_z and the residual, so it is not weights @ g.
+    Cost: time O(N² C) for N = H W positions, N² C / s² subsampled by s; memory N² where no fused kernel covers it.
     """
 
     axes: ClassVar[tuple[str, str, str]] = ("", "place", "place")
@@ -97,21 +96,21 @@ class NonLocal(Visual):
         nn.init.zeros_(self.output.bias)
 
     def sides(self, image: Image, keep: Keep = None) -> Sides:
-        """Who asks, what answers, and what is read from it."""
+        """Query, key and value."""
         read = image if self.subsample == 1 else self.shrink(lowest(image, keep))
         all_, some = image.flatten(2).mT[:, None], hide(read, self.kept(keep)).flatten(2).mT[:, None]
         return Sides(self.theta(all_), self.phi(some), self.g(some))
 
     def kept(self, keep: Keep) -> Bool[Tensor, "batch rows columns"] | None:
-        """Which places are read from: those with something kept in their square."""
+        """The padding mask of the keys: those with a kept position in their square."""
         return keep if keep is None or self.subsample == 1 else self.shrink(keep[:, None].float())[:, 0] > 0
 
     def shrink(self, image: Image) -> Float[Tensor, "batch channels rows columns"]:
-        """The largest of each square."""
+        """Max pooling over squares of `subsample` positions a side."""
         return F.max_pool2d(image, self.subsample, ceil_mode=True)
 
     def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
-        """The three stages as attend() composes them, and the way around them."""
+        """The three stages by attend(), and the residual connection around them."""
         self.check(image, keep)
         image, kept = hide(image, keep), self.kept(keep)
         scope = Everywhere() if kept is None else Padding(kept.flatten(1))

@@ -1,4 +1,4 @@
-"""Selective kernels: how far to look, chosen for each channel."""
+"""Selective kernels: attention over receptive fields for each channel."""
 
 from typing import Any, ClassVar
 
@@ -14,15 +14,15 @@ Branches = Float[Tensor, "batch channels branches height width"]
 
 
 class SelectiveKernel(Gating):
-    """Look through several windows at once, and let each channel choose among what they saw.
+    """Selective kernel unit: a softmax for each channel over branches of different receptive fields.
 
         u_m = max(0, norm(conv_m x)),    m = 1 .. M, of receptive field 2 m + 1
         z = max(0, norm(W mean(Σ_m u_m))),    s_cm = A_cm z,    a_c = softmax_m(s_cm),    y_c = Σ_m a_cm u_mc
 
     Li et al. 2019, section 3.1, https://arxiv.org/abs/1903.06586
-    The windows are convolutions of 3 x 3 places, `branches` of them, dilated by 1, 2, ... z has channels / `reduction`
-    numbers, but at least `least`; `groups` are those of the convolutions. Unlike the paper, a map is normalised by itself
-    (GroupNorm with one group, nn.LayerNorm) and not with the others of its batch, which therefore do not influence it.
+    The branches are 3 x 3 convolutions, dilated by 1, 2, ... z has channels / `reduction` numbers, but at least `least`;
+    `groups` are those of the convolutions. Unlike the paper, a map is normalised by itself (GroupNorm with one group,
+    nn.LayerNorm) and not with the others of its batch, which therefore do not influence it.
     Weights are (batch, channels, 1, branches): one head for each channel.
     Cost: time O(M C² H W / groups + C z), memory O(M C H W).
     """
@@ -47,7 +47,7 @@ class SelectiveKernel(Gating):
         self.A = nn.Linear(inner, channels * branches, False)
 
     def split(self, image: Image, keep: Keep = None) -> Branches:
-        """What each window sees."""
+        """The output of each branch."""
         told = () if keep is None else (keep,)
         return torch.stack([branch(image, *told) for branch in self.branches], dim=2)
 
@@ -60,7 +60,7 @@ class SelectiveKernel(Gating):
 
 
 class Window(nn.Sequential):
-    """A convolution that sees 2 dilation + 1 places in each direction, by 3 x 3 of them."""
+    """Branch with a dilated 3 x 3 convolution, whose receptive field is 2 dilation + 1."""
 
     def __init__(self, channels: int, dilation: int, groups: int):
         convolution = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation, groups=groups, bias=False)

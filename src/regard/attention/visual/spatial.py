@@ -1,4 +1,4 @@
-"""Spatial attention: which places of a feature map count."""
+"""Spatial attention over the positions of a feature map."""
 
 from typing import Any, ClassVar
 
@@ -11,12 +11,12 @@ from regard.attention.visual import Gating, Image
 
 
 class Spatial(Gating):
-    """Weigh the places by how much is there, in their surroundings.
+    """Spatial attention, the spatial half of CBAM: position weights by a convolution of channel-wise mean and maximum.
 
         a = σ(f [mean over c of x; max over c of x]),    y_cp = a_p x_cp
 
-    with f a convolution of `kernel` x `kernel` places to one channel.
-    Woo et al. 2018, the spatial half of CBAM, section 3, https://arxiv.org/abs/1807.06521
+    with f a convolution of `kernel` x `kernel` positions to one channel.
+    Woo et al. 2018, section 3, https://arxiv.org/abs/1807.06521
     Weights are (batch, 1, 1, height · width), row after row.
     Cost: time O(C H W + k² H W), memory O(C H W).
     """
@@ -30,7 +30,7 @@ class Spatial(Gating):
         self.f = nn.Conv2d(2, 1, kernel, padding=kernel // 2)
 
     def allowed(self, keep: Bool[Tensor, "batch height width"]) -> Bool[Tensor, "batch 1 1 places"]:
-        """The places that are kept."""
+        """The mask of the kept positions."""
         return keep.flatten(1)[:, None, None]
 
     def score(self, values: Image, keep: Keep = None) -> Float[Tensor, "batch 1 1 places"]:
