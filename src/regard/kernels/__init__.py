@@ -1,5 +1,5 @@
-"""Fused kernels of attend(): each file is one, and says what it covers.
+"""Fused kernels of attend(), one per file.
 
-A kernel is a module with `covers(request) -> str | None`, None when it computes the same thing as the three stages and
-otherwise the reason why not, and `run(request) -> Attended`. `attention/dispatch.py` selects one.
+A kernel is a module with `covers(request) -> str | None`, None when it equals the three stages and otherwise the reason
+it does not, and `run(request) -> Attended`. `attention/dispatch.py` selects one.
 """

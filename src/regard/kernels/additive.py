@@ -1,13 +1,13 @@
-"""Additive scores in blocks that stay in the cache: attend(score=Additive or Concat, normalise=any, scope=any).
+"""Additive attention on a CPU, tiled for the cache: attend(score=Additive or Concat, normalise=any, scope=any).
 
-The plain formula holds a tanh for every (batch, query, key, hidden). Here only a block of them ever exists, and it costs a
+The reference holds a tanh for every (batch, query, key, hidden). Here only one block of them exists at a time, with a
 division in place of the tanh:
 
     tanh(q + k) = 1 - 2 r,    r = 1 / (1 + e^{2q} e^{2k}),    d tanh = 4 r (1 - r)
 
-where the exponentials are taken once per query and once per key. Both stay within e^±80 in single precision, so that
-their product may overflow to infinity (r = 0, which is right) but is never 0 times infinity; a block with a larger q or k
-takes the sigmoid of -2 (q + k), which is the same r.
+where the exponentials are computed once per query and once per key. Both stay within e^±80 in float32, so that their
+product may overflow to infinity (r = 0, which is right) but is never 0 times infinity; a block with a larger q or k takes
+the sigmoid of -2 (q + k), which is the same r.
 """
 
 import math
@@ -25,13 +25,13 @@ from regard.attention.score.concat import Concat
 from regard.attention.types import Attended, Request
 
 BLOCK = 1 << 18
-"""Elements of a block for each thread: 1 MiB in single precision, about what a core's own cache holds."""
+"""Elements of a block for each thread: 1 MiB in float32, about the size of a core's private cache."""
 
 Tile = tuple[slice, slice, slice]
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     score = request.score
     if type(score) is not Additive and type(score) is not Concat:
         return f"needs Additive or Concat, got {type(score).__name__}"
@@ -52,12 +52,12 @@ def run(request: Request) -> Attended:
 
 @dataclass(frozen=True)
 class Blocked:
-    """Additive or Concat, computed in blocks."""
+    """Additive or Concat score, computed in blocks."""
 
     inner: Additive | Concat
 
     def prepare(self, key: Tensor) -> Tensor:
-        """The key's side, as ever."""
+        """The key's side of the wrapped score."""
         return self.inner.prepare(key)
 
     def __call__(
@@ -71,7 +71,7 @@ def scores(
     key: Float[Tensor, "batch key_heads keys hidden"],
     v: Float[Tensor, "v_heads hidden"],
 ) -> Float[Tensor, "batch heads queries keys"]:
-    """vᵀ tanh(q + k) for all pairs."""
+    """Additive scores vᵀ tanh(q + k) of all pairs."""
     batch, heads, _, hidden = query.shape
     wide = torch.promote_types(query.dtype, torch.float32)
     key = key.expand(batch, heads, *key.shape[2:])
@@ -83,7 +83,7 @@ def scores(
 
 
 def forward(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
-    """All scores, a block at a time."""
+    """Forward of the scores, a block at a time."""
     found = query.new_empty(*query.shape[:3], key.shape[2])
     for head in range(query.shape[1]):
         falls = -2 * v[head]
@@ -93,21 +93,21 @@ def forward(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 
 
 def backward(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of all three, a block at a time. That of v sums over every pair, so it is summed in double precision."""
+    """Backward to q, k and v, a block at a time; dv sums over every pair, so it is accumulated in float64."""
     d_query, d_key, d_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v, dtype=torch.float64)
     for head in range(query.shape[1]):
         for (rows, queries, keys), r in Falling(query[:, head], key[:, head]).tiles():
             flowing = gradient[rows, head, queries, keys]
             falling = (flowing[..., None, :] @ r).sum((0, 1, 2), dtype=torch.float64)
             d_v[head] += flowing.sum(dtype=torch.float64) - 2 * falling
-            r.addcmul_(r, r, value=-1).mul_(flowing[..., None])  # r (1 - r), times what flows back
+            r.addcmul_(r, r, value=-1).mul_(flowing[..., None])  # r (1 - r), times dScores
             d_query[rows, head, queries] += r.sum(2)
             d_key[rows, head, keys] += r.sum(1)
     return d_query.mul_(4 * v[:, None]), d_key.mul_(4 * v[:, None]), d_v.to(v.dtype)
 
 
 class Scores(torch.autograd.Function):
-    """The scores for eager PyTorch. They can be differentiated once; impl="reference" can be as often as you like."""
+    """Autograd function of the scores for eager PyTorch, differentiable once; use impl="reference" for higher orders."""
 
     @staticmethod
     def forward(ctx, query, key, v):  # type: ignore[no-untyped-def]
@@ -120,7 +120,7 @@ class Scores(torch.autograd.Function):
         return backward(gradient, *ctx.saved_tensors)
 
 
-# The same as an operator that torch.compile does not look into. Its first call loads the compiler, so eager goes without.
+# A custom operator, opaque to torch.compile. Its first call imports the compiler, so eager does without.
 traced = torch.library.custom_op("regard::additive_scores", forward, mutates_args=())
 traced_backward = torch.library.custom_op("regard::additive_scores_backward", backward, mutates_args=())
 
@@ -142,7 +142,7 @@ traced.register_autograd(
 
 
 class Falling:
-    """r = (1 - tanh(q + k)) / 2 of one head, a block at a time in one buffer that each block overwrites."""
+    """Blocks of r = (1 - tanh(q + k)) / 2 of one head, in one buffer that each block overwrites."""
 
     def __init__(self, query: Float[Tensor, "batch queries hidden"], key: Float[Tensor, "batch keys hidden"]):
         self.query, self.key = query, key
@@ -153,7 +153,7 @@ class Falling:
         self.one = query.new_ones(())
 
     def tiles(self) -> Iterator[tuple[Tile, Float[Tensor, "rows some_queries some_keys hidden"]]]:
-        """Every block of r, and the rows, queries and keys that it is about."""
+        """Iterate over the blocks of r, with the rows, queries and keys of each."""
         (batch, queries, hidden), keys = self.query.shape, self.key.shape[1]
         rows, some_queries, some_keys = _sizes(batch, queries, keys, hidden)
         buffer = self.query.new_empty(rows * some_queries * some_keys * hidden)
@@ -172,7 +172,7 @@ class Falling:
 
 
 def _chunks(size: int, dim: int, length: int, *tensors: Tensor) -> Iterator[tuple[Any, ...]]:
-    """Where each chunk begins, and the chunk of each tensor: views that cost less to make than slices."""
+    """The start of each chunk and the chunk of each tensor, as views, which are cheaper than slices."""
     if length == 0:
         return iter(())
     return zip(range(0, length, size), *(torch.split(tensor, size, dim) for tensor in tensors), strict=True)
@@ -186,7 +186,7 @@ def _within(data: Tensor, limit: float) -> bool:
 
 
 def _sizes(batch: int, queries: int, keys: int, hidden: int) -> tuple[int, int, int]:
-    """How many rows, queries and keys make a block: some keys, then as many queries, then rows, as there is room for."""
+    """Rows, queries and keys of a block: some keys, then as many queries and rows as fit."""
     room = max(1, BLOCK * torch.get_num_threads() // hidden)
     some_keys = max(1, min(keys, 64, room))
     some_queries = max(1, min(queries, room // some_keys))

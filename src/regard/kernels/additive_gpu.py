@@ -1,12 +1,12 @@
-"""Additive attention in Triton: attend(score=Additive or Concat, normalise=any, scope=any) on a GPU.
+"""Fused additive attention in Triton: attend(score=Additive or Concat, normalise=any, scope=any) on a GPU.
 
-With Softmax, scores, shares and the sum of values never hold queries x keys x hidden units, and queries x keys for a few
-heads at a time, or whole where the weights are asked for; the way back recomputes them from one number for each query,
-unless the scores are few enough to be kept.
-Padding, causal and local scopes are worked out in the kernel; any other is packed into bits, which are read where a tile is
-hidden in part; where nothing may be seen it is passed over. One query, as in a decoder step, has its keys split among the
-processors. With other normalisers the scores alone come from the kernel. Location-sensitive attention is covered too: what
-it tells the keys is part of them.
+With Softmax nothing of queries x keys x hidden units exists in memory, and queries x keys only for a few heads at a time,
+or for all where the weights are requested; the backward recomputes them from the saved log-sum-exp, unless the scores are
+few enough to be saved.
+Padding, causal and local masks are computed in the kernel; any other is packed into a bitmask, which is read for partial
+tiles; empty tiles are skipped. A decoder step has one query and splits the keys over the GPU (split-K). With other
+normalisers the scores alone come from the kernel. Location-sensitive attention is covered too, since its location
+features are part of the keys.
 Times: benchmarks/additive.py.
 """
 
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from regard.kernels.triton.additive.arguments import Dropped, Scoped
 
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Devices that Triton compiles for. Tests add the CPU, on which its interpreter runs."""
 
 INSTALLED = find_spec("triton") is not None
-"""Whether Triton is there, which is imported when the kernel first runs."""
+"""True if Triton is installed; it is imported when the kernel first runs."""
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32)
 
 PLACES = 2**31 - 2**24
-"""Numbers of a head, whose places are counted in 32 bits; it is padded to whole tiles."""
+"""The most elements of a head after padding to whole tiles: offsets are 32-bit."""
 
 LEAST = 64
-"""Queries of a tile, whose scores of all keys are counted so too, and more units than few are padded to."""
+"""Queries of a tile, whose scores of all keys need 32-bit offsets too, and the padding of the hidden units."""
 
 MANY = 2**30
-"""Numbers that plain PyTorch would hold at once from which on, with a gradient, this is taken: gibibytes are saved then."""
+"""Elements of PyTorch's largest intermediate from which on, with a gradient, this is taken: it saves gibibytes then."""
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     score = request.score
     if type(score) is not Additive and type(score) is not Concat:
         return f"needs Additive or Concat, got {type(score).__name__}"
@@ -88,7 +88,7 @@ def _covers_sizes(request: Request) -> str | None:
 
 
 def worthwhile(request: Request) -> bool:
-    """For one query, and where queries x keys x hidden units would be large; where they are few, PyTorch is faster."""
+    """True for one query, and where queries x keys x hidden units is large; otherwise PyTorch is faster."""
     batch, heads, queries, _ = request.query.shape
     _, _, keys, hidden = request.keys.shape
     learns = torch.is_grad_enabled() and any(each.requires_grad for each in request[:3])
@@ -96,7 +96,7 @@ def worthwhile(request: Request) -> bool:
 
 
 def run(request: Request) -> Attended:
-    """One operator for Softmax; the three stages with tiled scores for any other normaliser."""
+    """Run one operator for Softmax; the three stages with tiled scores for any other normaliser."""
     from regard.kernels.triton.additive.operator import attention
 
     assert isinstance(request.score, Additive | Concat)
@@ -121,12 +121,12 @@ def run(request: Request) -> Attended:
 
 @dataclass(frozen=True)
 class Tiled:
-    """Additive or Concat, whose scores are computed in tiles."""
+    """Additive or Concat score, computed in tiles."""
 
     inner: Additive | Concat
 
     def prepare(self, key: Tensor) -> Tensor:
-        """The key's side, as ever."""
+        """The key's side of the wrapped score."""
         return self.inner.prepare(key)
 
     def __call__(
@@ -138,14 +138,14 @@ class Tiled:
 
 
 def precisions(request: Request, query: Tensor) -> tuple[torch.dtype, torch.dtype]:
-    """Those of context and weights: autocast takes products to half precision and a softmax to single."""
+    """Dtypes of context and weights: autocast takes matrix products to half precision and a softmax to float32."""
     if torch.is_autocast_enabled(request.device):
         return torch.get_autocast_dtype(request.device), torch.float32
     return request.values.dtype, query.dtype
 
 
 def scoped(request: Request) -> "Scoped":
-    """The scope as the kernel takes it: what is kept, how far a query sees either way, and bits of all the rest."""
+    """The scope as kernel arguments: padding mask, window bounds, and a bitmask for the rest."""
     from regard.kernels.triton.additive.arguments import EVERYWHERE, Scoped
     from regard.kernels.triton.additive.bitmask import packed
 
@@ -170,7 +170,7 @@ def scoped(request: Request) -> "Scoped":
 
 
 def dropped(request: Request) -> "Dropped":
-    """Dropout with a seed that is drawn where the kernel runs, so that nobody waits for it and graphs can replay it."""
+    """Dropout with a seed sampled on the device, which avoids synchronisation and allows CUDA graph replay."""
     from regard.kernels.triton.additive.arguments import Dropped
 
     if not request.dropout:

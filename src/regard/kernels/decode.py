@@ -1,9 +1,9 @@
-"""A decoder's step against a long memory: attend(score=what flash takes, normalise=Softmax(), scope=any), few queries.
+"""Split-K attention of a decoder step: attend(score=any of flash, normalise=Softmax(), scope=any), few queries.
 
-General kernels give a program some queries, and one query leaves most of a GPU idle. Here the keys are divided among
-programs, whose parts a second kernel joins; heads that share a key head are one tile, which reads it once. Under a causal
-or local scope with an offset, one for each row if they differ, only what a row may see is divided: a cache may have room
-that is not filled yet. No gradient; weights and statistics where they are asked for, one number for each key.
+General kernels have a program for a tile of queries, and one query leaves most of a GPU idle. Here the keys are split over
+programs, whose partial results a second kernel combines; query heads that share a key head are one tile, which reads it
+once. Under a causal or local mask with an offset, also one per row, only the visible keys of a row are split: a KV cache
+may be partly filled. No backward; weights and statistics on request, one number for each key.
 """
 
 import torch
@@ -18,15 +18,15 @@ from regard.kernels import flash
 from regard.kernels.triton.decode import launch
 
 LONG = 32_768
-"""Keys from which on `auto` takes it; `regard bench decode` times it elsewhere."""
+"""Keys from which on `auto` selects it; `regard bench decode` times it elsewhere."""
 FEW, ROWS = 8, 64
-"""The most queries, and the most of one program, where those of all heads that share a key head come together."""
+"""The most queries, and the most of one program, which has those of all heads that share a key head."""
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     if request.device in flash.DEVICES and not torch.compiler.is_compiling() and request.query.shape[2] > FEW:
-        return f"needs at most {FEW} queries, got {request.query.shape[2]}"  # most have more: the rest takes longer to ask
+        return f"needs at most {FEW} queries, got {request.query.shape[2]}"  # the common refusal first
     reason = flash.covers(request._replace(weights=False, statistics=()))
     if reason is not None:
         return reason
@@ -48,9 +48,9 @@ def _covers_rows(request: Request) -> str | None:
 
 
 def worthwhile(request: Request) -> bool:
-    """Where it was timed on an H200: of a long cache half filled it reads that half, in 0.6 of PyTorch's time with a mask.
+    """True for the sizes timed on an H200: of a half-filled KV cache it takes 0.6 of the time of PyTorch with a mask.
 
-    Where a query sees all of it PyTorch's kernel takes nine tenths of the time.
+    Where a query sees all keys, PyTorch's kernel takes nine tenths of this one's time.
     """
     partly = any(isinstance(part, Causal | Local) for part in parts(request.scope))
     half = request.keys.dtype in (torch.float16, torch.bfloat16)
@@ -58,16 +58,16 @@ def worthwhile(request: Request) -> bool:
 
 
 def untimed(request: Request) -> bool:
-    """For one query, which it is made for, it is tried before PyTorch's kernel and flash where a kernel is asked for."""
+    """True for one query: "fused" then tries it before PyTorch's kernel and flash."""
     return request.query.shape[2] == 1
 
 
 def run(request: Request) -> Attended:
-    """Context, and weights or what is measured of them."""
+    """Context, with weights and statistics on request."""
     query, scale = flash.sides(request)
     keys, values = request.keys, request.values
     heads = query.shape[1]
-    if keys.shape[1] != values.shape[1]:  # one of them belongs to groups of heads, and programs know one kind of group
+    if keys.shape[1] != values.shape[1]:  # only one of them is grouped, and programs take one group size
         keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
     plan = flash.plan(request, query, scale)._replace(tiles=tiles(request))
     found = launch.attend(query, keys, values, plan, request.weights or bool(request.statistics))
@@ -79,7 +79,7 @@ def run(request: Request) -> Attended:
 
 
 def tiles(request: Request) -> list[int]:
-    """Queries (which follow from the heads), keys, warps and stages of one program; single precision takes registers."""
+    """Queries (from the heads), keys, warps and stages of one program; float32 takes more registers."""
     size = max(request.keys.shape[3], request.values.shape[3]) * request.keys.element_size()
     if request.keys.dtype == torch.float32:
         return [16, 16, 4, 2] if size <= 512 else [16, 16, 8, 1]

@@ -1,13 +1,13 @@
-"""Sparse attention without the matrix: attend(score=a product, normalise=Sparsemax() or Entmax(), scope=any).
+"""Fused sparsemax and entmax attention: attend(score=a product, normalise=Sparsemax() or Entmax(), scope=any).
 
-The threshold of every query is found in Triton by a few passes over the keys, in which scores are recomputed tile by tile;
-one more reads the values, but for tiles where nobody looks. The way back finds shares again from the threshold. No T x S is
-ever in memory. Any alpha, one for each head where it is learned, with its gradient. Scopes are flash's: Padding, Causal and
-Local are computed where they are needed, and any other scope is a mask of T x S bytes.
+Triton finds the threshold of every query in a few passes over the keys, recomputing the scores tile by tile; one more
+reads the values, except for tiles whose weights are all zero. The backward recomputes the weights from the threshold. No
+T x S is in memory. Any alpha, one per head where it is learned, with its gradient. Scopes are flash's: Padding, Causal and
+Local masks are computed in the kernel, and any other scope is a mask of T x S bytes.
 
 Martins and Astudillo 2016, https://arxiv.org/abs/1602.02068; Peters, Niculae and Martins 2019,
-https://arxiv.org/abs/1905.05702. Unlike the papers, no score is sorted and Newton's step, where it cannot miss, takes the
-place of a halving.
+https://arxiv.org/abs/1905.05702. Unlike the papers, no score is sorted, and Newton's step replaces bisection where it
+converges from below.
 """
 
 import torch
@@ -24,11 +24,11 @@ from regard.kernels.triton.entmax.launch import Bend
 from regard.kernels.triton.entmax.operator import attend
 
 LENGTH, SIZE = 2048, 64
-"""Queries and keys from which on, and heads up to which, `auto` takes it; `regard bench simplex` times it elsewhere."""
+"""Queries and keys from which on, and heads up to which, `auto` selects it; `regard bench simplex` times it elsewhere."""
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     normalise: object = request.normalise
     if type(request.score) not in sdpa.PRODUCTS:
         return f"needs one of {', '.join(each.__name__ for each in sdpa.PRODUCTS)}, got {type(request.score).__name__}"
@@ -43,26 +43,27 @@ def covers(request: Request) -> str | None:
 
 
 def worthwhile(request: Request) -> bool:
-    """Where it was timed on an H200: 12 to 35 times as fast as the stages at 2048, which form several matrices."""
+    """True for the sizes timed on an H200: 12 to 35 times as fast as the stages at 2048, which form several matrices."""
     query, keys, values = request.query, request.keys, request.values
     short = min(query.shape[2], keys.shape[2]) < LENGTH
     return not short and max(query.shape[3], values.shape[3]) <= SIZE and query.dtype != torch.float32
 
 
 def run(request: Request) -> Attended:
-    """The context; statistics by a sweep that holds the weights of a few queries at a time."""
+    """Context; statistics by a sweep that holds the weights of a few queries at a time."""
     query, scale = flash.sides(request)
     keys, values = request.keys, request.values
     heads = query.shape[1]
-    if keys.shape[1] != values.shape[1]:  # one of them belongs to groups of heads, and programs know one kind of group
+    if keys.shape[1] != values.shape[1]:  # only one of them is grouped, and programs take one group size
         keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
     plan = flash.plan(request, query, scale)._replace(tiles=tiles(query, values))
     return Attended(attend(query, keys, values, plan, bend(request)), statistics=sweep(request))
 
 
 def tiles(query: Tensor, values: Tensor) -> list[int]:
-    """Queries, keys, warps and stages of one program, so that the registers hold the way back: single precision, which has
-    no tensor cores, takes many more of them for a product.
+    """Queries, keys, warps and stages of one program, sized for the registers of the backward.
+
+    Float32, without tensor cores, takes many more of them for a matrix product.
     """
     size = max(query.shape[3], values.shape[3])
     if query.dtype == torch.float32:
@@ -71,7 +72,7 @@ def tiles(query: Tensor, values: Tensor) -> list[int]:
 
 
 def bend(request: Request) -> Bend:
-    """How sparse the shares are to be: sparsemax is alpha 2."""
+    """The alpha of the normaliser; sparsemax is alpha 2."""
     normalise: object = request.normalise
     if not isinstance(normalise, Entmax):
         return Bend(2.0)

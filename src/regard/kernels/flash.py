@@ -1,9 +1,9 @@
-"""Attention in one pass that says where it looked: attend(score=a product, T5 or Alibi, normalise=Softmax(), scope=any).
+"""FlashAttention in Triton with statistics: attend(score=a product, T5 or Alibi, normalise=Softmax(), scope=any).
 
-An online softmax in Triton: no T x S is ever in memory. Entropy, largest weight, its key, mean and spread of the position
-come out of the same pass; each next best key, and what each key receives, is one more from the log-sum-exp. T5 and Alibi
-add a number for each distance inside the program, and T5's has a gradient. Padding, Causal and Local are computed where they
-are needed, and tiles that they hide are skipped; any other scope is read from a mask of T x S bytes.
+An online softmax: no T x S is in memory. Entropy, largest weight, its key, mean and standard deviation of the position
+come out of the same pass; each further top-k key, and the column sums, are one more from the log-sum-exp. T5 and Alibi
+add a relative position bias inside the kernel, and T5's has a gradient. Padding, Causal and Local masks are computed in
+the kernel, and empty tiles are skipped; any other scope is read from a mask of T x S bytes.
 
 Dao et al. 2022, https://arxiv.org/abs/2205.14135; the online softmax is Milakov and Gimelshein 2018,
 https://arxiv.org/abs/1805.02867
@@ -37,20 +37,20 @@ from regard.kernels.triton.flash.operator import attend
 INSTALLED = importlib.util.find_spec("triton") is not None
 MISSING = "needs Triton, which is not installed; pip install triton"
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Devices that Triton compiles for. Tests add the CPU, on which its interpreter runs."""
 
 SCORES = (*sdpa.PRODUCTS, T5, Alibi)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 TOP, SIZE = 16, 256
-"""How many of the largest weights a program keeps at most, and the largest size of a head."""
+"""The largest top-k, and the largest head size."""
 HEADS = 65535
-"""Heads of all rows together: programs are counted by them along an axis of the grid that ends there."""
+"""The most heads of all rows together: the limit of an axis of the grid."""
 NOTHING = Asked()
-"""What is asked where no statistics are."""
+"""The request for no statistics."""
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     normalise: object = request.normalise
     if type(request.score) not in SCORES:
         return f"needs one of {', '.join(each.__name__ for each in SCORES)}, got {type(request.score).__name__}"
@@ -69,7 +69,7 @@ def covers(request: Request) -> str | None:
 
 def _covers_sizes(request: Request) -> str | None:
     query, keys, values = request.query, request.keys, request.values
-    waves = request.score.waves if isinstance(request.score, TransformerXl) else 0  # which stand beside each key
+    waves = request.score.waves if isinstance(request.score, TransformerXl) else 0  # concatenated with each key
     if query.shape[-1] + waves != keys.shape[-1]:
         return f"needs queries and keys of one size, got {query.shape[-1]} and {keys.shape[-1] - waves}"
     if not (query.dtype == keys.dtype == values.dtype) or query.dtype not in DTYPES:
@@ -87,20 +87,20 @@ def _covers_sizes(request: Request) -> str | None:
 
 
 def crowded(request: Request) -> str | None:
-    """The reason why a batch has more heads than programs can be counted by."""
+    """The reason against a batch with more heads than the grid's axis allows, or None."""
     count = request.query.shape[0] * request.query.shape[1]
     return f"needs at most {HEADS} heads in a batch, got {count}" if count > HEADS else None
 
 
 def learns(request: Request) -> bool:
-    """Whether anything that a context depends on asks for a gradient."""
+    """True if any input of the context requires a gradient."""
     score: object = request.score
     parameters = list(score.parameters()) if isinstance(score, nn.Module) else []
     return any(each.requires_grad for each in (*request[:3], *parameters))
 
 
 def _covers_room(request: Request) -> str | None:
-    """The smallest tiles must fit, there and back: on an old GPU those of the widest heads do not."""
+    """The reason if even the smallest tiles of forward or backward exceed shared memory, as wide heads on an old GPU."""
     back = "of_bias" if isinstance(request.score, T5) else "of_memory"
     program = back if torch.is_grad_enabled() else "forward"
     least, most = smallest(program, request.keys.shape[3], request.values.shape[3]), capability.room(request.query.device)
@@ -110,17 +110,17 @@ def _covers_room(request: Request) -> str | None:
 
 
 def worthwhile(request: Request) -> bool:
-    """Where PyTorch's own kernel would need a second pass, a mask for what is a window, or the reference.
+    """True where PyTorch's kernel would need a second pass, a mask for a sliding window, or the reference.
 
-    A window joined with what it does not know is left to `flex`, where that can be compiled.
+    A window combined with an unknown scope is left to `flex`, where that can be compiled.
     """
-    from regard.kernels import flex  # which asks here what is covered
+    from regard.kernels import flex  # it imports this module
 
     if request.statistics or sdpa.covers(request) is not None:
         return True
     if not any(isinstance(part, Local) for part in parts(request.scope)):
         return False
-    if torch.compiler.is_compiling() or not flex.long(request):  # asked first: the rest takes the host longer
+    if torch.compiler.is_compiling() or not flex.long(request):  # first: the other checks take the host longer
         return True
     return flex.covers(request) is not None or not flex.worthwhile(request)
 
@@ -132,7 +132,7 @@ def run(request: Request) -> Attended:
 
 
 def one_pass(request: Request) -> Found:
-    """Everything that the programs leave, their log-sum-exp among it."""
+    """All outputs of the forward, including the log-sum-exp."""
     query, scale = sides(request)
     keys, values = request.keys, request.values
     heads = query.shape[1]
@@ -142,7 +142,7 @@ def one_pass(request: Request) -> Found:
 
 
 def sides(request: Request) -> tuple[Float[Tensor, "batch heads queries dim"], float]:
-    """The query's side of the product, and the factor that is left to the program."""
+    """The query's side of the product, and the scale left to the kernel."""
     score = request.score
     if isinstance(score, T5):
         return request.query, score.scale
@@ -152,7 +152,7 @@ def sides(request: Request) -> tuple[Float[Tensor, "batch heads queries dim"], f
 
 
 def plan(request: Request, query: Float[Tensor, "batch heads queries dim"], scale: float) -> Plan:
-    """What the programs are told: a scope in the parts that they know, and a mask for the rest."""
+    """Arguments of the kernel: the scope's known parts, and a mask for the rest."""
     batch, heads, queries, _ = query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
     known = list(parts(request.scope))
@@ -178,9 +178,9 @@ def plan(request: Request, query: Float[Tensor, "batch heads queries dim"], scal
 
 
 def tiles(query: Tensor, values: Tensor) -> list[int]:
-    """Queries, keys, warps and stages of one program: as much as the registers and the shared memory hold.
+    """Queries, keys, warps and stages of one program, sized for registers and shared memory.
 
-    Single precision is multiplied without tensor cores, from registers: larger tiles than these would not stay in them.
+    Float32 is multiplied without tensor cores, from registers: larger tiles than these would spill.
     """
     size = max(query.shape[3], values.shape[3]) * query.element_size()
     if query.dtype == torch.float32:
@@ -191,7 +191,7 @@ def tiles(query: Tensor, values: Tensor) -> list[int]:
 
 
 def bias(request: Request) -> Float[Tensor, "rows bias_heads span"] | None:
-    """T5's or Alibi's number for each distance key - query between these queries and keys, the lowest first."""
+    """T5's or Alibi's bias for each relative position key - query, the lowest first."""
     score, (queries, keys) = request.score, (request.query.shape[2], request.keys.shape[2])
     if not isinstance(score, T5 | Alibi):
         return None
@@ -204,13 +204,13 @@ def bias(request: Request) -> Float[Tensor, "rows bias_heads span"] | None:
 
 
 def keep(known: list[Scope]) -> Bool[Tensor, "batch keys"] | None:
-    """The keys that all paddings leave, those of a row beside each other."""
+    """The intersection of all padding masks, contiguous within a row."""
     kept = [part.keep for part in known if isinstance(part, Padding)]
     return kept[0].contiguous() if len(kept) == 1 else torch.stack(kept).all(0) if kept else None
 
 
 def mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
-    """What the other scopes allow, formed once."""
+    """The mask of the other scopes, materialised once."""
     others = [part for part in known if type(part) not in (Everywhere, Padding, Causal, Local)]
     if not others:
         return None
@@ -222,7 +222,7 @@ def mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #q
 
 
 def asked(request: Request) -> Asked:
-    """Which statistics the programs have to write."""
+    """The statistics that the kernel has to write."""
     if not request.statistics:
         return NOTHING
     names = set(request.statistics)
@@ -237,12 +237,12 @@ def asked(request: Request) -> Asked:
 
 
 def top(request: Request) -> int:
-    """How many of the largest weights are asked for at most."""
+    """The largest k of the requested top-k statistics."""
     return max([0, *(int(name[4:]) for name in request.statistics if name.startswith("top_"))])
 
 
 def statistics(request: Request, found: Found) -> dict[str, Tensor]:
-    """What was asked for, by name."""
+    """The requested statistics by name."""
     if not request.statistics:
         return {}
     measured = dict(zip(("entropy", "max", "mean_position", "spread"), found.measured, strict=False))

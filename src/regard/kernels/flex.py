@@ -1,8 +1,8 @@
 """FlexAttention: attend(score=any product of two vectors, normalise=Softmax(), scope=any dataclass).
 
-A scope that hides much hides whole tiles, and these are passed over: documents packed into a row, blocks, pictures'
-neighbourhoods, windows with landmarks. It is compiled once for each structure of a scope, lengths left open. Where the
-compiler gives up, the next kernel takes the request, and a warning says so.
+A sparse mask has whole empty tiles, which are skipped: document masks of packed rows, block-diagonal masks, image
+neighbourhoods, windows with global tokens. It is compiled once for each structure of a scope, with dynamic lengths. Where
+compilation fails, dispatch falls back to the next kernel with a warning.
 
 Dong et al. 2024, https://arxiv.org/abs/2412.05496
 Times: benchmarks/dot.py.
@@ -28,17 +28,17 @@ from regard.kernels import flash, sdpa
 from regard.kernels.flex_block_mask import blocks, compiled
 
 SMALLEST = 16
-"""The smallest head that FlexAttention's programs take."""
+"""The smallest head of FlexAttention's kernels."""
 SKIPPED = (Everywhere, Padding, Causal, Local)
-"""Scopes whose hidden tiles our own `flash` passes over as well: on an H200 a window of +-128 at 8192 takes it five sixths
-of the time, and less than nine tenths with the way back.
+"""Scopes whose empty tiles our `flash` skips as well: on an H200 a window of +-128 at 8192 takes it five sixths of the
+time, and less than nine tenths with the backward.
 """
 SHARE, LENGTH = 0.5, 1024
-"""It pays where at most this share of the tiles is left, of at least this many queries and keys."""
+"""The largest fraction of non-empty tiles, and the fewest queries and keys, for which it pays."""
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     reason = _covers_stages(request) or flash.covers(request)
     if reason is not None:
         return reason
@@ -70,7 +70,7 @@ def _covers_stages(request: Request) -> str | None:
 
 
 def key(request: Request) -> Hashable:
-    """What two requests share that run the same program."""
+    """Cache key of the compiled kernel of a request."""
     query, keys, values = request.query, request.keys, request.values
     moved = "rows" if isinstance(request.offset, torch.Tensor) else bool(request.offset)
     gradient = torch.is_grad_enabled() and any(each.requires_grad for each in (query, keys, values))
@@ -80,26 +80,26 @@ def key(request: Request) -> Hashable:
 
 
 def worthwhile(request: Request) -> bool:
-    """Where tiles are passed over that the other kernels read, or read more slowly."""
+    """True where it skips tiles that other kernels read, or read more slowly."""
     if not long(request):
         return False
     if blocks.held(request):
         return any(isinstance(part, Document) for part in parts(request.scope))
     if blocks.capturing() and blocks.key(request) not in blocks.MADE:
-        return False  # the share would have to be waited for
+        return False  # the fraction would need a synchronisation
     share = blocks.blocks(request).share
     return share is not None and share <= SHARE
 
 
 def long(request: Request) -> bool:
-    """Whether there are queries and keys enough that it can pay for this scope."""
+    """True if there are enough queries and keys for it to pay with this scope."""
     if min(request.query.shape[2], request.keys.shape[2]) < LENGTH:
         return False
     return not all(isinstance(part, SKIPPED) for part in parts(request.scope))
 
 
 def run(request: Request) -> Attended:
-    """The context, by FlexAttention or, where it cannot be compiled, by the next kernel."""
+    """Context by FlexAttention or, where it cannot be compiled, by the next kernel."""
     from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException  # slow to import
 
     asked = key(request)
@@ -118,7 +118,7 @@ def run(request: Request) -> Attended:
 def _compiled(request: Request, asked: Hashable) -> torch.Tensor:
     query, scale = sdpa.project(request)
     keys, values = request.keys, request.values
-    if keys.shape[1] != values.shape[1]:  # FlexAttention knows one kind of group
+    if keys.shape[1] != values.shape[1]:  # FlexAttention takes one group size
         keys, values = (spread(each, query.shape[1]).expand(-1, query.shape[1], -1, -1) for each in (keys, values))
     grouped = keys.shape[1] != query.shape[1]
     return compiled.program(asked)(query.to(keys.dtype), keys, values, blocks.blocks(request).mask, scale, grouped)

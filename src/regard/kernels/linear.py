@@ -1,12 +1,12 @@
-"""Attention in linear time: attend(score=FeatureMap, normalise=SumToOne(), scope=any of Everywhere, Padding, Causal).
+"""Linear attention: attend(score=FeatureMap, normalise=SumToOne(), scope=any of Everywhere, Padding, Causal).
 
-A share in proportion to φ(q)ᵀφ(k) lets the products change places, so that keys and values meet first:
+Weights proportional to φ(q)ᵀφ(k) make the products associative, so that keys and values are multiplied first:
 
     Σ_k φ(q)ᵀφ(k) v / Σ_k φ(q)ᵀφ(k) = φ(q)ᵀ (Σ_k φ(k) vᵀ) / φ(q)ᵀ (Σ_k φ(k))
 
-Everywhere, both sums are the same for all queries. Under a causal scope they grow from query to query: they are kept at the
-beginning of each chunk of positions, and inside its own chunk a query meets its keys one by one. Everything is in single
-precision at least, since sums over all keys lose their small terms in half.
+Without a mask both sums are the same for all queries. Under a causal mask they are prefix sums: the state is kept at the
+start of each chunk of positions, and within a chunk each query is multiplied with its keys. Everything is in float32 at
+least, since sums over all keys lose their small terms in half precision.
 """
 
 from typing import Any
@@ -29,11 +29,11 @@ from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
 
 CHUNK = 64
-"""Positions whose queries and keys meet one by one; sums are kept once for each chunk."""
+"""Positions of a chunk: quadratic within it, with one state for each."""
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     if type(request.score) is not FeatureMap:
         return f"needs FeatureMap, got {type(request.score).__name__}"
     normalise: object = request.normalise
@@ -65,7 +65,7 @@ def _covers_scope(request: Request) -> str | None:
 
 def run(request: Request) -> Attended:
     """Context from sums over the keys; statistics by a sweep that holds the weights of a few queries at a time."""
-    with torch.autocast(request.device, enabled=False):  # which would take every product back to half precision
+    with torch.autocast(request.device, enabled=False):  # autocast would take every product to half precision
         context = read(request)
     return Attended(context, statistics=sweep(request))
 
@@ -92,22 +92,22 @@ def read(request: Request) -> Float[Tensor, "batch heads queries value"]:
 
 
 def sums(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
-    """Σ_k (qᵀ k) v over the keys up to each query, of which the first stands at `offset`.
+    """Causal sums Σ_k (qᵀ k) v over the keys up to each query; `offset` is the position of the first query.
 
-    What lies before a chunk is summed up for all its queries; inside it each query meets each key.
+    The keys before a chunk enter as one state; within it each query is multiplied with each key.
     """
     if offset < 0:  # before the first key there is nothing to see
         blind = query.new_zeros(*query.shape[:2], min(-offset, query.shape[2]), values.shape[3])
         return torch.cat((blind, sums(query[:, :, -offset:], keys, values, 0)), dim=2)
     queries = query.shape[2]
-    earlier = keys[:, :, :offset].mT @ values[:, :, :offset]  # what every query sees
+    earlier = keys[:, :, :offset].mT @ values[:, :, :offset]  # visible to every query
     q, k, v = (_chunks(each, queries) for each in (query, keys[:, :, offset:], values[:, :, offset:]))
     before = torch.cat((earlier[:, :, None], k.mT @ v), dim=2).cumsum(2)[:, :, :-1]
     found = (q @ before).add_((q @ k.mT).tril_() @ v)
     return found.flatten(2, 3)[:, :, :queries].contiguous()
 
 
-# The same as an operator that torch.compile does not look into, so that no length is built into what it compiles.
+# A custom operator, opaque to torch.compile, so that no length is specialised.
 traced = torch.library.custom_op("regard::linear_sums", sums, mutates_args=())
 
 
@@ -122,7 +122,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-    """The gradients of all three, which are such sums themselves: those of keys and values run from the end to the front."""
+    """Backward to q, k and v by the same causal sums, for k and v from the last position to the first."""
     query, keys, values = ctx.saved_tensors
     g, q, k, v = (each.flip(2) for each in (gradient, query, keys, values))
     behind = query.shape[2] + ctx.offset - keys.shape[2]
@@ -133,14 +133,14 @@ traced.register_autograd(_backward, setup_context=_save)
 
 
 def _chunks(data: Float[Tensor, "batch heads time size"], length: int) -> Float[Tensor, "batch heads chunks chunk size"]:
-    """The first `length` positions in chunks; behind the end there are zeros, which add nothing to a sum."""
+    """The first `length` positions in chunks, padded with zeros."""
     data = data[:, :, :length]
     chunks = (length + CHUNK - 1) // CHUNK
     return torch.unflatten(F.pad(data, (0, 0, 0, chunks * CHUNK - data.shape[2])), 2, (chunks, CHUNK))
 
 
 def _keep(request: Request) -> Bool[Tensor, "batch keys"] | None:
-    """The keys that may be seen whatever the query: all padding at once, and what one causal query sees."""
+    """Mask of the keys independent of the query: all padding masks, and the causal mask of a single query."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, count := request.keys.shape[2])
     kept = [part.keep for part in parts(request.scope) if isinstance(part, Padding)]

@@ -1,9 +1,8 @@
-"""Windows that their queries place, in one pass: attend(score=a product, normalise=Softmax or Dimmed, scope=Within).
+"""Fused local attention with predicted windows: attend(score=a product, normalise=Softmax or Dimmed, scope=Within).
 
-This is what local_p asks on a GPU. A program takes a tile of queries and reads the keys from the first of their
-windows to the last, in tiles. Queries are taken in the order in which their windows stand, so that those of a tile share
-most of the keys, wherever a query places its own. No T x S is ever formed. The Gaussian is computed in the program, and its
-centre has a gradient.
+It serves local_p on a GPU. A program has a tile of queries and reads the tiles of keys from the first of their windows to
+the last. Queries are sorted by the positions of their windows, so that those of a tile share most of the keys. No T x S is
+formed. The Gaussian is computed in the kernel, and its centre has a gradient.
 
 Luong, Pham and Manning 2015, section 3.2, https://arxiv.org/abs/1508.04025
 """
@@ -25,7 +24,7 @@ from regard.kernels.triton.flash.operator import attend
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     windows = [part for part in parts(request.scope) if isinstance(part, Within)]
     normalise: object = request.normalise
     if len(windows) != 1:
@@ -41,7 +40,7 @@ def covers(request: Request) -> str | None:
 
 
 def run(request: Request) -> Attended:
-    """The context; statistics by a sweep that holds the weights of a few queries at a time."""
+    """Context; statistics by a sweep that holds the weights of a few queries at a time."""
     joined = list(parts(request.scope))
     within = next(part for part in joined if isinstance(part, Within))
     rest = [part for part in joined if part is not within]

@@ -1,6 +1,6 @@
-"""PyTorch's fused attention: attend(score=any product of two vectors, normalise=Softmax(), scope=any).
+"""PyTorch's scaled_dot_product_attention: attend(score=any product of two vectors, normalise=Softmax(), scope=any).
 
-On a GPU it has several backends, and `sdpa_backends` says which one is to be asked first.
+On a GPU it has several backends, whose priority `sdpa_backends` sets.
 Times: benchmarks/dot.py.
 """
 
@@ -26,7 +26,7 @@ PRODUCTS = (Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl)
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     if type(request.score) not in PRODUCTS:
         return f"needs one of {', '.join(each.__name__ for each in PRODUCTS)}, got {type(request.score).__name__}"
     normalise: object = request.normalise
@@ -34,7 +34,7 @@ def covers(request: Request) -> str | None:
         return f"needs Softmax, got {type(normalise).__name__}"
     query, key = request.query.shape[-1], request.keys.shape[-1]
     if isinstance(request.score, TransformerXl):
-        key -= request.score.waves  # which stand beside each key
+        key -= request.score.waves  # concatenated with each key
     if query != key:
         return f"needs queries and keys of one size, got {query} and {key}"
     if request.weights:
@@ -45,17 +45,17 @@ def covers(request: Request) -> str | None:
 
 
 def worthwhile(request: Request) -> bool:
-    """Not for one query on a CPU when only its own gradient is wanted: the kernel would find those of the memory too."""
+    """False for one query on a CPU that alone requires a gradient: the kernel would compute those of the memory too."""
     memory = request.keys.requires_grad or request.values.requires_grad
     alone = request.device == "cpu" and request.query.shape[2] == 1
     return not (alone and torch.is_grad_enabled() and request.query.requires_grad and not memory)
 
 
 def run(request: Request) -> Attended:
-    """Context by scaled_dot_product_attention; statistics by a sweep that holds the weights of a few queries at a time."""
+    """Context; statistics by a sweep that holds the weights of a few queries at a time."""
     query, scale = project(request)
     causal, allowed = False, None
-    if choice.plainly_causal(request):  # which in a graph depends on lengths
+    if choice.plainly_causal(request):  # a graph depends on lengths here
         causal = True
     else:
         allowed = request.allowed
@@ -67,7 +67,7 @@ def run(request: Request) -> Attended:
 
 
 def _has_choice(request: Request) -> bool:
-    """Whether there are several backends; an exported graph leaves that to where it runs."""
+    """True if there are several backends; an exported graph leaves the choice to run time."""
     return request.device in choice.DEVICES and not torch.compiler.is_exporting()
 
 
@@ -79,7 +79,7 @@ def _plain(request: Request, query: Tensor, mask: Tensor | None, causal: bool, s
 
 
 def _on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
-    """By the fastest backend that is right. None of the fused ones takes heads of several numbers or broken rows."""
+    """Attention by the fastest correct backend; heads are repeated and rows made dense where the fused ones need it."""
     asked, keys, values, heads = choice.kind(request), request.keys, request.values, query.shape[1]
     shared = asked.grouped and keys.shape[1] == values.shape[1] and choice.flash(asked)
     if asked.grouped and not shared:
@@ -99,7 +99,7 @@ def _on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bool, 
 
 
 def project(request: Request) -> tuple[Tensor, float | None]:
-    """The query's side of the product and the factor left to the kernel, which scales for nothing."""
+    """The query's side of the product, and the scale left to the kernel, which applies it at no cost."""
     score = request.score
     if isinstance(score, ScaledDot):
         return request.query, score.scale

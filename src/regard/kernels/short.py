@@ -1,8 +1,8 @@
-"""Attention between short sequences: attend(score=a product, normalise=Softmax(), scope=Padding, Causal or Document).
+"""Attention of short sequences in one tile: attend(score=a product, normalise=Softmax(), scope=Padding, Causal or Document).
 
-Where all queries and keys of a head fit into the registers of one program, nothing is kept for the way back, which makes
-the weights again, and there is no mask in memory. Sentences of a translation are such: general kernels are made for long
-sequences, and spend most of their time here on getting ready.
+All queries and keys of a head fit into the registers of one program, as of sentences in translation. Nothing is saved for
+the backward, which recomputes the weights, and there is no mask in memory. General kernels are tuned for long sequences,
+and spend most of their time here on setup.
 Times: benchmarks/transformer.py.
 """
 
@@ -28,20 +28,20 @@ from regard.kernels.triton.short.operator import attend
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Devices that Triton compiles for. Tests add the CPU, on which its interpreter runs."""
 SCORES = (Dot, ScaledDot, Bilinear)
 LENGTH, SIZE = 64, 128
 """The most queries or keys, and the largest head, of one program."""
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     if type(request.score) not in SCORES:
         return f"needs one of {', '.join(each.__name__ for each in SCORES)}, got {type(request.score).__name__}"
     normalise: object = request.normalise
     if type(normalise) is not Softmax:
         return f"needs Softmax, got {type(normalise).__name__}"
-    if request.device not in DEVICES:  # a scope that no GPU would help is told first
+    if request.device not in DEVICES:  # a scope that no GPU covers is reported first
         return _covers_scope(request) or f"needs a GPU, got {request.device}"
     if not INSTALLED:
         return flash.MISSING
@@ -70,7 +70,7 @@ def _covers_scope(request: Request) -> str | None:
 
 
 def _asking(document: Document) -> Tensor:
-    """The documents at all places where a query may stand."""
+    """The document numbers of all query positions."""
     return document.keys if document.queries is None else document.queries
 
 
@@ -99,9 +99,9 @@ def _covers_room(request: Request) -> str | None:
 
 
 def need(request: Request) -> int:
-    """Bytes of shared memory: queries, keys and values, and on the way back what flows into the context, and the weights.
+    """Bytes of shared memory: q, k and v, and in the backward dO and the weights.
 
-    Measured by benchmarks/room.py, which compiles for chips that are not there.
+    Measured by benchmarks/room.py, which compiles for GPUs that are not present.
     """
     query, keys, values = request.query, request.keys, request.values
     sizes = query.shape[2], keys.shape[2], keys.shape[3], values.shape[3]
@@ -111,12 +111,12 @@ def need(request: Request) -> int:
 
 
 def worthwhile(request: Request) -> bool:
-    """Where there are several queries: for one alone most of a program would be idle."""
+    """True for several queries: for one most of a program would be idle."""
     return request.query.shape[2] > 1
 
 
 def run(request: Request) -> Attended:
-    """The context, one program for each head of each row."""
+    """Context, one program for each head of each row."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
     known: list[Scope] = list(parts(request.scope))

@@ -1,12 +1,12 @@
-"""Exact weights on the GPU, of all queries or of chosen ones: attend(what flash covers, weights=True), without gradients.
+"""Attention weights on a GPU, of all or of selected queries: attend(what flash covers, weights=True), without gradients.
 
-The context is flash's. Its log-sum-exp is all that the weights need, so that each is found again and written once, and
-where only some queries, heads or keys are chosen, nothing is formed but theirs:
+The context is flash's. The weights are recomputed from its log-sum-exp and written once, and for selected queries, heads
+or keys nothing else is formed:
 
     a_k = exp(score(q, k) - log Σ_j exp score(q, j))
 
-`chosen` also takes the additive score, and finds the log-sum-exp itself where nobody has it. What no program covers, windows
-that queries place or a sparse normaliser, has the first two stages run for one chosen query after the other.
+`chosen` also takes the additive score, and computes the log-sum-exp itself where it is not known. Requests that no kernel
+covers, predicted windows or a sparse normaliser, run the first two stages for one selected query after the other.
 Times: benchmarks/flash.py.
 """
 
@@ -24,11 +24,11 @@ from regard.kernels.triton.flash import launch
 from regard.kernels.triton.flash.arguments import Chosen
 
 TILES = [16, 64, 4, 2]
-"""Queries, keys, warps and stages of one program: chosen queries are few."""
+"""Queries, keys, warps and stages of one program: selected queries are few."""
 
 
 def covers(request: Request) -> str | None:
-    """None when this kernel computes the same thing, else the reason it does not."""
+    """None when this kernel equals the stages of the request, else the reason it does not."""
     if not request.weights:
         return "gives weights, and none are asked for"
     if torch.is_grad_enabled() and flash.learns(request):
@@ -39,7 +39,7 @@ def covers(request: Request) -> str | None:
 
 
 def run(request: Request) -> Attended:
-    """Context and statistics as flash gives them, and all weights in the precision of the values."""
+    """Context and statistics of flash, and all weights in the precision of the values."""
     found = flash.one_pass(request)
     everything = Chosen(torch.arange(request.query.shape[2], device=request.query.device), lse=found.lse)
     weights = _weigh(request, everything).to(request.values.dtype)
@@ -47,7 +47,7 @@ def run(request: Request) -> Attended:
 
 
 def covers_chosen(request: Request) -> str | None:
-    """None when a program finds the weights that are chosen of this request, else the reason it does not."""
+    """None when the kernel computes selected weights of this request, else the reason it does not."""
     score, normalise = request.score, request.normalise
     if type(score) is not Additive and not (type(score) is Concat and score.tanh):
         return flash.covers(request._replace(weights=False, statistics=()))
@@ -68,8 +68,7 @@ def covers_chosen(request: Request) -> str | None:
 def chosen(
     request: Request, rows: list[int], heads: list[int] | None = None, keys: range | None = None
 ) -> Float[Tensor, "batch chosen_heads rows chosen_keys"]:
-    """The weights of some queries, in single precision: of all heads or of those that are named, and of all keys or, for a
-    tile of the matrix, of those in a range."""
+    """The float32 weights of selected queries, of all heads or selected ones, and of all keys or a range of them."""
     for name, asked, count in (("queries", rows, request.query.shape[2]), ("heads", heads or [], request.query.shape[1])):
         beyond = [each for each in asked if not 0 <= each < count]
         if beyond:
@@ -90,7 +89,7 @@ def chosen(
 
 
 def _one_by_one(request: Request, rows: list[int]) -> Tensor:
-    """Of each query the first two stages: as many numbers as there are keys."""
+    """The first two stages for one query after the other."""
     kind: object = request.normalise
     if getattr(kind, "random", False) and getattr(kind, "training", False):
         drawn = type(kind).__name__
@@ -100,7 +99,7 @@ def _one_by_one(request: Request, rows: list[int]) -> Tensor:
     found = [request.query.new_empty(*request.query.shape[:2], 0, request.keys.shape[2], dtype=torch.float32)]
     for row in rows:
         part = request._replace(query=request.query[:, :, row, None], offset=request.offset + row)
-        some = getattr(request.normalise, "some", None)  # of a normaliser that knows the queries one by one
+        some = getattr(request.normalise, "some", None)  # of a normaliser with parameters per query
         normalise = request.normalise if some is None else some(slice(row, row + 1))
         weights = normalise(part.scores(), part.allowed)
         found.append((weights if isinstance(weights, Tensor) else weights[0]).float())

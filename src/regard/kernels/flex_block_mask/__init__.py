@@ -1,1 +1,1 @@
-"""FlexAttention for our scopes: which tiles they leave, and one compiled program for each structure."""
+"""FlexAttention for scopes: their block masks, and one compiled kernel for each structure."""

@@ -1,7 +1,7 @@
-"""Which tiles of queries x keys a scope leaves: FlexAttention's BlockMask, made without holding queries x keys.
+"""FlexAttention's BlockMask of a scope, built without holding queries x keys.
 
-A tile is empty, and passed over; full, and read without asking; or partial, and the scope is asked again inside the
-program. Dong et al. 2024, https://arxiv.org/abs/2412.05496
+A tile is empty, and skipped; full, and read without a mask; or partial, and the kernel evaluates the scope in it. Dong et
+al. 2024, https://arxiv.org/abs/2412.05496
 """
 
 from collections.abc import Hashable, Iterator
@@ -15,34 +15,34 @@ from torch.nn import functional as F
 from regard.attention.scope import Scope
 from regard.attention.types import Request
 
-if TYPE_CHECKING:  # it takes the compiler along, which is slow to import
+if TYPE_CHECKING:  # it imports the compiler, which is slow
     from torch.nn.attention.flex_attention import BlockMask
 
 TILE = 128
 """Queries and keys of a tile."""
 STRIP = 8
-"""How many rows of tiles are looked at together."""
+"""Rows of tiles that are evaluated together."""
 KEPT = 64
-"""How many masks are kept; the oldest goes first."""
+"""Size of the mask cache; the oldest is evicted first."""
 
 
 class Blocks(NamedTuple):
-    """A mask, and the share of all tiles that it leaves, where that is known without waiting for the device."""
+    """A block mask, and its fraction of non-empty tiles if known without synchronisation."""
 
     mask: "BlockMask"
     share: float | None
 
 
 MADE: dict[Hashable, Blocks] = {}
-"""Masks of scopes that hold no tensors, by structure, lengths, offset and device."""
+"""Masks of scopes without tensors, by structure, lengths, offset and device."""
 LATEST: list[tuple[Hashable, list[Tensor], list[int], Blocks]] = []
-"""The last mask that was made from tensors: the layers of a network ask for the same one in turn."""
+"""The last mask built from tensors: the layers of a network use the same one in turn."""
 
 
 def structure(scope: Scope) -> Hashable:
-    """What two scopes share that can run the same program: types and numbers, and tensors by their kind alone.
+    """Hashable structure of a scope, equal where the compiled kernel is: types, numbers, and tensors by dtype and rank.
 
-    Raises TypeError where a scope is no dataclass, or holds something else that cannot be compared.
+    Raises TypeError where a scope is no dataclass, or has a field that cannot be compared.
     """
     if not is_dataclass(scope):
         raise TypeError(f"needs scopes that are dataclasses, got {type(scope).__name__}")
@@ -58,7 +58,7 @@ def _part(value: Any) -> Any:
 
 
 def tensors(scope: Scope) -> Iterator[Tensor]:
-    """Everything on a device that a scope holds."""
+    """Iterate over the tensors of a scope."""
     for each in fields(scope):  # type: ignore[arg-type]
         value = getattr(scope, each.name)
         if isinstance(value, Scope):
@@ -68,19 +68,19 @@ def tensors(scope: Scope) -> Iterator[Tensor]:
 
 
 def held(request: Request) -> list[Tensor]:
-    """The tensors that decide what may be seen."""
+    """The tensors that the mask of a request depends on."""
     return [*tensors(request.scope), *([request.offset] if isinstance(request.offset, Tensor) else [])]
 
 
 def key(request: Request) -> Hashable:
-    """What two requests share that have the same mask but for what is in tensors."""
+    """Cache key of a request's mask, except for the contents of tensors."""
     batch, heads, queries, _ = request.query.shape
     offset = None if isinstance(request.offset, Tensor) else request.offset
     return structure(request.scope), batch, heads, queries, request.keys.shape[2], offset, request.query.device
 
 
 def blocks(request: Request) -> Blocks:
-    """The tiles of a request, made anew only where its scope is another one or its tensors were written to."""
+    """The block mask of a request, rebuilt only where its scope is another one or its tensors were written to."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
     asked, holds = key(request), held(request)
@@ -96,7 +96,7 @@ def blocks(request: Request) -> Blocks:
 
 
 def _of_tensors(request: Request, asked: Hashable, holds: list[Tensor]) -> Blocks:
-    if any(each.is_inference() for each in holds) or capturing():  # nobody counts what is written to these
+    if any(each.is_inference() for each in holds) or capturing():  # these have no version counter
         return Blocks(make(request), None)
     versions = [each._version for each in holds]
     for before, their, written, found in LATEST:
@@ -107,12 +107,12 @@ def _of_tensors(request: Request, asked: Hashable, holds: list[Tensor]) -> Block
 
 
 def capturing() -> bool:
-    """Whether what runs now is recorded as a CUDA graph."""
+    """True during CUDA graph capture."""
     return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
 
 
 def make(request: Request) -> "BlockMask":
-    """Look at the scope a strip of queries at a time."""
+    """Build the BlockMask from a strip of queries at a time."""
     from torch.nn.attention.flex_attention import BlockMask
 
     queries, keys = request.query.shape[2], request.keys.shape[2]
@@ -132,9 +132,9 @@ def make(request: Request) -> "BlockMask":
 
 
 def seen(request: Request) -> Any:
-    """The scope as FlexAttention asks it: queries count from 0, and stand where the offset says.
+    """The scope as FlexAttention's mask_mod: queries count from 0 and are shifted by the offset.
 
-    An offset is a tensor even where it is one number, so that another one needs no other program.
+    An offset is a tensor even where it is one number, so that another one does not recompile.
     """
     scope, offset = request.scope, request.offset
     if isinstance(offset, Tensor):
@@ -147,7 +147,7 @@ def seen(request: Request) -> Any:
 
 
 def _counted(allowed: Tensor, queries: int, keys: int) -> Tensor:
-    """How many pairs of each tile are allowed; beyond the last query and key none is."""
+    """The number of allowed pairs of each tile; beyond the last query and key none is allowed."""
     allowed = allowed.expand(*allowed.shape[:2], queries, keys)
     padded = F.pad(allowed, (0, -keys % TILE, 0, -queries % TILE))
     rows, columns = (length // TILE for length in padded.shape[2:])
@@ -155,5 +155,5 @@ def _counted(allowed: Tensor, queries: int, keys: int) -> Tensor:
 
 
 def _first(kind: Tensor) -> Tensor:
-    """Places where it is true before those where it is not, each in order."""
+    """Indices of True before those of False, both in order."""
     return torch.argsort(kind.int(), dim=-1, descending=True, stable=True).int()

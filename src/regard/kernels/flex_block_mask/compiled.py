@@ -1,9 +1,8 @@
-"""One compiled FlexAttention for each structure of scope, and never the unfused one in its place.
+"""Compiled FlexAttention functions, one for each structure of a scope, which never run unfused.
 
-The compiler keeps a few versions of a function, recompile_limit of them, and beyond that runs it as it stands: for
-FlexAttention that is an unfused path, over 50 times slower, which forms queries x keys. So every structure has a function
-of its own, lengths are left open, a limit that is reached after all is an error, and the function refuses to run as it
-stands.
+The compiler keeps recompile_limit versions of a function, and beyond that runs it in eager mode: for FlexAttention that
+is an unfused path, over 50 times slower, which forms queries x keys. So every structure has its own function with dynamic
+lengths, reaching the limit is an error, and the function refuses to run in eager mode.
 """
 
 from collections.abc import Callable, Hashable
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
 BACKEND = "inductor"
-"""The compiler's. Tests take one that needs no GPU."""
+"""Backend of torch.compile. Tests take one that needs no GPU."""
 DYNAMIC: bool | None = None
-"""None: lengths are built in until a second one is met, and open from then on; True: open from the first."""
+"""Dynamic shapes. None: static until a second length occurs; True: dynamic from the first."""
 MOST = 32
-"""How many programs are compiled at most, each of which takes seconds."""
+"""The most functions that are compiled; each takes seconds."""
 
 PROGRAMS: dict[Hashable, Callable[..., Tensor]] = {}
 REFUSED: dict[Hashable, str] = {}
-"""Why a structure is left to other kernels from now on."""
+"""Reasons of the structures whose compilation failed."""
 
 
 class UnfusedError(Exception):
@@ -35,7 +34,7 @@ class UnfusedError(Exception):
 
 
 def program(key: Hashable) -> Callable[..., Tensor]:
-    """The function of a structure, which is compiled when it first runs."""
+    """The function of a structure, compiled when it first runs."""
     if key not in PROGRAMS:
         code = body.__code__.replace(co_name=f"flex_{len(PROGRAMS)}")  # the compiler counts versions by code
         own = FunctionType(code, body.__globals__, code.co_name)
@@ -45,7 +44,7 @@ def program(key: Hashable) -> Callable[..., Tensor]:
 
 
 def refusal(key: Hashable) -> str | None:
-    """Why there is no program for a structure, or None where there is or may be one."""
+    """The reason against compiling a structure, or None."""
     if key in REFUSED:
         return REFUSED[key]
     if key not in PROGRAMS and len(PROGRAMS) >= MOST:
@@ -54,7 +53,7 @@ def refusal(key: Hashable) -> str | None:
 
 
 def body(query: Tensor, keys: Tensor, values: Tensor, blocks: "BlockMask", scale: float | None, grouped: bool) -> Tensor:
-    """What is compiled."""
+    """FlexAttention call that is compiled."""
     from torch.nn.attention.flex_attention import flex_attention
 
     if not torch.compiler.is_dynamo_compiling():

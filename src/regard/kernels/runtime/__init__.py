@@ -1,1 +1,1 @@
-"""What the kernels in Triton ask of a GPU, and what they do where it has less. Nothing here imports triton by itself."""
+"""Runtime of the Triton kernels: capability checks, tile selection, compilation and fallback, without importing triton."""

@@ -1,4 +1,4 @@
-"""What a GPU must have for a kernel in Triton to run on it, and how much shared memory it has."""
+"""Capability checks of a GPU for Triton kernels, and its shared memory."""
 
 import importlib.util
 import os
@@ -12,29 +12,29 @@ Answer = TypeVar("Answer", bound=Callable[..., object])
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 OLDEST, OLDEST_FOR_BFLOAT16 = (7, 0), (8, 0)
-"""Compute capabilities from which on Triton compiles at all, and for bfloat16."""
+"""The lowest compute capabilities for Triton, and for bfloat16."""
 ENDLESS = 1 << 40
-"""The shared memory of Triton's interpreter, which has none."""
+"""Shared memory assumed for Triton's interpreter, which has none."""
 CONSTANT = "_dynamo_marked_constant"
-"""What torch.compiler.assume_constant_result writes on a function."""
+"""The attribute that torch.compiler.assume_constant_result sets on a function."""
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-"""Whether Triton's interpreter runs the kernels, which is settled when they are imported."""
+"""True if Triton's interpreter runs the kernels, which is decided when they are imported."""
 
 
 def assembly() -> bool:
-    """Whether kernels may hold NVIDIA's assembly: the interpreter knows none, and AMD's GPUs another."""
+    """True if kernels may contain PTX assembly: not in the interpreter nor on AMD's GPUs."""
     return not INTERPRETED and torch.version.hip is None
 
 
 def constant(function: Answer) -> Answer:
-    """torch.compiler.assume_constant_result, which imports all of the compiler: longer than the rest of an answer takes."""
+    """Mark a function like torch.compiler.assume_constant_result, without its slow import of the compiler."""
     setattr(function, CONSTANT, True)
     return function
 
 
 @constant
 def lacking(device: torch.device, dtype: torch.dtype = torch.float32) -> str | None:
-    """None where Triton runs on this GPU in this precision, else the reason it does not."""
+    """The reason Triton does not run on this GPU in this precision, or None."""
     if device.type != "cuda":
         return None
     return _lacking(torch.cuda.current_device() if device.index is None else device.index, dtype)
@@ -52,9 +52,9 @@ def _lacking(number: int, dtype: torch.dtype) -> str | None:
 
 @cache
 def broken(number: int) -> str | None:
-    """Why Triton cannot start a program on this GPU: no C compiler, no place for its cache; None where it can.
+    """The reason Triton cannot launch a kernel on this GPU (no C compiler, no cache directory), or None.
 
-    It is asked once, by starting a program that does nothing.
+    It is tested once, by launching an empty kernel.
     """
     if not INSTALLED:
         return "needs Triton, which is not installed; pip install triton"
@@ -63,7 +63,7 @@ def broken(number: int) -> str | None:
     try:
         with torch.cuda.device(number):
             start()
-    except Exception as error:  # it fails in as many ways as there are compilers
+    except Exception as error:  # every compiler fails in its own way
         first = next(iter(str(error).strip().splitlines()), "")
         return f"needs Triton to work on this machine, and it failed: {type(error).__name__}: {first}"
     return None
@@ -71,7 +71,7 @@ def broken(number: int) -> str | None:
 
 @constant
 def room(device: torch.device) -> int:
-    """Bytes of shared memory that one program may take."""
+    """Bytes of shared memory available to one program."""
     if device.type != "cuda":
         return ENDLESS
     return _room(torch.cuda.current_device() if device.index is None else device.index)
@@ -84,5 +84,5 @@ def _room(number: int) -> int:
 
 
 def named(capability: tuple[int, int]) -> str:
-    """7.5 for (7, 5)."""
+    """A compute capability as text, 7.5 for (7, 5)."""
     return ".".join(map(str, capability))

@@ -1,7 +1,7 @@
-"""Compile programs side by side, before they are first started.
+"""Parallel compilation of Triton kernels ahead of their first launch.
 
-Triton compiles a program when it is first started: one after the other, each for a tenth of a second to half of one, and
-then a C compiler makes what starts it. Here each has a thread.
+Triton compiles a kernel at its first launch: one after the other, each for a tenth to half of a second, and then a C
+compiler builds its launcher. Here each has a thread.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from typing import Any
 import torch
 
 PREPARING: ContextVar[bool] = ContextVar("preparing", default=False)
-"""Whether a launch has its program compiled, and does not start it."""
+"""True while a launch only compiles its kernel."""
 SOON = 0.005
-"""Seconds in which a program that lies on the disk is loaded: faster alone than when threads take turns."""
+"""Seconds to load a kernel from the disk cache, which is faster in one thread than in several."""
 AGAIN = 3
-"""How often what failed is tried again."""
+"""Retries of a failed compilation."""
 
 
 def launch(program: Any, grid: tuple[int, ...], /, *given: Any, **options: Any) -> None:
-    """Start a program, or have it compiled for arguments like these."""
+    """Launch a kernel, or compile it for arguments like these."""
     if PREPARING.get():
         program.warmup(*given, grid=grid, **options)
     else:
@@ -29,13 +29,13 @@ def launch(program: Any, grid: tuple[int, ...], /, *given: Any, **options: Any) 
 
 
 def prepare(work: Callable[[], object], device: torch.device) -> None:
-    """Have all programs compiled that some work launches, and start none of them.
+    """Compile all kernels that some work launches, and run none of them.
 
-    Their results are never computed, so the work may launch and make room for results, and nothing else. What fails here
-    is left to the launch itself, which says why.
+    No result is computed, so the work may only allocate and launch. An error here is left to the launch itself, which
+    raises it.
     """
     with suppress(Exception):
-        copy_context().run(_compile, work, device)  # a mode that was left by Ctrl-C goes with its context
+        copy_context().run(_compile, work, device)  # a mode left set by Ctrl-C ends with its context
 
 
 def _compile(work: Callable[[], object], device: torch.device) -> None:
@@ -47,27 +47,27 @@ def _compile(work: Callable[[], object], device: torch.device) -> None:
 
 
 class Makers:
-    """Threads as Triton asks for them. What they compile they also load, and make what starts it."""
+    """Thread pool in the interface that Triton takes, which also loads each kernel and builds its launcher."""
 
     def __init__(self, threads: ThreadPoolExecutor, device: torch.device):
         self.threads, self.device = threads, device
 
     def submit(self, compiled: Callable[[], Any]) -> "Future[Any]":
-        """Let one of them compile a program."""
+        """Compile a kernel in one of the threads."""
         future = self.threads.submit(self.make, compiled)
         wait((future,), SOON)
         return future
 
     def make(self, compiled: Callable[[], Any]) -> Any:
-        """A program that can be started at once."""
-        with on(self.device):  # every thread has its own
+        """Compile and load a kernel, ready to launch."""
+        with on(self.device):  # the current device is per thread
             program = parsed(compiled)
-            program._init_handles()  # or the first launch would
+            program._init_handles()  # otherwise the first launch does
         return program
 
 
 def parsed(compiled: Callable[[], Any]) -> Any:
-    """A program, tried again where that fails: Python at times gave up when two threads parsed, until 3.11.8 and 3.12.2.
+    """Compile a kernel with retries: until 3.11.8 and 3.12.2 Python sometimes failed when two threads parsed.
 
     https://github.com/python/cpython/issues/106905
     """
@@ -78,5 +78,5 @@ def parsed(compiled: Callable[[], Any]) -> Any:
 
 
 def on(device: torch.device) -> AbstractContextManager[Any]:
-    """Where Triton launches and loads."""
+    """Context manager that makes a device current, on which Triton launches and loads."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()

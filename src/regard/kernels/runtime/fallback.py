@@ -1,4 +1,4 @@
-"""The last resort where a kernel does not fit a GPU after all: it is left from then on, and the next one is asked."""
+"""Fallback from a kernel that exceeds a GPU's resources: it is skipped from then on for the next one."""
 
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
     from regard.attention.types import Attended, Request
 
 REFUSED: dict[Hashable, str] = {}
-"""What a GPU had no room for, and the reason."""
+"""Requests that exceeded a GPU's resources, with the reason."""
 
 
 def against(kernel: Any, request: "Request") -> str | None:
-    """None where a kernel covers a request and was not refused for its like, else the reason why not."""
+    """The reason a kernel does not cover a request, or ran out of resources on one like it; None where it covers it."""
     reason: str | None = kernel.covers(request)
     return REFUSED.get(_like(kernel, request)) if reason is None and REFUSED else reason
 
 
 def attempt(kernel: Any, request: "Request") -> "Attended | None":
-    """What a kernel answers, or None where the GPU has no room even for its smallest tiles, which is remembered.
+    """Run a kernel; None where even its smallest tiles exceed the GPU's resources, which is remembered.
 
-    What torch.compile traced has no second way: there the error comes out.
+    A graph of torch.compile has no fallback: there the error is raised.
     """
     if torch.compiler.is_compiling():
         return kernel.run(request)

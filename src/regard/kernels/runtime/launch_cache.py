@@ -1,8 +1,8 @@
-"""Start a program as one before it, without asking again what its arguments are like.
+"""Launch cache: launches a compiled Triton kernel again without specialising its arguments anew.
 
-At every launch Triton looks at each argument to find the compiled program that is meant. The programs of additive attention
-and of flash have forty, and the host took longer to launch them than an H200 to run them. So the compiled program is
-remembered by all that decides on it: precision and alignment of the tensors, and every number as it is.
+At every launch Triton inspects each argument to select the compiled kernel. The kernels of additive attention and of flash
+have forty, and the host took longer to launch them than an H200 to run them. So the compiled kernel is cached by all that
+selects it: dtype and alignment of the tensors, and every number by value.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -10,15 +10,15 @@ from typing import Any
 
 KNOWN: dict[Hashable, Any] = {}
 MOST = 4096
-"""How many are remembered; then it begins anew."""
+"""Size of the cache, which is cleared when full."""
 PLAIN = frozenset((int, float, bool, str, type(None)))
-"""What is not a tensor: to ask isinstance would take as long as the launch."""
+"""Argument types other than tensors: isinstance would take as long as the launch."""
 
 
 def start(
     program: Any, grid: tuple[int, int, int], given: Mapping[str, Any], first: Sequence[Any] = (), /, **options: Any
 ) -> None:
-    """Start a program with those of the given arguments that it asks for, behind its `first` ones, which are in order."""
+    """Launch a kernel with its `first` arguments in order, and the rest by name."""
     values = [*first, *map(given.__getitem__, program.arg_names[len(first) :])]
     key = tuple(like(program, values, options))
     known = KNOWN.get(key)
@@ -26,22 +26,22 @@ def start(
         known[grid](*values)
         return
     compiled = program[grid](*values, **options)
-    if compiled is not None:  # nothing is compiled by the interpreter
+    if compiled is not None:  # the interpreter compiles nothing
         if len(KNOWN) >= MOST:
             KNOWN.clear()
         KNOWN[key] = compiled
 
 
 def like(program: Any, values: Sequence[Any], options: Mapping[str, Any]) -> list[Hashable]:
-    """What decides on a compiled program: numbers as they are, and the precision of a tensor, in a tuple if not aligned.
+    """Cache key of a launch: numbers by value, tensors by dtype, in a tuple if not aligned.
 
-    Tensors may come in tuples with their strides. A program is told by its function: Triton would hash its source, behind a
-    lock.
+    Tensors may come in tuples with their strides. A kernel is identified by its function: Triton would hash its source,
+    behind a lock.
     """
     lead = values[0][0] if values[0].__class__ is tuple else values[0]
     found = [program.fn, lead.device, *options.values()]
     add = found.append
-    for each in values:  # one loop, without a call for each: it runs at every launch
+    for each in values:  # one loop without function calls: it runs at every launch
         if each.__class__ in PLAIN:
             add(each)
         elif each.__class__ is tuple:

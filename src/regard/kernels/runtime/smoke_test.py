@@ -1,4 +1,4 @@
-"""A program that does nothing, to see whether Triton can compile and start any."""
+"""Smoke test of Triton: compiles and launches an empty kernel."""
 
 from typing import no_type_check
 
@@ -9,10 +9,10 @@ import triton.language as tl
 @triton.jit
 @no_type_check
 def nothing(given):
-    """Where it stands, for nobody."""
+    """Empty kernel, which computes its program id."""
     tl.program_id(0)
 
 
 def start() -> None:
-    """On the current device."""
+    """Launch the empty kernel on the current device."""
     nothing[(1,)](2)

@@ -1,8 +1,8 @@
-"""The largest tiles that a GPU has shared memory for: what is known to be too much is passed over, the rest is tried.
+"""Selection of the largest tiles that fit in a GPU's shared memory, by an estimate and then by trial.
 
-Triton says how much a program needs only when it has compiled it, and it differs from chip to chip and from version to
-version. So an estimate spares the compiling of what is hopeless, and the chip has the last word: a program that does not
-fit raises OutOfResources before anything ran, and the next smaller tiles are taken, then and from then on.
+Triton knows the shared memory of a kernel only after compilation, and it differs between GPUs and versions. So an estimate
+avoids compiling hopeless tiles, and the GPU decides: a kernel that does not fit raises OutOfResources before it runs, and
+the next smaller tiles are taken, then and from then on.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -17,7 +17,7 @@ Set = TypeVar("Set")
 Made = TypeVar("Made")
 
 PASSED: dict[Hashable, int] = {}
-"""How many sets of tiles of a kind of program turned out too large."""
+"""Number of tile sizes found too large, by kind of kernel."""
 HERE: AbstractContextManager[Any] = nullcontext()
 
 
@@ -28,10 +28,10 @@ def largest(
     device: torch.device,
     kind: Hashable,
 ) -> Made:
-    """Start a program with the first of these sets of tiles, which come largest first, that fits on the device.
+    """Launch a kernel with the largest of these tile sizes that fits on the device.
 
-    `need` estimates bytes of shared memory. What was too large is remembered for a `kind` of program on a device; the
-    smallest set is tried in any case, and where even that does not fit OutOfResources comes out.
+    The sizes come largest first; `need` estimates bytes of shared memory. Sizes found too large are remembered for a `kind`
+    of kernel on a device; the smallest is always tried, and raises OutOfResources where even that does not fit.
     """
     known = kind, device
     place = PASSED.get(known)
@@ -49,12 +49,12 @@ def largest(
 
 
 def hopeless(sets: Sequence[Set], need: Callable[[Set], int], limit: int) -> int:
-    """How many of these sets, from the first on, are too large; never the last."""
+    """The number of tile sizes, from the first on, whose estimate is too large; never the last."""
     return next((place for place, each in enumerate(sets[:-1]) if need(each) <= limit), len(sets) - 1)
 
 
 def on(device: torch.device) -> AbstractContextManager[Any]:
-    """Where Triton launches: on the current device, which is that of the data but for those who have several."""
+    """Context manager that makes a device current, on which Triton launches."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
         return HERE
     return torch.cuda.device(device)

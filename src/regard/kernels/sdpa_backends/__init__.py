@@ -1,1 +1,1 @@
-"""Which of PyTorch's backends answers scaled_dot_product_attention on a GPU: the fastest of those that are right."""
+"""Selection of the fastest correct backend of PyTorch's scaled_dot_product_attention on a GPU."""

@@ -1,15 +1,14 @@
-"""The order in which PyTorch's backends are asked, and whether any of them is fused.
+"""Choice of the SDPA backends: their priority for a request, and the reason where none of them is fused.
 
-On an H200 cuDNN is 1.5 to 1.8 times as fast as PyTorch's flash backend. Some of what it takes it gets wrong, so it is
-asked for nothing but what it does well:
+On an H200 cuDNN is 1.5 to 1.8 times as fast as PyTorch's flash backend. It has bugs, so that it is not used for:
 
     a mask           the gradient of queries is NaN at lengths of 64 modulo 128, https://github.com/pytorch/pytorch/issues/196678
     grouped heads    wrong answers on a B200, https://github.com/pytorch/pytorch/issues/193893
     one query        gradients of the memory are NaN, https://github.com/NVIDIA/cudnn-frontend/issues/1072
     before 9.15.1    lengths that are no multiple of 128, https://github.com/pytorch/pytorch/issues/169849
 
-PyTorch's own order may begin with it in all of these, the last alone excepted. What no backend takes would go to "math",
-which forms queries x keys: a reason is given for it instead, and another kernel or the reference is chosen in the open.
+PyTorch's own order may begin with it in all of these except the last. A request that no fused backend takes would go to
+"math", which forms queries x keys: `unfused` gives the reason instead, and dispatch selects another kernel.
 """
 
 from typing import NamedTuple
@@ -23,24 +22,24 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.types import Request
 
 DEVICES = ("cuda",)
-"""Where there is a choice. Tests add the CPU, which has none."""
+"""Devices with a choice of backends. Tests add the CPU, which has none."""
 
 CUDNN, FLASH = SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION
 EFFICIENT, MATH = SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH
 Order = tuple[SDPBackend, ...]
 FAST: Order = (CUDNN, FLASH, EFFICIENT, MATH)
 SAFE: Order = (FLASH, EFFICIENT, MATH)
-"""Without cuDNN: what stands behind math is never reached."""
+"""Priority without cuDNN: backends after math are never reached."""
 
 HALVES = (torch.float16, torch.bfloat16)
 PREFERRED = (9, 10)
-"""Generations of GPUs on which cuDNN is the faster one: Hopper and Blackwell."""
+"""Major compute capabilities on which cuDNN is faster: Hopper and Blackwell."""
 FIXED, TILE = 91501, 128
-"""The first version of cuDNN that is right at every length, and what lengths had to be multiples of before."""
+"""The first version of cuDNN that is correct at every length, and the multiple that lengths needed before."""
 
 
 class Machine(NamedTuple):
-    """A GPU and what it has: compute capability, version of cuDNN (0: none), and whether it is AMD's."""
+    """A GPU's compute capability, version of cuDNN (0: none), and whether it is AMD's."""
 
     capability: tuple[int, int]
     cudnn: int
@@ -48,7 +47,7 @@ class Machine(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """All that the choice depends on; lengths only by what they are to a backend."""
+    """Properties of a request that the choice depends on."""
 
     dtype: torch.dtype
     size: int
@@ -65,7 +64,7 @@ class Kind(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The backends to ask, first to last, and why all but math would refuse, or None."""
+    """Backends in their priority, and the reason why only math would run, or None."""
 
     order: Order
     unfused: str | None
@@ -76,7 +75,7 @@ KNOWN: dict[Kind, Choice] = {}
 
 
 def machine(index: int) -> Machine:
-    """The GPU of this number, asked once; a compiled graph takes it for a constant."""
+    """The GPU of this index, cached; a constant of a compiled graph."""
     if index not in MACHINES:
         version = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
         MACHINES[index] = Machine(torch.cuda.get_device_capability(index), version or 0, torch.version.hip is not None)
@@ -87,13 +86,13 @@ machine._dynamo_marked_constant = True  # type: ignore[attr-defined]  # assume_c
 
 
 def kind(request: Request) -> Kind:
-    """What a request is to the backends."""
+    """The properties of a request."""
     query, keys, values = request.query, request.keys, request.values
     lengths = query.shape[2], keys.shape[2]
     causal = plainly_causal(request)
     return Kind(
         dtype=seen_dtype(query),
-        size=keys.shape[3],  # of the products, which a score may make of smaller queries
+        size=keys.shape[3],  # of the products, which a score may form from smaller queries
         value=values.shape[3],
         masked=not causal and type(request.scope) is not Everywhere,
         causal=causal,
@@ -106,22 +105,22 @@ def kind(request: Request) -> Kind:
 
 
 def seen_dtype(query: Tensor) -> torch.dtype:
-    """The precision that the backend will see, which autocast lowers."""
+    """The dtype that the backend gets, under autocast the lower one."""
     if query.dtype != torch.float64 and torch.is_autocast_enabled(query.device.type):
         return torch.get_autocast_dtype(query.device.type)
     return query.dtype
 
 
 def plainly_causal(request: Request) -> bool:
-    """Backends' own causal mask begins at the first key; an exported graph keeps a mask, which fits any lengths."""
+    """True if is_causal of the backends applies, whose mask is aligned to the first key; an exported graph keeps a mask."""
     if type(request.scope) is not Causal or torch.compiler.is_exporting():
         return False
     return not isinstance(request.offset, Tensor) and request.offset == 0
 
 
 def choose(asked: Kind) -> Choice:
-    """What to do with a kind, decided once."""
-    if torch.compiler.is_compiling():  # a graph holds the decision, and would guard on all that were made before
+    """The cached choice for a kind."""
+    if torch.compiler.is_compiling():  # a graph has the decision as a constant, and would guard on the cache
         return Choice(order(asked), unfused(asked))
     found = KNOWN.get(asked)
     if found is None:
@@ -130,16 +129,16 @@ def choose(asked: Kind) -> Choice:
 
 
 def order(asked: Kind) -> Order:
-    """FAST where cuDNN is both right and quick. What it cannot do besides, PyTorch finds out and asks the next."""
+    """Backend priority: FAST where cuDNN is both correct and faster; PyTorch falls back to the next by itself."""
     wrong = asked.masked or asked.grouped or asked.single or (asked.causal and not asked.square)
     right = not wrong and (asked.machine.cudnn >= FIXED or asked.whole)
     return FAST if right and asked.machine.capability[0] in PREFERRED else SAFE
 
 
 def unfused(asked: Kind) -> str | None:
-    """Why every backend but math would refuse, or None."""
+    """The reason why every backend but math would refuse, or None."""
     if asked.machine.hip or flash(asked):
-        return None  # AMD's backends have rules of their own
+        return None  # AMD's backends have other rules
     modern = asked.machine.capability[0] >= 8
     if asked.dtype not in (torch.float32, torch.float16, *((torch.bfloat16,) if modern else ())):
         return f"needs float32, float16 or bfloat16 that this GPU computes in, got {str(asked.dtype).removeprefix('torch.')}"
@@ -151,7 +150,7 @@ def unfused(asked: Kind) -> str | None:
 
 
 def _step(asked: Kind) -> int:
-    """What the memory-efficient backend needs the size of a head to be a multiple of."""
+    """The multiple that the memory-efficient backend needs of the head size."""
     generation = asked.machine.capability[0]
     if asked.dtype in HALVES:
         return 8 if generation >= 7 else 1
@@ -159,6 +158,6 @@ def _step(asked: Kind) -> int:
 
 
 def flash(asked: Kind) -> bool:
-    """Whether the flash backend takes it, which pads heads of any size and knows groups of heads."""
+    """True if the flash backend takes it, which pads heads of any size and supports grouped-query attention."""
     fits = asked.size == asked.value <= 256 and not asked.masked and (asked.square or not asked.causal)
     return fits and asked.dtype in HALVES and asked.machine.capability[0] >= 8

@@ -1,8 +1,8 @@
-"""PyTorch's backends in another order, for the length of one call.
+"""Context manager that sets the priority of PyTorch's SDPA backends for one call.
 
-torch.nn.attention.sdpa_kernel does this and switches every backend off and on besides, which takes tens of microseconds on
-a busy host, as long as a short attention runs. Setting the order alone takes one or two, and respects what the user has
-switched off. The order belongs to the process, so that calls of several threads take turns.
+torch.nn.attention.sdpa_kernel does this but also disables and enables every backend, which takes tens of microseconds on a
+busy host, as long as a short attention runs. Setting the order alone takes one or two, and respects what the user has
+disabled. The order is global to the process, so that threads hold a lock.
 """
 
 from contextlib import AbstractContextManager
@@ -14,18 +14,18 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 TURN = RLock()
 QUICK = hasattr(torch._C, "_set_sdp_priority_order") and hasattr(torch._C, "_get_sdp_priority_order")
-"""Whether the order can be set by itself."""
+"""True if this PyTorch can set the order alone."""
 
 
 def prioritised(order: tuple[SDPBackend, ...]) -> AbstractContextManager[Any]:
-    """Ask the backends in this order. What is not named comes last; the last one named needs to be math."""
-    if torch.compiler.is_compiling() or not QUICK:  # the compiler knows PyTorch's own by name
+    """Set this backend priority; unnamed backends come last, and the last named one has to be math."""
+    if torch.compiler.is_compiling() or not QUICK:  # the compiler recognises PyTorch's own by name
         return sdpa_kernel(list(order), set_priority=True)
     return Priority(order)
 
 
 class Priority(AbstractContextManager[None]):
-    """The order alone, put back at the end; nothing is done where it is the one that holds."""
+    """Context manager of the order alone, restored at the end; a no-op where it is already set."""
 
     def __init__(self, order: tuple[SDPBackend, ...]):
         self.order = [each.value for each in order]
