@@ -1,1 +1,1 @@
-"""Triton kernels, a folder for each kernel or fused layer; all of it imports triton, which a CPU goes without."""
+"""Triton kernels, one folder for each kernel or fused layer; all of it imports triton, which a CPU does without."""

@@ -1,1 +1,1 @@
-"""A sum and its norm in Triton, there and back: what models/layers/add_norm.py runs. All here import triton."""
+"""Fused residual add and norm in Triton, forward and backward, for models/layers/add_norm.py. All files import triton."""

@@ -1,13 +1,13 @@
-"""Rows of a stream with what a sublayer found added to them, and their norm, in one pass; and the way back in another.
+"""Fused residual add, dropout and layer norm or RMSNorm in one pass, and its backward in another.
 
     y = x + m ∘ (f + c) / (1 - p),    n = (y - μ) / σ ∘ w + b,    σ = √(var(y) + ε)          m ~ Bernoulli(1 - p)
     g = dn ∘ w,    dy += (g - mean(g) - ŷ mean(g ∘ ŷ)) / σ,    df = m ∘ dy / (1 - p)
     dw = Σ dn ∘ ŷ,    db = Σ dn,    dc = Σ df                                           sums are over rows
 
-with ŷ = (y - μ) / σ. With RMS nothing is subtracted: μ = 0, σ = √(mean(y²) + ε), and mean(g) falls away. The mask m is drawn
-from a seed by Philox, four numbers at a time, and drawn again on the way back, so that none is kept: Salmon et al. 2011,
-https://doi.org/10.1145/2063384.2063405, in the seven rounds that they found to suffice. Everything is in single precision
-but what is read and written; sums over rows have one owner and one order. Rows outside `keep` have a norm of 0.
+with ŷ = (y - μ) / σ. With RMS nothing is subtracted: μ = 0, σ = √(mean(y²) + ε), without mean(g). The dropout mask m comes
+from a seed by Philox, four numbers at a time, and is recomputed in the backward, so that none is saved: Salmon et al. 2011,
+https://doi.org/10.1145/2063384.2063405, in the seven rounds that they found to suffice. All arithmetic is in float32, loads
+and stores in the tensors' precision; sums over rows are deterministic. Rows outside `keep` have a norm of 0.
 """
 
 from typing import no_type_check
@@ -21,7 +21,7 @@ ROUNDS = tl.constexpr(7)
 @triton.jit
 @no_type_check
 def surviving(seed, row, chance, R: tl.constexpr, BLOCK: tl.constexpr):
-    """1 / (1 - chance) for numbers that stay, 0 for those that are dropped: the same in both directions."""
+    """Dropout factors: 1 / (1 - chance) for kept elements, 0 for dropped ones, equal in forward and backward."""
     place = row.to(tl.int64)[:, None] * (BLOCK // 4) + tl.arange(0, BLOCK // 4)[None, :]
     a, b, c, d = tl.rand4x(tl.load(seed), place, n_rounds=ROUNDS)
     drawn = tl.reshape(tl.join(tl.join(a, b), tl.join(c, d)), [R, BLOCK])
@@ -34,7 +34,7 @@ def forward(
     data, found, added, weight, shift, seed, keep, total, wide, entered, centres, scales, rows, size, eps, chance,
     RMS: tl.constexpr, R: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """R rows: their sum, where something was found, and its norm in one or two precisions."""
+    """Forward of R rows: the residual sum, if there is a sublayer's output, and its norm in one or two precisions."""
     row, column = tl.program_id(0) * R + tl.arange(0, R), tl.arange(0, BLOCK)
     inside = (row < rows)[:, None] & (column < size)[None, :]
     place = row.to(tl.int64)[:, None] * size + column[None, :]
@@ -72,7 +72,7 @@ def backward(
     total, weight, seed, keep, centres, scales, d_total, d_wide, d_entered, d_data, d_found, sums, rows, size, chance,
     RMS: tl.constexpr, ADDED: tl.constexpr, R: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Every so manieth R rows: their gradients, and what they add to those of the norm's gains and shifts and of c."""
+    """Backward of tiles of R rows in a grid-stride loop: their gradients, and partial sums of dw, db and dc."""
     program, column = tl.program_id(0), tl.arange(0, BLOCK)
     w = tl.load(weight + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
     gains = tl.zeros([R, BLOCK], tl.float32)

@@ -1,4 +1,4 @@
-"""From tensors to programs: room for what they write, and as many of them as there is work."""
+"""Launchers of the fused residual add and norm: outputs, grids and tiles."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -11,28 +11,28 @@ from torch import Tensor
 from regard.kernels.triton.add_norm import kernel
 
 NUMBERS, WARP = 1024, 512
-"""How many numbers a program holds at once, if its rows are no longer, and how many of them a warp."""
+"""Elements of a program's tile, unless its rows are longer, and of a warp."""
 PROGRAMS = 8
-"""Of the way back, on each multiprocessor: each sums the gradients of vectors over all of its rows."""
+"""Programs of the backward per multiprocessor: each accumulates the gradients of vectors over its rows."""
 Rows = Float[Tensor, "rows size"]
 Vector = Float[Tensor, " size"]
 
 
 class Told(NamedTuple):
-    """What both directions are told: a norm, which numbers to drop, and which rows to keep."""
+    """Arguments of both directions: norm, dropout and padding mask."""
 
     weight: Vector
     shift: Vector | None = None
     eps: float = 1e-5
     rms: bool = False
-    """Whether the mean is not subtracted."""
+    """True for RMSNorm, without the mean."""
     seed: Int[Tensor, "1"] | None = None
     chance: float = 0.0
     keep: Bool[Tensor, " rows"] | None = None
 
 
 class Went(NamedTuple):
-    """What a pass leaves: the sum (`data` where nothing was found), its norm as asked for, and what the way back needs."""
+    """Outputs of the forward: the residual sum (or `data` alone), its norm, and the tensors saved for the backward."""
 
     total: Rows
     wide: Rows | None
@@ -42,7 +42,7 @@ class Went(NamedTuple):
 
 
 class Back(NamedTuple):
-    """The gradients of all that have one."""
+    """Gradients of all inputs that have one."""
 
     data: Rows
     found: Rows | None
@@ -52,9 +52,9 @@ class Back(NamedTuple):
 
 
 def forward(data: Rows, found: Rows | None, added: Vector | None, told: Told, wide: bool, half: torch.dtype | None) -> Went:
-    """Sum and norm: in the precision of the data where it is `wide`, and in `half` where that is given.
+    """Residual sum and norm: in the precision of the data if `wide`, and in `half` if given.
 
-    `added` is a bias of what was found.
+    `added` is the bias of the sublayer's output.
     """
     rows, size = data.shape
     numbers = data.new_empty(2, rows, dtype=torch.float32)
@@ -74,9 +74,9 @@ def forward(data: Rows, found: Rows | None, added: Vector | None, told: Told, wi
 
 
 def backward(went: Went, told: Told, kind: torch.dtype | None, adds: bool, *flowing: Rows | None) -> Back:
-    """From what flows into sum, wide norm and entered norm.
+    """Backward from the gradients of the sum, the wide norm and the half-precision norm.
 
-    `kind` is the precision of what was found, if anything was, and `adds` whether a bias was added to it.
+    `kind` is the precision of the sublayer's output, if any; `adds` is True if a bias was added to it.
     """
     total, (rows, size) = went.total, went.total.shape
     tall, block, warps = tile(size)
@@ -95,16 +95,16 @@ def backward(went: Went, told: Told, kind: torch.dtype | None, adds: bool, *flow
 
 
 def tile(size: int) -> tuple[int, int, int]:
-    """How many rows a program takes at once, how wide they are, and in how many warps."""
+    """Rows of a program's tile, their padded width, and its warps."""
     block = max(16, triton.next_power_of_2(size))
     tall = max(1, NUMBERS // block)
     return tall, block, max(2, tall * block // WARP)
 
 
 def processors(like: Tensor) -> int:
-    """How many programs a GPU runs side by side at least; in the interpreter one after the other."""
+    """The number of multiprocessors; one in the interpreter."""
     return torch.cuda.get_device_properties(like.device).multi_processor_count if like.is_cuda else 1
 
 
 def _on(like: Tensor) -> AbstractContextManager[Any]:
-    return torch.cuda.device(like.device) if like.is_cuda else nullcontext()  # where Triton launches
+    return torch.cuda.device(like.device) if like.is_cuda else nullcontext()  # the device of Triton's launch

@@ -1,1 +1,1 @@
-"""The additive score in Triton: what additive_gpu runs. Only `operator` is meant for others; all here import triton."""
+"""Fused additive attention in Triton, for kernels/additive_gpu.py, with `operator` as its interface. All import triton."""

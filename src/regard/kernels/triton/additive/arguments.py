@@ -1,4 +1,4 @@
-"""What the additive kernels are told: both sides of the score, what may be seen, what is dropped, and how to tile."""
+"""Arguments of the additive kernels: q, k and v of the score, mask, dropout, and tile sizes."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from regard.kernels.runtime.tiles import on as launching
 from regard.kernels.triton.additive.bitmask import Packed
 
 EVERYWHERE = 1 << 30
-"""A window that no sequence reaches the end of."""
+"""A window wider than any sequence."""
 
 WARP = 32
 LANES = 1, 2, 4, 8, 16, WARP
-"""Among how many threads the keys of one hidden unit may be dealt on the way back: those of a warp at most."""
+"""Threads that may share the keys of one hidden unit in the backward: a warp at most."""
 HIDING = 128
-"""Keys of a tile there at most where some are hidden: what nobody sees is passed over by whole tiles."""
+"""The most keys of a tile there under a mask, so that empty tiles can be skipped."""
 
 
 class Reading(NamedTuple):
-    """How a program reads values by their weights: its queries, keys, dimensions of the value, and warps."""
+    """Tile of the product of weights and values: queries, keys, dimensions of the value, and warps."""
 
     rows: int
     columns: int
@@ -34,95 +34,95 @@ class Reading(NamedTuple):
 
 HALF = Reading(64, 64, 256, 8)
 THIN = Reading(16, 128, 256, 4)
-"""For chunks of so few queries that taller tiles would leave half of the processors without one."""
+"""Tile for chunks of few queries, where taller tiles would leave half of the multiprocessors idle."""
 SINGLE = Reading(16, 128, 64, 4)
-"""Single precision is multiplied from registers; the same where a GPU has little shared memory."""
+"""Tile for float32, which is multiplied from registers, and for GPUs with little shared memory."""
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """How large the tiles of each kernel are, and by how many warps each is computed."""
+    """Tile sizes and warps of each kernel."""
 
     rows: int = 32
     columns: int = 64
     down: int = 1
     across: int = 64
-    """How the threads of `compare` are laid over a tile: as many as its warps have."""
+    """Thread layout of `compare` over a tile, whose product is the threads of its warps."""
     pairs: int = 4
     """Pairs of hidden units that share a reciprocal, unrolled."""
     warps: int = 2
     registers: int | None = 128
-    """That a thread of `compare` has at most there; None: as many as the compiler likes."""
+    """Register limit per thread of `compare` by pairs; None: up to the compiler."""
     four_rows: int = 64
     four_columns: int = 128
     four_down: int = 8
     four_across: int = 16
     four_warps: int = 4
     four_stages: int = 3
-    """Of `compare` where it takes four hidden units at a time; half as many columns where keys end in the first half."""
+    """Tile of `compare` with four hidden units at a time; with half the columns where the keys fit in the first half."""
     four_least: int = 33
-    """Queries of a head from which on it does, if they are in bfloat16: fewer leave most of such a tile empty."""
+    """Queries of a head from which on bfloat16 takes four units at a time: fewer leave most of such a tile empty."""
     splits: int = 8
-    """Among how many programs the hidden units of a tile are spread at most, where there are few tiles."""
+    """The most programs that split the hidden units of a tile, where there are few tiles."""
     read: Reading = HALF
     read_thin: Reading = THIN
     read_single: Reading = SINGLE
     slope_rows: int = 2
     slope_columns: int = 512
     row_warps: int = 4
-    """Of weights and of slopes."""
+    """Tile of dScores, and warps of the kernels of weights and dScores."""
     both: int = 16
-    """Keys of a hidden unit that a thread has on the way back, which finds the gradients of both sides in one pass."""
+    """Keys per thread and hidden unit in the backward, which computes dQ and dK in one pass."""
     both_rows: int = 32
     both_warps: int = 4
     both_registers: int | None = 128
     both_parts: int = 4
-    """That such a pass leaves of one gradient, if that can be."""
+    """The most partial sums of a gradient that such a pass writes, if possible."""
     kept: float = 0.4
-    """How many times the bytes of the inputs the scores may take from the way there to the way back, which finds them anew
-    where they would take more, where there is no room for all at once, and under torch.compile."""
+    """The size of scores saved for the backward, relative to the inputs: it recomputes them where they would be larger,
+    where they need several chunks, and under torch.compile."""
     step_bytes: int = 16 << 10
-    """Of a block of keys, or of values, of one query: all hidden units of as many keys as that is."""
+    """Bytes of a block of keys, or of values, of one query: all hidden units of as many keys as fit."""
     step_keys: int = 8
-    """Of such a block at most; four times as many where few heads have many keys."""
+    """The most keys of such a block; four times as many where few heads have many keys."""
     step_numbers: int = 64
-    """Of a block of keys that a thread has: so many threads."""
+    """Elements of a block of keys per thread."""
     step_threads: int = 512
-    """On a processor, by which the programs of one query are counted, and of one program at most."""
+    """Threads per multiprocessor, which determine the programs of one query, and the most of one program."""
     step_parts: int = 128
-    """Of one query at most: whoever ends last joins them."""
+    """The most splits (split-K) of one query; the last program to end combines them."""
     step_stages: int = 2
-    """How many such blocks are under way at a time, by copies to shared memory where it is more than one."""
+    """Pipeline stages of such blocks, with asynchronous copies to shared memory if more than one."""
     step_columns: int = 32
     step_units: int = 128
-    """Of a block of keys on the way back of one query."""
+    """Block of keys and hidden units in the backward of one query."""
     step_warps: int = 2
     precision: str = "ieee"
-    """Of the product of single-precision weights and values: ieee, tf32x3 or tf32."""
+    """Input precision of the product of float32 weights and values: ieee, tf32x3 or tf32."""
     room: int | None = None
-    """Bytes held at a time for scores and both sides; None: in proportion to the inputs, but not below `least`."""
+    """Workspace in bytes for scores, q and k; None: in proportion to the inputs, but not below `least`."""
     least: int = 7 << 20
-    """Bytes that may always be held: in smaller chunks the host takes longer to launch than an H200 to compute."""
+    """The least workspace in bytes: smaller chunks take the host longer to launch than an H200 to compute."""
     fill: int = 8
-    """Programs of `both` a processor that a chunk of heads has on the way back, if there is room: an H200 runs four."""
+    """Programs of `both` per multiprocessor in a chunk of the backward, memory permitting: an H200 runs four."""
 
     @property
     def tall(self) -> int:
-        """Queries are padded to a multiple of it."""
+        """The multiple to which queries are padded."""
         return max(self.rows, self.slope_rows, self.both_rows, self.four_rows)
 
     @property
     def wide(self) -> int:
-        """Keys are padded to a multiple of it."""
+        """The multiple to which keys are padded."""
         return max(self.columns, self.four_columns // 2)
 
 
 class Scoped(NamedTuple):
-    """What may be seen: keys that are kept, from `behind` before the query to `ahead` after it, where the mask allows."""
+    """Mask arguments: padding mask, window from `behind` before the query to `ahead` after it, and bitmask."""
 
     keep: Bool[Tensor, "batch keys"] | None = None
     bits: Int[Tensor, "#batch #heads #queries words"] | None = None
-    """Of a scope that no kernel works out, with its `kinds`: see `packed`."""
+    """Bitmask of a scope that the kernels do not compute, with its `kinds`: see `packed`."""
     kinds: Int[Tensor, "#batch #heads #tiles words"] | None = None
     offsets: Int[Tensor, " batch"] | None = None
     """The position of the first query of each row; None: `offset` for all."""
@@ -132,11 +132,11 @@ class Scoped(NamedTuple):
 
     @property
     def hides(self) -> bool:
-        """Whether there is anything that somebody may not see."""
+        """True if any query has a masked key."""
         return self.keep is not None or self.bits is not None or min(self.behind, self.ahead) < EVERYWHERE
 
     def arguments(self) -> dict[str, Any]:
-        """As the kernels name them."""
+        """The fields under the names of the kernels' arguments."""
         steps = [0] * 6
         if self.bits is not None and self.kinds is not None:
             steps = Packed(self.bits, self.kinds).steps()
@@ -156,19 +156,19 @@ class Scoped(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """The share of weights that dropout takes away, and the seed of which."""
+    """Dropout probability of the weights, and its seed."""
 
     rate: float = 0.0
     seed: Int[Tensor, " one"] | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """As the kernels name them."""
+        """The fields under the names of the kernels' arguments."""
         scale = 1 / (1 - self.rate) if self.rate < 1 else 0.0
         return {"seed": self.seed, "dropout": float(self.rate), "scale": scale, "DROPOUT": self.rate > 0}
 
 
 class Sides(NamedTuple):
-    """Both sides of the score and its vector, as they lie."""
+    """q, k and v of the score with dense last axes."""
 
     query: Float[Tensor, "batch heads queries hidden"]
     key: Float[Tensor, "batch key_heads keys hidden"]
@@ -176,23 +176,23 @@ class Sides(NamedTuple):
 
     @classmethod
     def of(cls, query: Tensor, key: Tensor, v: Tensor) -> "Sides":
-        """With nothing between their numbers."""
+        """Make all of them contiguous."""
         return cls(query.contiguous(), key.contiguous(), v.contiguous())
 
     def sources(self, these: range) -> range:
-        """The heads of the keys that these heads of the queries look at, both counted through the batch."""
+        """The key heads of these query heads, both numbered through the batch."""
         groups, shared = self.query.shape[1], self.key.shape[1]
         first, last = (head // groups * shared + head % groups * shared // groups for head in (these[0], these[-1]))
         return range(first, last + 1)
 
 
 def padded(count: int, tile: int) -> int:
-    """As many as fill whole tiles."""
+    """Round up to whole tiles."""
     return -(-count // tile) * tile
 
 
 def parts(count: int, size: int) -> int:
-    """How many of that size it takes."""
+    """Ceiling division."""
     return -(-count // size)
 
 
@@ -202,9 +202,9 @@ def power(count: int) -> int:
 
 
 def tiled(keys: int, tiles: Tiles, hides: bool, dtype: torch.dtype) -> tuple[int, int]:
-    """Among how many threads the keys of a tile are dealt on the way back, and how many tiles there are.
+    """Threads that share the keys of a tile in the backward, and the number of tiles.
 
-    Those that have the fewest places beyond the keys, and of these the fewest tiles; where some keys are hidden, small ones.
+    The choice has the least padding, and then the fewest tiles; under a mask the tiles are small.
     """
     each = beside(tiles, dtype)
     able = [lanes for lanes in LANES if parts(keys, lanes * each) <= tiles.both_parts] or [WARP]
@@ -214,14 +214,14 @@ def tiled(keys: int, tiles: Tiles, hides: bool, dtype: torch.dtype) -> tuple[int
 
 
 def beside(tiles: Tiles, dtype: torch.dtype) -> int:
-    """Keys of a thread there: half of them in single precision, in which it holds two sums for each."""
+    """Keys per thread there: half of them in float32, in which it holds two sums for each."""
     return max(4, tiles.both // 2) if dtype == torch.float32 else tiles.both
 
 
 def by_four(sides: Sides, tiles: Tiles) -> bool:
-    """Whether `compare` takes four hidden units at a time: many queries in bfloat16, on a chip that multiplies tf32.
+    """True if `compare` takes four hidden units at a time: many queries in bfloat16, on a GPU with tf32.
 
-    Of float16, which holds three bits more, tf32 would lose some.
+    Float16 has three mantissa bits more, some of which tf32 would lose.
     """
     same = sides.query.dtype == sides.key.dtype == torch.bfloat16
     return same and sides.query.shape[2] >= tiles.four_least and multiplies(sides.query.device)
@@ -229,7 +229,7 @@ def by_four(sides: Sides, tiles: Tiles) -> bool:
 
 @cache
 def multiplies(device: torch.device) -> bool:
-    """Whether its tensor cores know tf32; the interpreter needs none."""
+    """True if the tensor cores support tf32; the interpreter needs none."""
     if device.type != "cuda":
         return True
     return torch.version.hip is None and torch.cuda.get_device_capability(device) >= (8, 0)
@@ -237,20 +237,20 @@ def multiplies(device: torch.device) -> bool:
 
 @cache
 def processors(device: torch.device) -> int:
-    """How many there are to keep busy; on a CPU, where the interpreter runs, two."""
+    """The number of multiprocessors; two on a CPU, where the interpreter runs."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2
 
 
 def heads(query: Tensor, key: Tensor, v: Tensor) -> dict[str, int]:
-    """How many heads there are, and among how many sets of keys and vectors they are spread."""
+    """The numbers of query heads, key heads and heads of v."""
     return {"heads": query.shape[1], "key_heads": key.shape[1], "v_heads": v.shape[0]}
 
 
 def limit(registers: int | None) -> dict[str, int]:
-    """How many registers a thread may have, as NVIDIA's compiler is told; nobody else knows the word."""
+    """Launch option for the register limit, which only NVIDIA's compiler takes."""
     return {"maxnreg": registers} if registers and assembly() else {}
 
 
 def on(data: Tensor) -> AbstractContextManager[Any]:
-    """Triton launches on the current device, which need not be that of the data."""
+    """Context manager that makes the data's device current, on which Triton launches."""
     return launching(data.device)

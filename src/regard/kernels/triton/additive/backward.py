@@ -1,12 +1,11 @@
-"""The way back of additive attention, from log Σ e^s: what flows into the scores, of which `both` finds what leaves them.
+"""Backward of additive attention to the scores: recomputes the softmax from the log-sum-exp and writes dScores.
 
     ds = a (da - Σ a da)
 
-Scores are computed anew unless they were kept, a chunk at a time, so that ds exists for that chunk alone. Where that takes
-several chunks, in bfloat16 and with nothing dropped, `tilt` puts ds in the place of weights, with nothing beside them: da is
-a product of matrices, of what flows into the context and of values, and is taken twice, for Σ a da and for ds. That sum is
-also what flows into the context times the context; but one of half precision is so far off that where values have a mean ds
-would be what is left of it.
+`both` continues to dQ, dK and dv. Scores are recomputed unless they were saved, a chunk at a time, so that ds exists for
+that chunk alone. In bfloat16 without dropout, where there are several chunks, `tilt` writes ds in place of the weights:
+da = dO Vᵀ is computed twice, for Σ a da and for ds. That sum equals dO · O too; but O in half precision is so inexact that
+where values have a mean ds would be mostly its error.
 """
 
 from typing import no_type_check
@@ -24,7 +23,7 @@ def flowing(
     scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
     DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
-    """Weights before and after dropout, and weights times what flows into them, of one tile; 0 where nothing is seen."""
+    """Weights before and after dropout, and a da of one tile; 0 at masked positions."""
     a = weighted(whole(scores, cells, found, parts, size), total, head, rows, T, found)
     share = a
     if DROPOUT:
@@ -45,11 +44,11 @@ def slope(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
-    """Turn the scores of ROWS queries into ds = a (da - Σ a da), which may take their place, and give their weights after
-    dropout, which may take the place of da.
+    """Compute ds = a (da - Σ a da) and the weights after dropout from the scores of ROWS queries.
 
-    `given` is what flows into the weights themselves, where somebody asked for them. Σ a is 1, and 0 of the blind, but for
-    rounding, which would add what all da have in common: so Σ a da is divided by it.
+    ds may overwrite the scores, and the weights may overwrite da. `given` is the gradient of the returned weights, if they
+    were requested. Σ a is 1, or 0 of fully masked queries, but for rounding, which would add a multiple of what all da have
+    in common: so Σ a da is divided by it.
     """
     local = tl.program_id(1).to(tl.int64)
     head = base + local
@@ -105,9 +104,9 @@ def tilt(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, VALUES: tl.constexpr, TILES: tl.constexpr, PRECISION: tl.constexpr,
     SUMS: tl.constexpr,
 ):  # fmt: skip
-    """Turn a tile of weights into ds in their place; or, with SUMS, which come first, leave Σ a da and Σ a of its queries.
+    """Replace a tile of weights by ds; or, with SUMS, which run first, write Σ a da and Σ a of its queries.
 
-    What is not seen has weight 0, and values that may be NaN.
+    Masked keys have weight 0, and values that may be NaN.
     """
     local = tl.program_id(2).to(tl.int64)
     head = base + local
@@ -138,7 +137,7 @@ def tilt(
             flowing += tl.load(parts, mask=each < many, other=0.0)
             mass += tl.load(parts + many * tall, mask=each < many, other=0.0)
         middle = tl.sum(flowing, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
-        ds = tl.where(a == 0.0, 0.0, a * (da - middle[:, None]))  # of what is not seen all bits are 0
+        ds = tl.where(a == 0.0, 0.0, a * (da - middle[:, None]))  # masked keys have all bits 0
         even, odd = tl.split(tl.reshape(ds, (ROWS, COLUMNS // 2, 2)))
         pairs = (places * (wide // 2))[:, None] + tl.program_id(0) * (COLUMNS // 2) + tl.arange(0, COLUMNS // 2)[None, :]
         tl.store((weights + local * tall * wide).to(tl.pointer_type(tl.int32)) + pairs, paired(even, odd))
@@ -147,10 +146,10 @@ def tilt(
 @triton.jit
 @no_type_check
 def paired(even, odd):
-    """Two numbers in a word. Its lower half is the first in bfloat16; all of it, in single precision, is about the second.
+    """Pack two numbers into a word: its lower half is the first in bfloat16; all of it, as float32, is about the second.
 
-    So whoever takes it apart has a shift to do for the one and nothing for the other. The upper half is the one with which
-    the word comes closest, so that the second is no further off than in bfloat16. What is no finite number is NaN.
+    So unpacking is a shift for the one and nothing for the other. The upper half is chosen so that the word is closest to
+    the second, whose error is no larger than in bfloat16. Infinities become NaN.
     """
     low = even.to(tl.bfloat16).to(tl.uint16, bitcast=True).to(tl.int32)
     bits = odd.to(tl.int32, bitcast=True)

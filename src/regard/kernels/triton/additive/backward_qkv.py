@@ -1,13 +1,12 @@
-"""The gradients of queries, keys and v in one pass over what flows into the scores.
+"""Backward of the additive score: dQ, dK and dv in one pass over dScores.
 
     h = r - 1/2 = -tanh / 2,    dq = 4 v Σ_k ds (1/4 - h²),    dk = 4 v Σ_q ds (1/4 - h²),    dv = -2 Σ ds h
 
-A program has a few hidden units and a tile of keys, whose exponentials and sums stay in registers, and goes through the
-queries; two keys share a reciprocal. A thread has keys of one unit: what it adds up for dk is its own, and for dq a few
-threads of its warp have the rest. Nothing is raised beforehand. Where the keys are several tiles, each leaves its own part
-of dq, and where the queries are dealt to several programs, each leaves one of dk: nothing is added in an order that changes.
-Two queries are under way at a time: while one is passed on, ds of the next is loaded, and what is left of the one before
-goes from thread to thread.
+A program has a few hidden units and a tile of keys, whose exponentials and sums stay in registers, and loops over the
+queries; two keys share a reciprocal. A thread has keys of one unit: its sum for dk is complete, and for dq it is reduced
+over a few threads of its warp. No exponential is precomputed. With several tiles of keys each writes a partial sum of dq,
+and with the queries split over several programs each writes one of dk, so that sums are deterministic. Two queries are
+pipelined: while one is computed, ds of the next is loaded, and dq of the one before is reduced over threads.
 """
 
 from typing import NamedTuple, no_type_check
@@ -29,8 +28,8 @@ from regard.kernels.triton.additive.score_rational import FAINT, FAINTEST, REACH
 
 
 class Found(NamedTuple):
-    """Where the gradients of a chunk go: a part of the queries' for each tile of keys, of the keys' for each program that
-    shares the queries of a head, and of v's for either."""
+    """Outputs of a chunk: a partial sum of dq for each tile of keys, of dk for each program that shares the queries of a
+    head, and of dv for either."""
 
     query: Left
     key: Left
@@ -46,7 +45,7 @@ def both(
     tiles: Tiles,
     hides: bool,
 ) -> None:
-    """Write all gradients of a chunk; `hides` says that whole tiles may have nothing. bfloat16 is read by words of two."""
+    """Write all gradients of a chunk; with `hides` tiles of dScores may be empty. bfloat16 is read in words of two."""
     (many, tall, wide), hidden, wanted = slopes.shape, sides.query.shape[3], units(dealt.across, tiles)
     given = {
         **heads(sides.query, sides.key, sides.v),
@@ -90,7 +89,7 @@ def both(
 
 
 VECTOR = 4
-"""Keys beside each other that a thread has: what flows into them is loaded at once, and two and two share a reciprocal."""
+"""Neighbouring keys of a thread: their dScores are one vector load, and each two share a reciprocal."""
 
 
 @triton.jit(do_not_specialize=["base", "T", "S", "begin", "count", "tiles", "reach", "one"])
@@ -102,12 +101,11 @@ def descend(
     ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr,
     WHOLE: tl.constexpr, ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr, SINGLE: tl.constexpr,
 ):  # fmt: skip
-    """4 v Σ ds (1/4 - h²) over the keys of a tile and over `reach` queries, and -2 Σ ds h over both, of UNITS hidden units.
+    """Kernel of UNITS hidden units: 4 v Σ ds (1/4 - h²) over the tile's keys and over `reach` queries, -2 Σ ds h over both.
 
-    There are four tiles, of every fourth key, with axes (ACROSS, UNITS, EACH), of which Triton deals the first two among
-    threads. `one` is 1, which the compiler is not to know: where it sees that the units of a key are beside each other it
-    would deal them in another way, and pass all through shared memory at every query. Where nobody looks ds is 0, and NaN
-    of either side counts as 0.
+    There are four tiles, of every fourth key, with axes (ACROSS, UNITS, EACH), of which Triton distributes the first two
+    over threads. `one` is 1, hidden from the compiler: where it sees that the units of a key are contiguous it chooses
+    another layout, and goes through shared memory at every query. At masked positions ds is 0, and NaN in q or k is 0.
     """
     local = tl.program_id(2).to(tl.int64)
     head = base + local
@@ -146,7 +144,7 @@ def descend(
         least: tl.constexpr = FAINT if SINGLE else FAINTEST
         wild = (both > REACH) | (both < least)
         met, before_steep, before_fall = True, steep, fall
-        if SINGLE:  # sums of a block, and of blocks, lose less than one long sum
+        if SINGLE:  # a sum of block sums loses less than one long sum
             steep, fall = (nothing, nothing, nothing, nothing), nothing
         if HIDDEN:
             tops = first // EVERY + tl.arange(0, 4 * EACH * ACROSS // EVERY)
@@ -205,14 +203,14 @@ def descend(
 @triton.jit
 @no_type_check
 def part_of(first, more, number, size):
-    """Where the part of that number begins: where they are several heads, these are as far apart in all of them."""
+    """Offset of a partial sum by its number, with the same stride between heads in all of them."""
     return tl.where(number == 0, first, more + (number - 1).to(tl.int64) * size)
 
 
 @triton.jit
 @no_type_check
 def number(places, present):
-    """What is there, or 0: for what nobody may see ds is 0, and NaN would survive that; where it is seen, ds is NaN too."""
+    """The data with NaN set to 0: at masked positions ds is 0, and 0 times NaN is NaN; at visible ones ds is NaN too."""
     data = tl.load(places, mask=present, other=0.0).to(tl.float32)
     return tl.where(data == data, data, 0.0)
 
@@ -220,23 +218,23 @@ def number(places, present):
 @triton.jit
 @no_type_check
 def keyed(key, cells, columns, units, each: tl.constexpr, S, D):
-    """One of the four tiles of keys, those of them that are there."""
+    """Load one of the four tiles of keys within the sequence."""
     return number(key + each * D + cells, (columns + each < S) & (units < D)[None, :, None])
 
 
 @triton.jit
 @no_type_check
 def raised(x):
-    """e^{2x}; where it would be too large nobody reads it."""
+    """e^{2x}; where it would overflow it is not used."""
     return exponential(tl.where(tl.abs(x) > 40.0, 0.0, x))
 
 
 @triton.jit
 @no_type_check
 def flowing(slopes, quads, pitch, WHOLE: tl.constexpr):
-    """ds of one query and of four keys beside each other, the same for all units: each thread has those of its keys.
+    """Load ds of one query and four neighbouring keys, equal for all units.
 
-    Four numbers, or two words that are two numbers each, as `backward.paired` has put them.
+    They are four numbers, or two words of two each, packed by `backward.paired`.
     """
     found = tl.load(slopes + quads) if WHOLE else tl.load(slopes + quads, mask=quads < pitch, other=0)
     ACROSS: tl.constexpr = found.shape[0]
@@ -256,10 +254,10 @@ def flowing(slopes, quads, pitch, WHOLE: tl.constexpr):
 @triton.jit
 @no_type_check
 def turned(q, powers, SINGLE: tl.constexpr, ASSEMBLY: tl.constexpr):
-    """h of one query, as it was loaded, and all keys, whose numbers are small enough for exponentials."""
+    """h of one query and all keys by exponentials, for numbers that are small enough."""
     q = q.to(tl.float32)
     q = tl.where(q == q, q, 0.0)
-    q = exponential(q) if SINGLE else tl.exp2(q * 2.885390043258667)  # what that loses half precision has lost before
+    q = exponential(q) if SINGLE else tl.exp2(q * 2.885390043258667)  # half precision has already lost more than this
     h0, h1 = two(q[None, :, None], powers[0], powers[1], ASSEMBLY)
     h2, h3 = two(q[None, :, None], powers[2], powers[3], ASSEMBLY)
     return h0, h1, h2, h3
@@ -277,7 +275,7 @@ def two(q, first, second, ASSEMBLY: tl.constexpr):
 @triton.jit
 @no_type_check
 def passed(ds, h0, h1, h2, h3, steep, fall, SINGLE: tl.constexpr):
-    """The sums of all keys and of v with those of one query, and what its keys leave for it, of each thread on its own."""
+    """Accumulate dk and dv with one query, and its partial dq of each thread."""
     if SINGLE:
         fall += tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, ds[0] * h0)))
     else:
@@ -292,14 +290,14 @@ def passed(ds, h0, h1, h2, h3, steep, fall, SINGLE: tl.constexpr):
 @triton.jit
 @no_type_check
 def grown(one, other):
-    """The sums of two."""
+    """Sum of two tuples, elementwise."""
     return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
 
 
 @triton.jit
 @no_type_check
 def leave(place, w, left, inside, lanes, UNITS: tl.constexpr, ACROSS: tl.constexpr):
-    """Write what leaves for one query, of all keys of a tile: the threads that share a unit all have it, and one writes."""
+    """Write the partial dq of one query; all threads of a unit have it, and one writes."""
     found = w * tl.sum(left, axis=0)
     written = (lanes == 0)[:, None] & inside[None, :]
     tl.store(place, tl.broadcast_to(found[None, :], (ACROSS, UNITS)).to(place.dtype.element_ty), mask=written)

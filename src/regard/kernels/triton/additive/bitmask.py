@@ -1,7 +1,7 @@
-"""A scope that no kernel works out itself, as bits: 32 keys to a number, an eighth of a byte for each query and key.
+"""Bitmask of a scope that no kernel computes itself: 32 keys per word, one bit for each query and key.
 
 A tile of 32 queries and 32 keys is empty, full or partial, and only of a partial one the bits are read. They are packed a
-strip of queries at a time, so that queries x keys bytes never exist, and kept while the same scope is asked for.
+strip of queries at a time, so that queries x keys bytes never exist, and cached while the same scope is used.
 """
 
 from collections.abc import Hashable
@@ -17,26 +17,26 @@ from regard.attention.types import Request
 from regard.kernels.flex_block_mask import blocks
 
 TILE = 32
-"""Keys of a number, and queries and keys of a tile."""
+"""Keys of a word, and queries and keys of a tile."""
 STRIP = 1 << 21
-"""Pairs of queries and keys that are looked at together."""
+"""Pairs of queries and keys that are packed together."""
 KEPT = 8
-"""How many scopes are kept; the oldest goes first."""
+"""Size of the cache; the oldest is evicted first."""
 
 
 class Packed(NamedTuple):
-    """Key 32 w + i is allowed where bit i of number w is 1; of a tile 0 says that all is hidden, 1 nothing, 2 some."""
+    """Bitmask and tile kinds: bit i of word w is 1 where key 32 w + i is allowed; kinds are 0 empty, 1 full, 2 partial."""
 
     bits: Int[Tensor, "#batch #heads #queries words"]
     kinds: Int[Tensor, "#batch #heads #tiles words"]
 
     def steps(self) -> list[int]:
-        """How far apart rows of the batch, heads, and queries or tiles stand; 0 along an axis of one, which serves all."""
+        """Strides of batch, heads, and queries or tiles; 0 along a broadcast axis."""
         return [0 if each.shape[axis] == 1 else each.stride(axis) for each in self for axis in range(3)]
 
 
 class Kept(NamedTuple):
-    """What was packed, and from which tensors, as often as they had been written to by then."""
+    """Cache entry: the bitmask, its tensors, and their version counters."""
 
     held: list[Tensor]
     written: list[int]
@@ -44,26 +44,26 @@ class Kept(NamedTuple):
 
 
 MADE: dict[Hashable, Kept] = {}
-"""By structure of scope, lengths, offset and device."""
+"""Cache by structure of the scope, lengths, offset and device."""
 
 
 def packed(request: Request) -> Packed:
-    """The bits of a request's scope, made anew only where it is another one or its tensors were written to.
+    """The bitmask of a request's scope, rebuilt only where it is another one or its tensors were written to.
 
-    In a CUDA graph they always are: what its tensors hold may be another thing at each replay.
+    In CUDA graph capture it is always rebuilt: its tensors may change between replays.
     """
     if torch.compiler.is_compiling() or blocks.capturing():
         return make(request)
     try:
         asked, held = blocks.key(request), blocks.held(request)
-    except TypeError:  # a scope that cannot be compared with others
+    except TypeError:  # a scope that cannot be hashed
         return make(request)
-    if any(each.is_inference() for each in held):  # nobody counts what is written to these
+    if any(each.is_inference() for each in held):  # these have no version counter
         return make(request)
     written, before = [each._version for each in held], MADE.get(asked)
     if before and before.written == written and all(one is other for one, other in zip(before.held, held, strict=True)):
         return before.packed
-    with torch.inference_mode(False):  # where training may follow
+    with torch.inference_mode(False):  # training may follow
         found = make(request)
     if asked not in MADE and len(MADE) >= KEPT:
         del MADE[next(iter(MADE))]
@@ -72,7 +72,7 @@ def packed(request: Request) -> Packed:
 
 
 def make(request: Request) -> Packed:
-    """Look at the scope a strip of queries at a time; a compiler fuses it all, and takes them at once."""
+    """Pack the scope a strip of queries at a time; all at once under torch.compile, which fuses it."""
     batch, heads, queries, _ = request.query.shape
     keys = request.keys.shape[2]
     request.scope.check(batch, heads, queries, keys)
@@ -81,14 +81,14 @@ def make(request: Request) -> Packed:
     strips = []
     for first in range(0, queries, tall):
         strips.append(_words(_strip(request, range(first, min(first + tall, queries)))))
-        if strips[0].shape[2] == 1:  # of every query the same
+        if strips[0].shape[2] == 1:  # equal for all queries
             break
     bits = strips[0] if len(strips) == 1 else torch.cat(strips, dim=2)
     return Packed(bits, _kinds(bits, keys))
 
 
 def _strip(request: Request, rows: range) -> Bool[Tensor, "#batch #heads #rows keys"]:
-    """What some of the queries may see."""
+    """The mask of some of the queries."""
     scope: Scope = request.scope
     (batch, heads, _, _), keys, device = request.query.shape, request.keys.shape[2], request.query.device
     b = torch.arange(batch, device=device)[:, None, None, None]
@@ -102,14 +102,14 @@ def _strip(request: Request, rows: range) -> Bool[Tensor, "#batch #heads #rows k
 
 
 def _words(allowed: Bool[Tensor, "*rows keys"]) -> Int[Tensor, "*rows words"]:
-    """32 keys to a number, the first to its lowest bit."""
+    """Pack 32 keys into a word, the first in its lowest bit."""
     wide = F.pad(allowed, (0, -allowed.shape[-1] % TILE))
     each = torch.unflatten(wide, -1, (-1, TILE)).int() << torch.arange(TILE, device=allowed.device, dtype=torch.int32)
     return each.sum(-1, dtype=torch.int32)
 
 
 def _kinds(bits: Int[Tensor, "batch heads queries words"], keys: int) -> Int[Tensor, "batch heads tiles words"]:
-    """0 where a tile is empty, 1 where it is full, 2 where it is neither; beyond the last query and key anything goes."""
+    """Kinds of tiles: 0 empty, 1 full, 2 partial; positions beyond the last query and key do not count."""
     whole = _words(torch.ones(keys, dtype=torch.bool, device=bits.device))
     below = (0, 0, 0, -bits.shape[2] % TILE)
     some, full = F.pad(bits != 0, below), F.pad(bits == whole, below, value=True)

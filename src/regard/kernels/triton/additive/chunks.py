@@ -1,4 +1,4 @@
-"""Which heads and which of their queries have their scores, and both sides as `compare` reads them, held at a time."""
+"""Chunks of heads and queries whose scores, with the inputs of `compare`, are in memory at a time."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,13 +10,13 @@ from torch import Tensor
 from regard.kernels.triton.additive.arguments import WARP, Sides, Tiles, by_four, padded, parts, processors, tiled
 
 HEADS = 65535
-"""Programs along the last axis of a grid, each of which has a head."""
+"""The most programs along the last axis of a grid, one per head."""
 CELLS = 1 << 31
-"""Scores of a head, whose places are numbers of 32 bits."""
+"""The most scores of a head, whose offsets are 32-bit."""
 
 
 class Chunk(NamedTuple):
-    """Some heads, counted through the batch, and some queries of each."""
+    """Some heads, numbered through the batch, and some queries of each."""
 
     heads: range
     rows: range
@@ -28,28 +28,28 @@ def size(sides: Sides, value: Tensor | None) -> int:
 
 
 def room(sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0) -> int:
-    """Beside context and gradients, which are results, as much as stays below twice the inputs; `least` where that is more.
+    """The workspace in bytes, so that with context or gradients it stays below twice the inputs, but at least `least`.
 
-    With values of the size of the keys the context is a third of the inputs, and gradients are as much as these. `kept` are
-    bytes of scores from the way there.
+    With values of the size of the keys the context is a third of the inputs, and gradients are as large as these. `kept` is
+    the size of scores saved in the forward.
     """
     inputs = size(sides, value)
     return tiles.room or max(tiles.least, inputs * 3 // 5 - kept if back else inputs * 3 // 2)
 
 
 class Need(NamedTuple):
-    """Bytes that each head of a chunk takes at the highest, and for both sides each of those compared by one launch."""
+    """Peak bytes per head of a chunk, and per head of one launch of `compare` for its inputs."""
 
     head: int
     side: int
     launch: int
 
     def of(self, heads: int) -> int:
-        """So many heads."""
+        """Bytes of a number of heads."""
         return heads * self.head + min(heads, self.launch) * self.side
 
     def most(self, room: int) -> int:
-        """Heads for which there is room."""
+        """The most heads that fit."""
         few = room // (self.head + self.side)
         return few if few < self.launch else (room - self.launch * self.side) // self.head
 
@@ -64,10 +64,11 @@ def need(
     hides: bool = False,
     lean: bool = False,
 ) -> Need:
-    """Of so many queries: scores with both sides as `compare` reads them, and on the way back scores in whose place slopes
-    come, with weights or what flows into them, or with parts of the gradient of the queries.
+    """Workspace per head of a chunk of queries.
 
-    A `lean` way back has weights of half precision in the place of scores, and nothing beside them that flows.
+    The forward has scores with the inputs of `compare`; the backward has scores, which dScores overwrite, with weights or
+    their gradient, or with partial sums of dq. A `lean` backward has half-precision weights in place of scores, and no
+    gradient of the weights.
     """
     (keys, hidden), bytes_each = sides.key.shape[2:], sides.query.element_size()
     tall, wide = padded(rows, tiles.tall), padded(keys, tiles.wide)
@@ -84,9 +85,9 @@ def need(
 
 
 def at_once(sides: Sides, tall: int, wide: int, tiles: Tiles) -> int:
-    """Heads that one launch compares: so many that their programs keep every processor busy, or a quarter of all.
+    """Heads of one launch of `compare`: enough programs to fill the GPU, or a quarter of all heads.
 
-    What it reads of both sides exists for these alone. An H200 runs two programs by fours, and eight by pairs.
+    Its inputs exist for these alone. A multiprocessor of an H200 runs two programs by fours, and eight by pairs.
     """
     fours, heads = by_four(sides, tiles), sides.query.shape[0] * sides.query.shape[1]
     rows, columns = (tiles.four_rows, tiles.four_columns) if fours else (tiles.rows, tiles.columns)
@@ -97,15 +98,15 @@ def at_once(sides: Sides, tall: int, wide: int, tiles: Tiles) -> int:
 def chunks(
     sides: Sides, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0, hides: bool = False, lean: bool = False
 ) -> list[Chunk]:
-    """Whole heads if one fits, spread evenly; else tiles of the queries of one.
+    """Chunks of whole heads if one fits, of equal size; else tiles of the queries of one head.
 
-    As many heads as there is room for, and on the way back as fill the processors. `kept` are bytes of scores from the way
-    there; `hides` says that somebody may not see something; `lean` is what `need` says of it.
+    A chunk has as many heads as fit, and in the backward as fill the GPU. `kept` is the size of scores saved in the
+    forward; `hides` is True under a mask; `lean` as in `need`.
     """
     batch, groups, queries, hidden = sides.query.shape
     count, keys, held = batch * groups, sides.key.shape[2], room(sides, value, tiles, back, kept)
     each = need(sides, value, queries, tiles, back, kept, hides, lean)
-    if not back:  # there is no context yet while the only chunk is compared, and of both sides nothing once there is
+    if not back:  # the inputs of a single chunk are freed before the context is allocated
         read = 0 if value is None else count * queries * value.shape[3] * value.element_size()
         once = max(each.of(count), count * each.head + read)
         held = max(held, each.of(count)) if once < 2 * size(sides, value) else held
@@ -125,23 +126,23 @@ def chunks(
 
 @lru_cache
 def by_heads(heads: int, queries: int, most: int) -> list[Chunk]:
-    """All queries of so many heads each."""
+    """Chunks of at most `most` heads with all queries."""
     return [Chunk(these, range(queries)) for these in spread(heads, most)]
 
 
 @lru_cache
 def by_rows(heads: int, queries: int, most: int) -> list[Chunk]:
-    """So many queries of one head each."""
+    """Chunks of at most `most` queries of one head."""
     return [Chunk(range(head, head + 1), rows) for head in range(heads) for rows in spread(queries, most)]
 
 
 def programs(keys: int, hidden: int, tiles: Tiles) -> int:
-    """Of `both` for one head."""
+    """Programs of `both` for one head."""
     return parts(hidden * padded(keys, tiles.both), WARP * tiles.both * tiles.both_warps)
 
 
 def keeps(sides: Sides, value: Tensor, tiles: Tiles, hides: bool) -> bool:
-    """Whether the scores, all of one chunk there, and of whole heads back, may be kept from the one to the other."""
+    """True if the scores are saved for the backward: one chunk in the forward, and whole heads in the backward."""
     inputs = size(sides, value)
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     most = batch * groups * padded(queries, tiles.tall) * padded(keys, tiles.wide) * 4
@@ -151,7 +152,7 @@ def keeps(sides: Sides, value: Tensor, tiles: Tiles, hides: bool) -> bool:
 
 
 def spread(count: int, most: int) -> Iterator[range]:
-    """Ranges of at most so many, as few as can be and as equal as can be."""
+    """Split a range into the fewest, nearly equal ranges of at most `most`."""
     several = parts(count, most)
     edges = [count * part // several for part in range(several + 1)]
     return (range(*edge) for edge in pairwise(edges))

@@ -1,9 +1,9 @@
-"""Additive attention in two steps: `compare` fills the scores of a chunk, `read` takes their softmax and sums up values.
+"""Forward of additive attention in two kernels: `compare` writes scores, `read` takes their softmax and the context.
 
-They are apart because they want other tiles: a score costs hundreds of multiply-adds and wants its registers for many of
-them, a value costs one. The softmax is online: m is the largest score so far, l = Σ e^{s - m}, and both the sum and the
-context so far are scaled when m grows. What is kept for the way back is log Σ e^s, one number for each query; `weigh` gets
-the weights from it, and the scores themselves where the normaliser is another.
+They are separate because they need different tiles: a score costs hundreds of multiply-adds, a value one. The softmax is
+online: m is the largest score so far, l = Σ e^{s - m}, and both the sum and the context so far are rescaled when m grows.
+The log-sum-exp log Σ e^s of each query is saved for the backward; `weigh` recomputes the weights from it, or the scores
+themselves for another normaliser.
 """
 
 from typing import no_type_check
@@ -20,7 +20,7 @@ from regard.kernels.triton.additive.score_rational import FAINT, FAINTEST, REACH
 @triton.jit
 @no_type_check
 def whole(scores, cells, inside, parts, size):
-    """Scores of a tile: the sum of those over each part of the hidden units."""
+    """Scores of a tile: the sum of the partial scores over the hidden units."""
     found = tl.load(scores + cells, mask=inside, other=0.0)
     for part in range(1, parts):
         found += tl.load(scores + part * size + cells, mask=inside, other=0.0)
@@ -30,7 +30,7 @@ def whole(scores, cells, inside, parts, size):
 @triton.jit
 @no_type_check
 def weighted(s, total, head, rows, T, found):
-    """e^{s - log Σ e^s} of a tile; 0 where nothing may be seen."""
+    """Weights e^{s - log Σ e^s} of a tile; 0 at masked positions."""
     sums = tl.load(total + head * T + rows, mask=rows < T, other=0.0)
     return tl.where(found, tl.exp(tl.where(found, s - sums[:, None], 0.0)), 0.0)
 
@@ -46,11 +46,11 @@ def compare(
     PAIRS: tl.constexpr, ASSEMBLY: tl.constexpr, FOURS: tl.constexpr, WORDS: tl.constexpr, SINGLE: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, WEIGHTS: tl.constexpr,
 ):  # fmt: skip
-    """Σ v tanh over `units` hidden units for one tile of `count` queries from `begin` on; nothing where nothing is seen.
+    """Scores Σ v tanh over `units` hidden units for one tile of `count` queries from `begin` on; empty tiles are skipped.
 
-    Units are taken two at a time, or with FOURS four; where the numbers of a tile are large one by one, and where they are
-    so small that a tanh of either kind would be less than PyTorch has in the same precision. `size` is from part to part.
-    With WEIGHTS, of which all units are one part, weights by `total` come in the place of scores, 0 where nothing is seen.
+    Units are taken two at a time, or with FOURS four; one at a time where the numbers of a tile are large, or so small that
+    the rational tanh would be less exact than PyTorch's in the same precision. `size` is the stride of partial scores. With
+    WEIGHTS, and all units in one part, it writes weights by the log-sum-exp `total` in place of scores, 0 where masked.
     """
     many = wide // COLUMNS
     local = tl.program_id(2).to(tl.int64)
@@ -92,7 +92,7 @@ def compare(
                     T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
                 )  # fmt: skip
             else:
-                tl.store(cells, fall)  # here: no register holds it meanwhile
+                tl.store(cells, fall)  # store early to free registers
         elif FOURS:
             ours, theirs = left + local * tall * (high // 4) + down, right + near * wide * (high // 4) + across
             products = fourfold(ours, theirs, v, start, end, tall, wide, ROWS, COLUMNS, ASSEMBLY, WORDS)
@@ -119,7 +119,7 @@ def put(
     place, s, total, keep, bits, kinds, places, columns, head, b, h, begin, count, wide, T, S, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
-    """Write the weights of a tile whose scores are there; what is seen is looked up again: no register held it meanwhile."""
+    """Write the weights of a tile from its scores; the mask is recomputed, which saves registers."""
     rows = tl.where(places < count, begin + places, T)
     found = seen(
         keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
@@ -138,7 +138,7 @@ def read(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, VALUES: tl.constexpr, PRECISION: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """Context and log Σ e^s of ROWS queries of one head, for VALUES of the value's dimensions."""
+    """Context and log-sum-exp of ROWS queries of one head, for VALUES of the value's dimensions."""
     local = tl.program_id(2).to(tl.int64)
     head = base + local
     b, h = head // heads, head % heads
@@ -167,14 +167,14 @@ def read(
             s = whole(scores, places[:, None] * wide + columns[None, :], found, parts, size)
             s = tl.where(found, s, float("-inf"))
             higher = tl.maximum(top, tl.max(s, axis=1))
-            steady = tl.where(higher == float("-inf"), 0.0, higher)  # of a query that saw nothing yet
+            steady = tl.where(higher == float("-inf"), 0.0, higher)  # of a query without a visible key so far
             p = tl.exp(s - steady[:, None])
             shrink = tl.exp(top - steady)
             mass = mass * shrink + tl.sum(p, axis=1)
             top = higher
             if DROPOUT:
                 p = p * kept(drawn, head, rows, columns, S, dropout, scale)
-            read_by_some = tl.max(found.to(tl.int32), axis=0) > 0  # what nobody may see may hold anything, NaN too
+            read_by_some = tl.max(found.to(tl.int32), axis=0) > 0  # masked values may be NaN
             inside = read_by_some[:, None] & (dims < V)[None, :]
             values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=inside, other=0.0)
             got = got * shrink[:, None] + tl.dot(p.to(values.dtype), values, input_precision=PRECISION)
@@ -196,7 +196,7 @@ def weigh(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, SCORES: tl.constexpr,
 ):  # fmt: skip
-    """The weights e^{s - log Σ e^s} of one tile, 0 where nothing may be seen; or, with SCORES, the scores as they are."""
+    """Write the weights e^{s - log Σ e^s} of one tile, 0 at masked positions; or, with SCORES, the scores."""
     local = tl.program_id(2).to(tl.int64)
     head = base + local
     b, h = head // heads, head % heads

@@ -1,4 +1,4 @@
-"""The gradients of both sides and of v, summed up from what flows into the scores, a chunk after the other."""
+"""Accumulation of dQ, dK and dv of additive attention from dScores, chunk by chunk."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from regard.kernels.triton.additive.reduce import Left, added
 
 
 class Gradients(NamedTuple):
-    """Of both sides, of the values where they took part, and of v."""
+    """Gradients of q, k, the values if there are any, and v."""
 
     query: Float[Tensor, "batch heads queries hidden"]
     key: Float[Tensor, "batch key_heads keys hidden"]
@@ -23,19 +23,19 @@ class Gradients(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Gradients of every head on its own, as far as they are summed up, and those of v."""
+    """Accumulators of the gradients, per head, and of dv."""
 
     query: Float[Tensor, "batch heads queries hidden"]
     key: Float[Tensor, "batch heads keys hidden"]
     v: Float[Tensor, "batch_heads hidden"]
     room: int
-    """Bytes that a chunk may hold beside all of this."""
+    """Workspace of a chunk in bytes."""
     single: Float[Tensor, "1 keys hidden"] | None = None
-    """That of the keys of one head, where several chunks of its queries add to it one after the other."""
+    """Float32 accumulator of dk of one head, where several chunks of its queries add to it."""
 
     @classmethod
     def of(cls, sides: Sides, several: bool, room: int) -> "Sums":
-        """Nothing yet; `several` says that a head has several chunks of queries."""
+        """Allocate the accumulators; `several` is True if a head has several chunks of queries."""
         batch, groups = sides.query.shape[:2]
         shape, single = sides.key.shape[2:], torch.float32
         v = (sides.query.new_zeros if several else sides.query.new_empty)(batch * groups, shape[1], dtype=single)
@@ -50,7 +50,7 @@ class Sums(NamedTuple):
         tiles: Tiles,
         hides: bool,
     ) -> None:
-        """Add what flows into the scores of some heads and queries; `hides` says that whole tiles may have nothing."""
+        """Accumulate from dScores of some heads and queries; with `hides` tiles may be empty."""
         dealt, heads = plan(sides, slopes, tiles, hides, self.room, self.single is not None), chunk.heads
         whole = cut(self.key, heads, range(sides.key.shape[2]))
         key = whole if self.single is None else self.single
@@ -67,13 +67,13 @@ class Sums(NamedTuple):
             whole.copy_(self.single)
 
     def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
-        """Of the inputs as they came: heads that share a key or a v add up."""
+        """The gradients of the inputs, summed over heads that share a key or a v."""
         v = self.v.view(self.query.shape[0], sides.v.shape[0], -1, self.v.shape[1]).sum((0, 2))
         return Gradients(self.query, grouped(self.key, sides.key), value, v.to(sides.v.dtype))
 
 
 def cut(data: Float[Tensor, "batch heads time hidden"], heads: range, rows: range) -> Float[Tensor, "some some_rows hidden"]:
-    """Some heads, counted through the batch, and some rows of each; to cut nothing costs the host nothing."""
+    """Slice some heads, numbered through the batch, and some rows of each; a full slice is free."""
     flat = data.flatten(0, 1)
     whole = len(heads) == flat.shape[0] and len(rows) == flat.shape[1]
     return flat if whole else flat[heads.start : heads.stop, rows.start : rows.stop]

@@ -1,4 +1,4 @@
-"""Launch the kernels of the way there: many queries, their weights, and one query alone."""
+"""Launchers of the forward: many queries, their weights, and a single query."""
 
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from regard.kernels.triton.additive.launch_scores import Compared, compare
 
 
 class Attended(NamedTuple):
-    """Context, log Σ e^s of every query, the weights where they are wanted, and the scores where they are kept."""
+    """Context, log-sum-exp of every query, the weights if requested, and the scores if saved."""
 
     context: Float[Tensor, "batch heads queries value"]
     total: Float[Tensor, "batch heads queries"]
@@ -45,26 +45,26 @@ def attend(
     tiles: Tiles,
     keep: bool = False,
 ) -> Attended:
-    """Scores, softmax and the sum of values, a chunk of heads or of queries at a time; `keep` asks for the scores too."""
+    """Scores, softmax and context, a chunk of heads or of queries at a time; `keep` returns the scores too."""
     value = value.contiguous()
     scope, drop, found = scoped.arguments(), dropped.arguments(), None
     keep = keep and keeps(sides, value, tiles, scoped.hides)
     with on(value):
         for chunk in chunks(sides, value, tiles, back=False):
             compared = compare(sides, chunk, scope, tiles)
-            found = found or empty(sides, value, dtype, weights)  # not before: both sides lie where the context will
+            found = found or empty(sides, value, dtype, weights)  # reuses the freed inputs of `compare`
             read(compared, sides, value, {**scope, **drop}, found, tiles)
             if found.weights is not None:
                 weigh(compared, sides, scope, found.total, found.weights, tiles)
             if keep:
                 found = found._replace(scores=compared.scores)
-            del compared  # before there is room for the next
+            del compared  # before the next is allocated
     assert found is not None, "there is always a chunk"
     return found
 
 
 def empty(sides: Sides, value: Tensor, dtype: torch.dtype, weights: torch.dtype | None) -> Attended:
-    """Room for what is found."""
+    """Allocate the outputs."""
     whole = *sides.query.shape[:3], sides.key.shape[2]
     context = value.new_empty(*whole[:3], value.shape[3], dtype=dtype)
     total = value.new_empty(whole[:3], dtype=torch.float32)
@@ -79,7 +79,7 @@ def read(
     found: Attended,
     tiles: Tiles,
 ) -> None:
-    """Write context and log Σ e^s of a chunk; `told` is what the kernels are about scope and dropout."""
+    """Write context and log-sum-exp of a chunk; `told` are the kernel arguments of mask and dropout."""
     size, (heads, count) = value.shape[3], map(len, compared.chunk)
     rows, columns, most, warps = reading(heads, count, value, tiles)
     width = max(16, min(most, power(size)))
@@ -103,7 +103,7 @@ def read(
 
 
 def reading(heads: int, queries: int, value: Tensor, tiles: Tiles) -> Reading:
-    """By which tiles so many queries of so many heads read values."""
+    """Select the tile of the product of weights and values."""
     if value.element_size() > 2 or capability.room(value.device) <= 64 << 10:  # a tile of values would not fit
         return tiles.read_single
     programs = parts(queries, tiles.read.rows) * parts(value.shape[3], tiles.read.values) * heads
@@ -118,7 +118,7 @@ def weigh(
     weights: Float[Tensor, "batch heads queries keys"],
     tiles: Tiles,
 ) -> None:
-    """Write the weights of a chunk, from log Σ e^s; without it the scores."""
+    """Write the weights of a chunk by the log-sum-exp; without it the scores."""
     given = {
         **compared.arguments(),
         **scope,
@@ -136,7 +136,7 @@ def weigh(
 
 
 def score(sides: Sides, tiles: Tiles) -> Float[Tensor, "batch heads queries keys"]:
-    """Σ v tanh of all pairs, in the precision of the query."""
+    """Scores Σ v tanh of all pairs, in the precision of the query."""
     found = sides.query.new_empty(*sides.query.shape[:3], sides.key.shape[2])
     scope = Scoped().arguments()
     with on(found):
@@ -146,7 +146,7 @@ def score(sides: Sides, tiles: Tiles) -> Float[Tensor, "batch heads queries keys
 
 
 class Stepped(NamedTuple):
-    """What one query reads, and its weights before and after dropout."""
+    """Context of one query, and its weights before and after dropout."""
 
     context: Float[Tensor, "batch heads 1 value"]
     weights: Float[Tensor, "batch heads 1 keys"]
@@ -163,7 +163,7 @@ def one_query(
     dtype: torch.dtype,
     tiles: Tiles,
 ) -> Stepped:
-    """One query: the keys are split so that every processor has some."""
+    """Launch a decoder step: one query with split-K."""
     (batch, groups, _, hidden), keys, size = query.shape, key.shape[2], value.shape[3]
     columns, warps = block(batch * groups, key, value, tiles)
     some = share(batch * groups, keys, columns, tiles.step_threads // (32 * warps), query.device, tiles.step_parts)
@@ -206,7 +206,7 @@ def one_query(
 
 
 def block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple[int, int]:
-    """How many keys of one query are read at a time, a power of two, and by how many warps."""
+    """Keys of a block of one query, a power of two, and its warps."""
     wide, most = max(power(key.shape[3]), power(value.shape[3])), tiles.step_keys
     if groups * tiles.step_parts < 4 * processors(key.device) and key.shape[2] >= 4 * most * tiles.step_parts:
         most *= 4
@@ -215,12 +215,12 @@ def block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple[int, i
 
 
 def stages(columns: int, key: Tensor, value: Tensor, tiles: Tiles) -> int:
-    """How many blocks of one query are under way: one where shared memory, to which the others are copied, is too small."""
+    """Pipeline stages of the blocks of one query; one where shared memory is too small for more."""
     copied = sum(columns * power(each.shape[3]) * each.element_size() for each in (key, value)) * (tiles.step_stages - 1)
     room = capability.room(key.device)
     return tiles.step_stages if room > 64 << 10 and copied <= room - (16 << 10) else 1
 
 
 def share(groups: int, keys: int, tile: int, programs: int, device: torch.device, most: int) -> int:
-    """How many keys a program takes: whole tiles, and enough for at most so many parts and so many programs a processor."""
+    """Keys of a program: whole tiles, and enough to limit the splits and the programs per multiprocessor."""
     return padded(parts(keys, min(parts(programs * processors(device), groups), most)), tile)

@@ -1,4 +1,4 @@
-"""Launch the kernels of the way back: ds in chunks that stay small, then the gradients that it leads to."""
+"""Launchers of the backward: dScores in small chunks, and the gradients from them."""
 
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from regard.kernels.triton.additive.launch_scores import Compared, compare
 
 
 class Flowing(NamedTuple):
-    """What the way back knows of the queries: log Σ e^s, and what flows into context and weights."""
+    """Inputs of the backward: log-sum-exp, and the gradients of context and weights."""
 
     total: Float[Tensor, "batch heads queries"]
     context: Float[Tensor, "batch heads queries value"]
@@ -32,11 +32,11 @@ def many(
     tiles: Tiles,
     kept: Float[Tensor, "parts batch_heads padded_queries padded_keys"] | None = None,
 ) -> Gradients:
-    """The gradients of many queries, a chunk of heads or of queries at a time; from scores that were `kept`, or anew."""
+    """Backward of many queries, a chunk of heads or of queries at a time; scores are `kept` or recomputed."""
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     held = 0 if kept is None else kept.numel() * kept.element_size()
     each = chunks(sides, value, tiles, back=True, kept=held, hides=scoped.hides)
-    if held and len(each[0].rows) < queries:  # several parts of them took more room than there was to be
+    if held and len(each[0].rows) < queries:  # their partial sums exceeded the workspace
         kept, held, each = None, 0, chunks(sides, value, tiles, back=True, hides=scoped.hides)
     lean = kept is None and len(each) > 1 and leans(sides, value, flowing, dropped, tiles)
     spread = value
@@ -67,32 +67,32 @@ def many(
                 weigh(d_value[these], shares.mT, flow.to(value.dtype), chunk.rows, queries, single)
                 del shares
             found.gather(sides, slopes, chunk, tiles, scoped.hides)
-            del compared, slopes  # before there is room for the next
+            del compared, slopes  # before the next is allocated
     return found.gradients(sides, grouped(torch.unflatten(d_value, 0, (batch, groups)), value))
 
 
 def leans(sides: Sides, value: Tensor, flowing: Flowing, dropped: Dropped, tiles: Tiles) -> bool:
-    """Whether ds may come in the place of weights of half precision, which is a third of what scores and weights take.
+    """True if ds may overwrite half-precision weights, a third of the memory of scores and weights.
 
-    All is in bfloat16: of float16 ds would be too small. Nothing is dropped, and nothing flows into the weights themselves.
+    It needs bfloat16, since ds underflows in float16, no dropout, and no gradient of the weights.
     """
     plain = flowing.weights is None and not dropped.rate
     return plain and by_four(sides, tiles) and value.dtype == flowing.context.dtype == torch.bfloat16
 
 
 def product(left: Tensor, right: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """A batched product that is summed in single precision, and stays in it unless another is asked for."""
+    """Batched matrix product accumulated in float32, with a float32 output by default."""
     if left.is_cuda and left.dtype == right.dtype and left.dtype != torch.float32:
         return torch.bmm(left, right, out_dtype=dtype) if dtype != left.dtype else torch.bmm(left, right)
     return torch.bmm(left.float(), right.float()).to(dtype)
 
 
 def weigh(place: Tensor, shares: Tensor, flow: Tensor, rows: range, queries: int, single: Tensor | None) -> None:
-    """The gradient of the values of a chunk: what flows into the queries, by their shares.
+    """Gradient of the values of a chunk, Aᵀ dO.
 
-    Several chunks of the queries of one head add up in `single`, and the last one writes it.
+    Several chunks of the queries of one head accumulate in `single`, and the last one writes it.
     """
-    if single is None and place.is_cuda:  # half precision is summed in single precision all the same
+    if single is None and place.is_cuda:  # half precision is accumulated in float32 all the same
         torch.bmm(shares, flow, out=place)
     elif single is None:
         place.copy_(product(shares, flow))
@@ -112,9 +112,9 @@ def slope(
     flowing: Flowing,
     tiles: Tiles,
 ) -> None:
-    """Write ds = a da - a Σ a da of a chunk, maybe in the place of its scores, and its weights after dropout as `shares`.
+    """Write ds = a da - a Σ a da of a chunk, possibly over its scores, and its weights after dropout into `shares`.
 
-    There is what flows into them before, rounded to the precision of the values, as plain PyTorch has it.
+    `shares` holds da before, rounded to the precision of the values as in PyTorch.
     """
     _, count, tall, wide = compared.scores.shape
     given = {
@@ -138,7 +138,7 @@ def slope(
 def tilt(
     compared: Compared, sides: Sides, value: Float[Tensor, "batch value_heads keys value"], flowing: Flowing, tiles: Tiles
 ) -> None:
-    """Write ds of a chunk in the place of its weights: tiles of keys add up to Σ a da first."""
+    """Write ds of a chunk over its weights, after summing Σ a da over tiles of keys."""
     _, count, tall, wide = compared.scores.shape
     across, size = wide // tiles.wide, value.shape[3]
     given = {
@@ -163,7 +163,7 @@ def tilt(
 
 
 def from_scores(sides: Sides, slopes: Float[Tensor, "batch heads queries keys"], tiles: Tiles) -> Gradients:
-    """The gradients where what flows into every score is given."""
+    """Backward from given dScores."""
     each = chunks(sides, None, tiles, back=True, hides=True)
     (_, _, queries, _), keys = sides.query.shape, sides.key.shape[2]
     found = Sums.of(sides, len(each[0].rows) < queries, room(sides, None, tiles, back=True))
@@ -174,7 +174,7 @@ def from_scores(sides: Sides, slopes: Float[Tensor, "batch heads queries keys"],
             tall, wide = padded(len(chunk.rows), tiles.tall), padded(keys, tiles.wide)
             some = flat.new_zeros(len(chunk.heads), tall, wide, dtype=torch.float32)
             some[:, : len(chunk.rows), :keys] = flat[these, rows]
-            found.gather(sides, some, chunk, tiles, hides=True)  # a sparse normaliser passes nothing to most
+            found.gather(sides, some, chunk, tiles, hides=True)  # a sparse normaliser has mostly zero dScores
     return found.gradients(sides, None)
 
 
@@ -187,11 +187,11 @@ def one(
     after: Float[Tensor, "batch heads 1 keys"],
     tiles: Tiles,
 ) -> Gradients:
-    """The gradients of one query, whose weights are still there: one pass over the keys gives all three."""
+    """Backward of one query, whose weights were saved: one pass over the keys gives dq, dk and dv."""
     groups = sides.query.shape[1]
     spread = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
     flow = product(context.flatten(0, 1), spread.flatten(0, 1).mT).view_as(after)
-    flow = (after * flow).masked_fill(after == 0, 0.0)  # a hidden value may be NaN
+    flow = (after * flow).masked_fill(after == 0, 0.0)  # a masked value may be NaN
     flow = flow if given is None else flow + weights * given
     slopes = flow - weights * flow.sum(-1, keepdim=True)
     return trace(sides, value, slopes, context, after, tiles)
@@ -205,7 +205,7 @@ def trace(
     after: Float[Tensor, "batch heads 1 keys"],
     tiles: Tiles,
 ) -> Gradients:
-    """All gradients of one query, from what flows into its scores and into its context."""
+    """All gradients of one query, from dScores and the gradient of the context."""
     (batch, groups, _, hidden), (keys, size) = sides.query.shape, value.shape[2:]
     widest, blocks = max(hidden, size), parts(keys, tiles.step_columns)
     units = min(tiles.step_units, power(widest))

@@ -1,4 +1,4 @@
-"""Launch the scores of a chunk: what every pass over queries and keys, there and back, begins with."""
+"""Launcher of the additive scores of a chunk, the first step of forward and backward."""
 
 from typing import Any, NamedTuple
 
@@ -16,16 +16,16 @@ from regard.kernels.triton.additive.precompute_mma import turned
 
 
 class Compared(NamedTuple):
-    """Σ v tanh of a chunk, padded to whole tiles, over each part of the hidden units; anything where nothing is seen.
+    """Partial scores Σ v tanh of a chunk, one for each part of the hidden units, padded to whole tiles, undefined if masked.
 
-    Or weights in the place of scores, 0 where nothing is seen, in the precision of the queries.
+    Or weights in place of scores, 0 at masked positions, in the precision of the queries.
     """
 
     scores: Float[Tensor, "parts heads padded_queries padded_keys"]
     chunk: Chunk
 
     def arguments(self) -> dict[str, Any]:
-        """As the kernels that read them name them."""
+        """The fields under the names of the kernels' arguments."""
         parts, _, tall, wide = self.scores.shape
         place = {"base": self.chunk.heads.start, "begin": self.chunk.rows.start, "count": len(self.chunk.rows)}
         return {"scores": self.scores, **place, "tall": tall, "wide": wide, "size": self.scores.stride(0), "parts": parts}
@@ -38,7 +38,7 @@ def compare(
     tiles: Tiles,
     total: Float[Tensor, "batch heads queries"] | None = None,
 ) -> Compared:
-    """The scores of some heads and queries, or by log Σ e^s their weights; `scope` is what `Scoped` tells the kernels."""
+    """The scores of some heads and queries, or their weights by the log-sum-exp; `scope` are the arguments of `Scoped`."""
     keys, fours = sides.key.shape[2], by_four(sides, tiles)
     tall, wide, count = padded(len(chunk.rows), tiles.tall), padded(keys, tiles.wide), len(chunk.heads)
     tile = shape(wide, tiles, fours)
@@ -55,7 +55,7 @@ def compare(
 
 
 class Tile(NamedTuple):
-    """How many queries and keys a program has, how threads are laid over them, and how many units it takes at a time."""
+    """Queries and keys of a program, its thread layout, and hidden units per step."""
 
     rows: int
     columns: int
@@ -63,13 +63,13 @@ class Tile(NamedTuple):
     across: int
     step: int
     fours: bool
-    """Whether these are words, of products, or pairs."""
+    """True by words of four units (tensor cores), False by pairs."""
     options: dict[str, int]
-    """For the compiler."""
+    """Options of the compiler."""
 
 
 def shape(wide: int, tiles: Tiles, fours: bool) -> Tile:
-    """For so many padded keys, by fours or by pairs of hidden units."""
+    """Select the tile for the padded keys, by fours or by pairs of hidden units."""
     if not fours:
         down, across = min(tiles.down, tiles.rows), min(tiles.across, tiles.columns)
         told = {"num_warps": tiles.warps, **limit(tiles.registers)}
@@ -90,7 +90,7 @@ def launch(
     tiles: Tiles,
     total: Float[Tensor, "batch all_heads queries"] | None,
 ) -> None:
-    """Compare as many heads as one launch does, each program so many hidden units."""
+    """Launch `compare` for the heads of one launch, with a part of the hidden units per program."""
     (_, _, queries, hidden), keys = sides.query.shape, sides.key.shape[2]
     splits, count, tall, wide = scores.shape
     sources, high = sides.sources(chunk.heads), units * splits
@@ -136,16 +136,16 @@ def launch(
 
 
 def whole(v: Float[Tensor, "v_heads hidden"], high: int) -> Float[Tensor, "v_heads high"]:
-    """Padded to whole parts; what is read by words of four numbers has to begin where one may."""
+    """v padded to whole parts, and aligned for reads by words of four."""
     if high > v.shape[1]:
         return torch.nn.functional.pad(v, (0, high - v.shape[1]))
     return v if v.data_ptr() % 8 == 0 else v.clone()
 
 
 def share(hidden: int, programs: int, tile: Tile, tiles: Tiles, device: torch.device) -> int:
-    """How many hidden units a program takes: all if the processors are busy with these, else whole steps of a part.
+    """Hidden units of a program: all if there are enough programs to fill the GPU, else whole steps of a part.
 
-    Four programs a processor by pairs are enough, of the eight that run there, and one by fours.
+    Four programs per multiprocessor by pairs are enough, of the eight that run there, and one by fours.
     """
     splits = max(1, min(tiles.splits, (1 if tile.fours else 4) * processors(device) // programs))
     return padded(parts(hidden, splits), tile.step)

@@ -1,4 +1,4 @@
-"""Which keys the queries of a tile may see, and which weights dropout takes away: the same in every pass."""
+"""Mask and dropout of a tile in the additive kernels, equal in every pass."""
 
 from typing import no_type_check
 
@@ -12,9 +12,9 @@ def seen(
     keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
     KEEP: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
-    """True where a key exists, is kept, stands within `behind` and `ahead` of the query, and is allowed by the mask.
+    """Mask of a tile: keys within the sequence, the padding mask, the window from `behind` to `ahead`, and the bitmask.
 
-    The mask is `Packed`: bits are read of those tiles alone of which some are hidden and some are not.
+    The bitmask is `Packed`, whose bits are read for partial tiles alone.
     """
     at = rows + first
     inside = (rows < T)[:, None] & (columns < S)[None, :]
@@ -34,16 +34,16 @@ def seen(
 @triton.jit
 @no_type_check
 def some(found):
-    """Whether a tile has anything to see."""
+    """True if any position of a tile is visible."""
     return tl.max(tl.max(found.to(tl.int32), axis=1), axis=0) > 0
 
 
 @triton.jit
 @no_type_check
 def kept(seed, head, rows, columns, S, dropout, scale):
-    """0 where a weight is dropped, else the scale 1 / (1 - dropout): Philox numbers counted by head, query and key."""
+    """Dropout factors: 0 or the scale 1 / (1 - dropout), by Philox with head, query and key as counter."""
     place = rows[:, None] * S + columns[None, :]
     low, high = place.to(tl.uint32), tl.zeros_like(place).to(tl.uint32)
     drawn, _, _, _ = tl.philox(seed, low, high + head.to(tl.uint32), high, high)
-    share = (drawn >> 8).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08  # 24 bits, exact in single precision
+    share = (drawn >> 8).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08  # 24 bits, exact in float32
     return tl.where(share >= dropout, scale, 0.0)

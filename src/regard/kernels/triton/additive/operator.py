@@ -1,6 +1,6 @@
-"""Additive attention, and its scores alone, as functions of autograd and as operators that torch.compile does not look into.
+"""Additive attention and its scores as autograd functions, and as custom operators for torch.compile.
 
-Eager PyTorch takes the function: an operator of torch.library costs the host as much as all launches together.
+Eager PyTorch uses the function: an operator of torch.library costs the host as much as all launches together.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from regard.kernels.triton.additive import launch, launch_backward
 from regard.kernels.triton.additive.arguments import Dropped, Scoped, Sides, Tiles
 
 TILES = Tiles()
-"""What the kernels run with."""
+"""Tile sizes of the kernels."""
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
 
@@ -29,7 +29,7 @@ def attention(
     dtype: torch.dtype | None = None,
     weights: torch.dtype | None = None,
 ) -> tuple[Float[Tensor, "batch heads queries value"], Float[Tensor, "batch heads queries keys"] | None]:
-    """softmax(vᵀ tanh(q + k)) values, and the weights where they are wanted, each in the precision asked for."""
+    """Additive attention softmax(vᵀ tanh(q + k)) values, with the weights if requested, in the given dtypes."""
     context = str(dtype or value.dtype).removeprefix("torch.")
     wanted = "" if weights is None else str(weights).removeprefix("torch.")
     told = Told(scoped, dropped, context, wanted)
@@ -45,7 +45,7 @@ def scores(
     key: Float[Tensor, "batch key_heads keys hidden"],
     v: Float[Tensor, "v_heads hidden"],
 ) -> Float[Tensor, "batch heads queries keys"]:
-    """vᵀ tanh(q + k) for all pairs."""
+    """Additive scores vᵀ tanh(q + k) of all pairs."""
     found: Tensor = scored(query, key, v)
     return found
 
@@ -67,13 +67,13 @@ def forward(
     context: str,
     weights: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What `compute` gives, by arguments that torch.library has types for."""
+    """Forward operator: `compute` with argument types of torch.library."""
     scoped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead)
     return compute(query, key, value, v, Told(scoped, Dropped(rate, seed), context, weights))
 
 
 class Told(NamedTuple):
-    """What has no gradient: what may be seen, what is dropped, and the precisions of the context and of weights, if any."""
+    """Arguments without a gradient: mask, dropout, and the dtypes of the context and of the weights, if requested."""
 
     scoped: Scoped
     dropped: Dropped
@@ -81,16 +81,16 @@ class Told(NamedTuple):
     weights: str
 
     def flat(self) -> tuple[Any, ...]:
-        """As the operator takes it."""
+        """Flatten into the operator's arguments."""
         return *self.scoped, *self.dropped, self.context, self.weights
 
 
 def compute(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told, keep: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Context, log Σ e^s, weights if wanted; of one query its weights in any case, and those after dropout.
+    """Context, log-sum-exp, and weights if requested; for one query always its weights before and after dropout.
 
-    With `keep` the scores of many queries come last, where `Tiles.kept` has room for them.
+    With `keep` the scores of many queries come last, where `Tiles.kept` allows.
     """
     scoped, dropped, context, weights = told
     batch, heads, queries, _ = query.shape
@@ -109,7 +109,7 @@ def compute(
 
 
 def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], torch.dtype]:
-    """The shape and precision of the weights that come back: those of one query always do, in single precision."""
+    """Shape and dtype of the returned weights, which for one query are always returned, in float32."""
     whole = *query.shape[:3], key.shape[2]
     if query.shape[2] == 1:
         return whole, torch.float32
@@ -179,7 +179,7 @@ def _(d_context, d_weights, total, shown, after, query, key, value, v, *rest):  
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, _, _ = inputs
     context, total, shown, after = output
-    shown = shown if query.shape[2] == 1 else shown.new_empty(0)  # of one query the weights are kept, of many found again
+    shown = shown if query.shape[2] == 1 else shown.new_empty(0)  # weights of many queries are recomputed
     ctx.save_for_backward(total, shown, after, query, key, value, v, keep, bits, kinds, offsets, seed)
     ctx.numbers, ctx.context = (offset, behind, ahead, rate), (context.shape, context.dtype)
     ctx.mark_non_differentiable(total, after)
@@ -203,10 +203,10 @@ attended.register_autograd(_backward, setup_context=_save)
 
 
 class Eager(torch.autograd.Function):
-    """The same. It can be differentiated once; impl="reference" can be as often as you like.
+    """Autograd function of additive attention, differentiable once; use impl="reference" for higher orders.
 
-    What has no gradient comes as one argument: each costs the host, there and back. It keeps what it needs by itself: a
-    setup_context would have the host look up the names of all arguments at every call.
+    Everything without a gradient is one argument, since each costs the host time in forward and backward. It saves its
+    tensors in `forward`: setup_context would have the host look up the names of all arguments at every call.
     """
 
     @staticmethod
@@ -222,7 +222,7 @@ class Eager(torch.autograd.Function):
 
 
 def eager(query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """With what the way back needs where there may be one."""
+    """Eager attention, which saves tensors only where a backward may follow."""
     learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
     if learns and torch.is_grad_enabled():
         return Eager.apply(query, key, value, v, told)  # type: ignore[no-untyped-call]
@@ -231,7 +231,7 @@ def eager(query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told) -> t
 
 @torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())
 def scored(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
-    """Σ v tanh of all pairs."""
+    """Operator of the scores Σ v tanh of all pairs."""
     if not (query.numel() and key.numel()):
         return query.new_zeros(*query.shape[:3], key.shape[2])
     return launch.score(Sides.of(query, key, v), TILES)
@@ -244,7 +244,7 @@ def _(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 
 @torch.library.custom_op("regard::additive_scores_gpu_backward", mutates_args=())
 def descended(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v, from what flows into the scores."""
+    """Operator of the backward of the scores: dQ, dK and dv from dScores."""
     if not slopes.numel():
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
     found = launch_backward.from_scores(Sides.of(query, key, v), slopes, TILES)

@@ -1,4 +1,4 @@
-"""How the pass of `both` over a chunk is dealt to programs: tiles of keys, shares of the queries, and parts of gradients."""
+"""Work partition of `both` over a chunk: tiles of keys, splits of the queries, and partial sums of gradients."""
 
 from typing import NamedTuple
 
@@ -10,16 +10,16 @@ from regard.kernels.triton.additive.arguments import WARP, Sides, Tiles, padded,
 
 
 class Plan(NamedTuple):
-    """How a pass is dealt: among how many threads the keys of a tile are, how many tiles, and how queries are shared."""
+    """Partition of a pass: threads that share the keys of a tile, number of tiles, and splits of the queries."""
 
     across: int
     tiles: int
     shared: int
-    """How many programs share the queries of a head, which have `reach` of them each."""
+    """Programs that split the queries of a head, with `reach` of them each."""
     reach: int
     dtype: torch.dtype
-    """Of parts: they may cancel, and are single unless there is no room. In the precision of the gradient the first of them
-    takes its place."""
+    """Dtype of the partial sums: they may cancel, and are float32 if memory allows. In the gradient's own dtype the first of
+    them is written in its place."""
 
 
 def plan(
@@ -30,9 +30,9 @@ def plan(
     room: int,
     adds: bool = False,
 ) -> Plan:
-    """Queries are shared until every processor has four programs, as long as there is room for what they leave.
+    """Plan the splits: queries are split until every multiprocessor has four programs, if partial sums fit in memory.
 
-    `adds`: parts of the gradient of the keys are added to what is in its place, so that none of them can be there.
+    With `adds` the partial sums of dk are added to dk, so that none of them can be written in its place.
     """
     (many, tall, wide), (keys, hidden) = slopes.shape, sides.key.shape[2:]
     across, count = tiled(wide, tiles, hides, sides.key.dtype)
@@ -51,5 +51,5 @@ def plan(
 
 
 def units(across: int, tiles: Tiles) -> int:
-    """Hidden units of a program whose threads deal the keys of a tile among so many."""
+    """Hidden units of a program with `across` threads along the keys of a tile."""
     return tiles.both_warps * WARP // across

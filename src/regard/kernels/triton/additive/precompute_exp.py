@@ -1,8 +1,8 @@
-"""e^{2x} of some queries and keys, once for a whole pass, in the order in which `compare` reads them.
+"""Precomputed exponentials e^{2x} of queries and keys, in the memory layout that `compare` reads.
 
-It reads one hidden unit of a whole tile of queries or keys, so that the exponentials lie unit by unit, in panels as wide as
-a tile, which a program reads from one end to the other. They are padded to whole tiles with e^0 = 1, so that no loop has to
-ask where the data end. Both sides are raised by one launch.
+It reads one hidden unit of a whole tile of queries or keys, so the exponentials are stored unit by unit, in panels as wide
+as a tile, which a program reads contiguously. They are padded to whole tiles with e^0 = 1, so that no loop needs a mask.
+Both q and k are computed by one launch.
 """
 
 from typing import NamedTuple, no_type_check
@@ -17,11 +17,11 @@ from regard.kernels.runtime.launch_cache import start
 from regard.kernels.triton.additive.score_rational import exponential
 
 ROWS, UNITS = 32, 64
-"""Of a tile that is raised at a time; `farthest` knows the rows too."""
+"""Rows and hidden units of a program's tile; `farthest` depends on the rows too."""
 
 
 class Some(NamedTuple):
-    """Some rows of some heads, which are counted through the batch, and how many rows they are padded to."""
+    """Some rows of some heads, numbered through the batch, and their padded number."""
 
     data: Float[Tensor, "batch heads time hidden"]
     heads: range
@@ -37,7 +37,7 @@ class Powers(NamedTuple):
 
 
 def by_unit(left: Some, right: Some, high: int, down: int, across: int) -> tuple[Powers, Powers]:
-    """Of both sides, in panels of `down` and `across` rows, padded to `high` hidden units."""
+    """Exponentials of q and k, in panels of `down` and `across` rows, padded to `high` hidden units."""
     ours, theirs = _empty(left, (left.tall // down, high, down)), _empty(right, (right.tall // across, high, across))
     given = {
         **told("left", left, *ours),
@@ -60,12 +60,12 @@ def _empty(side: Some, panels: tuple[int, int, int]) -> Powers:
 
 
 def blocks(side: Some) -> Float[Tensor, "heads blocks"]:
-    """A number for each block of ROWS rows."""
+    """Allocate one number for each block of ROWS rows."""
     return side.data.new_empty(len(side.heads), -(-side.tall // ROWS), dtype=torch.float32)
 
 
 def told(name: str, side: Some, found: Tensor, reach: Tensor) -> dict[str, object]:
-    """As a kernel names them."""
+    """The arguments of one side under the names of a kernel."""
     return {
         name: side.data,
         f"{name}_found": found,
@@ -91,7 +91,7 @@ def raised(
     D, high, programs,
     ROWS: tl.constexpr, UNITS: tl.constexpr, LEFT_PANEL: tl.constexpr, RIGHT_PANEL: tl.constexpr,
 ):  # fmt: skip
-    """The first so many `programs` raise a block of the left side each, the others one of the right."""
+    """Kernel over both sides: the first `programs` have a block of the left side each, the others one of the right."""
     number = tl.program_id(0)
     if number < programs:
         block(
@@ -111,7 +111,7 @@ def block(
     data, found, reach, number, base, begin, count, T, D, tall, high,
     ROWS: tl.constexpr, UNITS: tl.constexpr, PANEL: tl.constexpr,
 ):  # fmt: skip
-    """e^{2x} of ROWS rows, and max |x|, in which NaN has no part. Beyond what a tile may take apart nobody reads it."""
+    """Write e^{2x} of ROWS rows, and max |x| without NaN; overflowed exponentials are never read."""
     blocks = (tall + ROWS - 1) // ROWS
     local = (number // blocks).to(tl.int64)
     places = number % blocks * ROWS + tl.arange(0, ROWS)
@@ -132,7 +132,7 @@ def block(
 @triton.jit
 @no_type_check
 def farthest(reach, first, COUNT: tl.constexpr):
-    """The largest |x| of the blocks that COUNT rows from `first` on belong to, or touch."""
+    """The largest |x| of the blocks that overlap COUNT rows from `first` on."""
     found = tl.load(reach + first // 32)
     for block in tl.static_range(1, (COUNT + 31) // 32):
         found = tl.maximum(found, tl.load(reach + first // 32 + block))

@@ -1,7 +1,7 @@
-"""Some queries and keys as `compare` reads them where it takes four hidden units at a time.
+"""Queries and keys transposed into words of four hidden units, as `compare` reads them for tensor cores.
 
-It reads four units of a whole tile of queries or keys, so that these lie word by word, a word being four of bfloat16: the
-words of all rows beside each other, and then the next four units. Both sides are turned by one launch, and padded with 0.
+It reads four units of a whole tile of queries or keys, so these are stored word by word, a word being four bfloat16: the
+words of all rows are contiguous, then the next four units. Both q and k are transposed by one launch, and padded with 0.
 """
 
 from typing import NamedTuple, no_type_check
@@ -16,18 +16,18 @@ from regard.kernels.runtime.launch_cache import start
 from regard.kernels.triton.additive.precompute_exp import ROWS, Some, blocks, told
 
 WORDS = 32
-"""Of each row that a program turns at a time."""
+"""Words of each row in a program's tile."""
 
 
 class Turned(NamedTuple):
-    """Words unit by unit, and the largest |x| of each block of ROWS rows."""
+    """Transposed words, and the largest |x| of each block of ROWS rows."""
 
     data: Int[Tensor, "heads words rows"]
     reach: Float[Tensor, "heads blocks"]
 
 
 def turned(left: Some, right: Some, words: int) -> tuple[Turned, Turned]:
-    """Both sides, in so many words."""
+    """Transpose q and k, padded to `words` words."""
     ours, theirs = (
         Turned(side.data.new_empty(len(side.heads), words, side.tall, dtype=torch.int64), blocks(side))
         for side in (left, right)
@@ -60,7 +60,7 @@ def turn(
     D, words, programs,
     ROWS: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """The first so many `programs` turn a block of the left side each, the others one of the right."""
+    """Kernel over both sides: the first `programs` have a block of the left side each, the others one of the right."""
     number = tl.program_id(0)
     if number < programs:
         block(
@@ -80,7 +80,7 @@ def block(
     data, found, reach, number, base, begin, count, T, D, tall, words,
     ROWS: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """The words of ROWS rows, and max |x|, in which NaN has no part. WHOLE ones are read as words too."""
+    """Write the words of ROWS rows, and max |x| without NaN; WHOLE rows are loaded as words too."""
     blocks = (tall + ROWS - 1) // ROWS
     local = (number // blocks).to(tl.int64)
     places = number % blocks * ROWS + tl.arange(0, ROWS)
@@ -110,14 +110,14 @@ def block(
 @triton.jit
 @no_type_check
 def size(x):
-    """|x|, and 0 of what is no number."""
+    """|x|, with NaN as 0."""
     return tl.abs(tl.where(x == x, x, 0.0))
 
 
 @triton.jit
 @no_type_check
 def numbers(bits):
-    """The four numbers of a word, each the upper half of one in single precision."""
+    """Unpack the four bfloat16 of a word into float32."""
     low, high = bits.to(tl.uint32), (bits >> 32).to(tl.uint32)
     a, b = (low << 16).to(tl.float32, bitcast=True), (low & 0xFFFF0000).to(tl.float32, bitcast=True)
     c, d = (high << 16).to(tl.float32, bitcast=True), (high & 0xFFFF0000).to(tl.float32, bitcast=True)

@@ -1,4 +1,4 @@
-"""What several programs of `both` leave of one gradient, added up in its place: all three gradients by one launch."""
+"""Reduction of the partial sums that programs of `both` write, for dQ, dK and dv by one launch."""
 
 from typing import NamedTuple, no_type_check
 
@@ -12,13 +12,13 @@ from regard.kernels.runtime.launch_cache import start
 from regard.kernels.triton.additive.arguments import parts
 
 BLOCK = 1024
-"""Numbers of a program."""
+"""Elements of a program."""
 
 
 class Left(NamedTuple):
-    """Where a gradient goes, where programs leave its first part and the others, and what of it is to be added up there.
+    """A gradient, its first partial sum and the others, and what remains to be reduced.
 
-    Numbers of a head lie beside each other. `add`: to what is there.
+    Elements of a head are contiguous. With `add` the sum is added to the gradient.
     """
 
     place: Float[Tensor, "some_heads *size"]
@@ -29,7 +29,7 @@ class Left(NamedTuple):
 
     @classmethod
     def of(cls, place: Float[Tensor, "some_heads *size"], count: int, dtype: torch.dtype, add: bool) -> "Left":
-        """So many parts; the first takes its place unless that has another precision, or holds what they `add` to."""
+        """Allocate `count` partial sums; the first is the gradient itself unless dtypes differ or they `add` to it."""
         if not add and (count == 1 or dtype == place.dtype):
             more = None if count == 1 else place.new_empty(count - 1, *place.shape)
             return cls(place, place, more, more, True)
@@ -37,7 +37,7 @@ class Left(NamedTuple):
         return cls(place, found[0], None if count == 1 else found[1:], found, add)
 
     def arguments(self, name: str) -> dict[str, object]:
-        """As the kernel names them."""
+        """The fields under the names of the kernel's arguments."""
         return {
             f"{name}_parts": self.place if self.parts is None else self.parts,
             f"{name}_place": self.place,
@@ -51,7 +51,7 @@ class Left(NamedTuple):
 
 
 def added(query: Left, key: Left, v: Left) -> None:
-    """Add up what is not in its place already."""
+    """Reduce the partial sums of all three gradients that are not yet in place."""
     if query.parts is None and key.parts is None and v.parts is None:
         return
     given = {**query.arguments("query"), **key.arguments("key"), **v.arguments("v"), "BLOCK": BLOCK}
@@ -71,7 +71,7 @@ def add(
     query_count, query_size, query_step, query_all, key_count, key_size, key_step, key_all, v_count, v_size, v_step, v_all,
     query_add, key_add, v_add, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The first programs have the queries', then come the keys', then those of v."""
+    """Reduction kernel: the first programs have dQ, then dK, then dv."""
     number = tl.program_id(0)
     if number < query_blocks:
         block(query_parts, query_place, number, query_count, query_size, query_step, query_all, query_add, BLOCK)
@@ -84,7 +84,7 @@ def add(
 @triton.jit
 @no_type_check
 def block(parts, place, number, count, size, step, whole, add, BLOCK: tl.constexpr):
-    """Of `count` parts of `whole` numbers, `size` a head, which are `step` apart in their place."""
+    """Sum `count` partial sums of `whole` elements, `size` per head, whose stride in the gradient is `step`."""
     cells = number.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = cells < whole
     place += cells // size * step + cells % size

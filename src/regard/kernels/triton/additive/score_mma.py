@@ -1,13 +1,13 @@
-"""The additive score of a tile of queries and keys by matrix products, four hidden units at a time, and one reciprocal.
+"""Additive score of a tile on tensor cores: four hidden units at a time by matrix products and one reciprocal.
 
     Σ v_i tanh x_i = Σ_s c_s e^{±x_1 ±x_2 ±x_3 ±x_4} / Σ_s e^{±x_1 ±x_2 ±x_3 ±x_4},    c_s = ±v_1 ±v_2 ±v_3 ±v_4
 
-over the sixteen choices s of signs: below stands the product of all 2 cosh x_i. With x = q + k an exponential is a number of
-the query times one of the key, so that either sum is a product of matrices with sixteen columns, which tensor cores take; of
-what a thread does for every query and key a reciprocal and a multiply-add are left, where two units of the rational form
-take seven steps. In tf32, to which every exponential is rounded, a score of bfloat16 is ten times closer than where PyTorch
-adds and bends in bfloat16. What is lost is the same whatever x is, so that of small numbers, whose tanh PyTorch has to the
-last place, each tanh is taken by itself.
+over the sixteen choices s of signs: the denominator is the product of all 2 cosh x_i. With x = q + k an exponential is a
+factor of the query times one of the key, so that either sum is a matrix product with inner dimension sixteen on tensor
+cores; a reciprocal and a multiply-add per query and key are left to the threads, where two units of the rational form take
+seven instructions. With exponentials rounded to tf32, a score of bfloat16 inputs is ten times more exact than PyTorch's sum
+and tanh in bfloat16. The absolute error is independent of x, so that for small numbers, whose tanh PyTorch has to the last
+place, each tanh is computed by itself.
 Range: in a tile whose largest |q| and |k| add up to at most 18 the product of four is at most e^72, which leaves room for v.
 """
 
@@ -22,7 +22,7 @@ from regard.kernels.triton.additive.score_rational import reciprocal
 FAR = tl.constexpr(18.0)
 """The largest |q| + |k| for which the product of four is taken."""
 NEAR = tl.constexpr(0.5)
-"""And the least, of the largest two of a tile."""
+"""The smallest of the tile's largest |q| + |k| for which it is taken."""
 
 
 @triton.jit
@@ -31,9 +31,9 @@ def fourfold(
     left, right, v, start, end, tall, wide,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl.constexpr, WORDS: tl.constexpr,
 ):  # fmt: skip
-    """Σ v tanh over hidden units from `start` to `end`, whole words; `left` and `right` point at word 0 of their tiles.
+    """Scores Σ v tanh over hidden units from `start` to `end`, whole words; `left` and `right` point at word 0 of a tile.
 
-    v has WORDS of bfloat16 too, or numbers.
+    v is in WORDS of bfloat16 too, or in single numbers.
     """
     left += start // 4 * tall + tl.arange(0, ROWS)[None, None, :]
     right += start // 4 * wide + tl.arange(0, COLUMNS)[None, None, :]
@@ -49,9 +49,9 @@ def fourfold(
 @triton.jit
 @no_type_check
 def sums(left, right, v, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl.constexpr, WORDS: tl.constexpr):
-    """Both sums of four hidden units, below and above, by one product: the rows of the one follow those of the other.
+    """Denominator and numerator of four hidden units by one matrix product, stacked along the rows.
 
-    So the queries' side never leaves the registers, and what the tensor cores read is made known to them once.
+    So the query's factors never leave the registers, and the operand in shared memory is set up once.
     """
     a, b, c, d = vector(v, WORDS)
     powers = signed(tl.load(left), ROWS)
@@ -65,7 +65,7 @@ def sums(left, right, v, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl
 @triton.jit
 @no_type_check
 def vector(place, WORDS: tl.constexpr):
-    """Four numbers of v."""
+    """Load four numbers of v."""
     if WORDS:
         a, b, c, d = numbers(tl.load(place.to(tl.pointer_type(tl.int64))))
     else:
@@ -77,7 +77,7 @@ def vector(place, WORDS: tl.constexpr):
 @triton.jit
 @no_type_check
 def signed(bits, COUNT: tl.constexpr):
-    """e^{±a ±b ±c ±d} of COUNT rows, (4, 4, COUNT), of which threads have the last axis: either pair is raised once."""
+    """Factors e^{±a ±b ±c ±d} of COUNT rows, (4, 4, COUNT), with threads along the last axis, by two exponentials a pair."""
     a, b, c, d = numbers(bits)
     a, b, c, d = a * 1.4426950408889634, b * 1.4426950408889634, c * 1.4426950408889634, d * 1.4426950408889634
     first = tl.broadcast_to(sign(0, 0) * a + sign(0, 1) * b, (4, 4, COUNT))
@@ -88,7 +88,7 @@ def signed(bits, COUNT: tl.constexpr):
 @triton.jit
 @no_type_check
 def sign(axis: tl.constexpr, bit: tl.constexpr):
-    """-1 or 1, as that bit of a place along that axis says."""
+    """Signs -1 or 1 by a bit of the index along an axis."""
     found = (((tl.arange(0, 4) >> bit) & 1) * 2 - 1).to(tl.float32)
     return found[:, None, None] if axis == 0 else found[None, :, None]
 
@@ -96,5 +96,5 @@ def sign(axis: tl.constexpr, bit: tl.constexpr):
 @triton.jit
 @no_type_check
 def rounded(x, ASSEMBLY: tl.constexpr):
-    """To the nearest that tf32 has; tensor cores drop the rest, the interpreter multiplies all."""
+    """Round to the nearest tf32; tensor cores would truncate, the interpreter would not round."""
     return (x.to(tl.uint32, bitcast=True) + 0x1000).to(tl.float32, bitcast=True) if ASSEMBLY else x

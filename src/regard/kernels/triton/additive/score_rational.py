@@ -1,11 +1,11 @@
-"""The additive score of a tile of queries and keys, by one reciprocal for every two hidden units.
+"""Additive score of a tile with precomputed exponentials, by one reciprocal for every two hidden units.
 
     tanh(q + k) = 1 - 2 r,    r = 1 / (1 + e^{2q} e^{2k}),    a / x + b / y = (a y + b x) / (x y)
 
-The exponentials are per query and per key and come ready made (see `powers`), so that the special-function units, which
-would take a tanh for every pair and unit, take half a reciprocal instead; the rest is three multiply-adds.
-Range: in a tile whose largest |q| and |k| add up to at most 21 a denominator is at most 1 + e^42, and the product of two
-stays finite with nothing clamped; NaN stays NaN. A tile beyond takes r of the sum, which overflows to 0 as it should.
+The exponentials are per query and per key (precompute_exp.py), so that the special-function units compute half a
+reciprocal per pair and hidden unit in place of a tanh; the rest is three multiply-adds.
+Range: in a tile whose largest |q| and |k| sum to at most 21 a denominator is at most 1 + e^42, and the product of two
+is finite without clamping; NaN stays NaN. A tile beyond takes r of q + k, whose overflow to 0 is right.
 """
 
 from typing import no_type_check
@@ -14,17 +14,17 @@ import triton
 import triton.language as tl
 
 REACH = tl.constexpr(21.0)
-"""The largest |q| + |k| for which the exponentials are taken apart."""
+"""The largest |q| + |k| for which e^{2q} and e^{2k} are separate."""
 FAINT = tl.constexpr(1.0)
-"""The least, of the largest two of a tile, in single precision: r is 6e-8 off whatever x is, tanh of a small x is not."""
+"""The smallest |q| + |k| of a tile in float32: r has an error of 6e-8 for any x, too much for tanh of a small x."""
 FAINTEST = tl.constexpr(1e-3)
-"""The same in half precision, which knows no more of a tanh than that."""
+"""The smallest |q| + |k| of a tile in half precision."""
 
 
 @triton.jit
 @no_type_check
 def exponential(x):
-    """e^{2x} with an error of a few units in the last place: what x · 2 log₂e loses in rounding is put back."""
+    """e^{2x} to a few units in the last place: the rounding error of x · 2 log₂e is compensated."""
     scaled = x * 2.885390043258667
     lost = tl.fma(x, 2.885390043258667, -scaled) + x * 3.851926e-08
     whole = tl.exp2(scaled)
@@ -34,7 +34,7 @@ def exponential(x):
 @triton.jit
 @no_type_check
 def reciprocal(x, ASSEMBLY: tl.constexpr):
-    """1 / x; in assembly it is one instruction, exact to a unit in the last place."""
+    """1 / x to a unit in the last place; one PTX instruction with ASSEMBLY."""
     if ASSEMBLY:
         found = tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
     else:
@@ -45,14 +45,14 @@ def reciprocal(x, ASSEMBLY: tl.constexpr):
 @triton.jit
 @no_type_check
 def plain(x, ASSEMBLY: tl.constexpr):
-    """r = (1 - tanh x) / 2 of any x, by an exponential and a reciprocal."""
+    """r = (1 - tanh x) / 2 by an exponential and a reciprocal."""
     return reciprocal(1.0 + tl.exp(2.0 * x), ASSEMBLY)
 
 
 @triton.jit
 @no_type_check
 def bent(x, ASSEMBLY: tl.constexpr):
-    """-tanh(x) / 2 of any x, to the last place: of a small one by Lambert's continued fraction, since r is close to 1/2."""
+    """-tanh(x) / 2 to the last place: for small x by Lambert's continued fraction, since r is close to 1/2."""
     square = x * x
     over = tl.fma(square, tl.fma(square, tl.fma(square, 1.0, 378.0), 17325.0), 135135.0)
     under = tl.fma(square, tl.fma(square, tl.fma(square, 28.0, 3150.0), 62370.0), 135135.0)
@@ -64,9 +64,9 @@ def bent(x, ASSEMBLY: tl.constexpr):
 @triton.jit
 @no_type_check
 def spread(COUNT: tl.constexpr, THREADS: tl.constexpr):
-    """The places of a tile along one axis, (each, threads): what a thread has is each of one column.
+    """Indices of a tile along one axis, (each, threads): a column belongs to one thread.
 
-    Four of its places are beside each other, where it has as many, so that they are loaded at once.
+    Four of its indices are contiguous, if it has as many, so that they are one vector load.
     """
     BESIDE: tl.constexpr = COUNT // THREADS if COUNT // THREADS < 4 else 4
     each = tl.arange(0, COUNT // THREADS)[:, None]
@@ -80,12 +80,12 @@ def paired(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr, PAIRS: tl.constexpr,
     ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
-    """Σ v tanh over hidden units from `start` to `end`, whole pairs; `left` and `right` point at unit 0 of their tiles.
+    """Scores Σ v tanh over hidden units from `start` to `end`, whole pairs; `left` and `right` point at unit 0 of a tile.
 
-    Unit follows unit there without a gap, so that every place within an iteration is known to the compiler. Nothing is
-    masked: what lies beyond either end is e^0, and v is 0 there. The tile has four axes, (rows, columns, DOWN, ACROSS), of
-    which the last two are the threads: so it is said, and not left to the compiler, how many rows and how many columns a
-    thread has, and with that how many numbers it loads for its products.
+    Units are contiguous there, so that every offset within an iteration is a compile-time constant. Loads are unmasked: the
+    padding is e^0, and v is 0 there. The tile has four axes, (rows, columns, DOWN, ACROSS), of which the last two are the
+    threads: this fixes the rows and columns of a thread, and so its loads per product, which the compiler would choose
+    otherwise.
     """
     fall, level = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32), 0.0
     left += start * ROWS + spread(ROWS, DOWN)
@@ -111,7 +111,7 @@ def summed(
     query, key, v, rows, columns, T, S, D, start, end,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr, ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
-    """The same for numbers of any size, from queries and keys as they came, to the last place of each."""
+    """Scores for numbers of any size, from the unmodified queries and keys, with each tanh to the last place."""
     found = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32)
     left, right = query + rows.to(tl.int64) * D, key + columns.to(tl.int64) * D
     for d in range(start, tl.minimum(end, D)):

@@ -1,8 +1,8 @@
-"""One query, as in a decoder step: the keys are split among programs, the last of which joins the parts of all.
+"""Split-K additive attention of one query, as in a decoder step: the last program to end combines the parts of all.
 
-The keys are read once and as they lie. Time goes by the bytes, so that an exponential and a reciprocal for each of their
-numbers cost nothing: r is taken of q + k, and no range needs a guard. The scores stay, one number for each key, and become
-the weights; with dropout there are two sets, before and after it. The way back, `trace`, is one pass over the keys too.
+The keys are read once in their own layout. It is memory-bound, so that an exponential and a reciprocal for each element
+are free: r is computed from q + k, without a range check. The scores are written, one number for each key, and become the
+weights; with dropout there are two sets, before and after it. The backward, `trace`, is one pass over the keys too.
 """
 
 from typing import no_type_check
@@ -24,10 +24,10 @@ def split(
     STAGES: tl.constexpr, ASSEMBLY: tl.constexpr,
     KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """Scores of `reach` keys, their largest, Σ e^{s - largest}, and that sum with the values.
+    """Partial attention over `reach` keys: scores, their maximum m, Σ e^{s - m}, and Σ e^{s - m} value.
 
-    `ended` counts the programs of each head that are done, from 0 on: who ends last joins what all left. The programs are
-    along one axis: the others end at 65,535, and there may be more heads than that.
+    `ended` counts the finished programs of each head, from 0 on: the last one combines all parts. The grid has one axis: the
+    others are limited to 65,535, and there may be more heads.
     """
     part = tl.program_id(0).to(tl.int64)
     head = part // splits
@@ -74,7 +74,7 @@ def split(
     tl.store(parts + part * V + dims, read, mask=dims < V)
     tl.store(tops + part, top)
     tl.store(masses + part, mass)
-    tl.debug_barrier()  # all of it is written before it is counted
+    tl.debug_barrier()  # all stores precede the count
     if tl.atomic_add(ended + head, 1, sem="acq_rel", scope="gpu") == splits - 1:
         joined(
             scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
@@ -88,7 +88,7 @@ def join(
     scores, parts, tops, masses, seed, context, weights, dropped, S, V, splits, dropout, scale,
     COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """The same where none of the programs knows that it ends last: a program for each head."""
+    """Combine the parts in a launch of its own, without the counter: a program for each head."""
     joined(
         scores, parts, tops, masses, seed, context, weights, dropped, tl.program_id(0).to(tl.int64), S, V, splits, dropout,
         scale, COLUMNS, SPLITS, SPLITS, VALUES, DROPOUT,
@@ -101,7 +101,7 @@ def joined(
     scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
     COLUMNS: tl.constexpr, SPLITS: tl.constexpr, SOME: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """The context of all parts together, SOME at a time, and scores turned into weights where there is room for them."""
+    """Combine all parts into the context, SOME at a time, and turn the scores into weights if requested."""
     each, dims = tl.arange(0, SPLITS), tl.arange(0, VALUES)
     peaks = tl.load(tops + head * splits + each, mask=each < splits, other=float("-inf"))
     masses = tl.load(masses + head * splits + each, mask=each < splits, other=0.0)
@@ -135,10 +135,10 @@ def trace(
     query, key, v, slopes, after, flow, d_key, d_value, steeps, falls, heads, key_heads, v_heads, S, D, V, blocks,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
-    """dk = 4 v ds r (1 - r) of a tile of keys, and over the tile Σ of it, for dq, and Σ ds (1 - 2 r), for dv.
+    """Backward of one query: dk = 4 v ds r (1 - r) of a tile of keys, with its sum for dq and Σ ds (1 - 2 r) for dv.
 
-    The gradient of its values is what flows into the context times their weights `after` dropout.
-    Where nobody may look ds is 0, and NaN, which would survive that, counts as 0; where somebody looks ds is NaN too.
+    The gradient of its values is dO times their weights `after` dropout. At masked positions ds is 0, and NaN counts as 0,
+    since 0 times NaN is NaN; at visible ones ds is NaN too.
     """
     head, block = (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
     b, h = head // heads, head % heads

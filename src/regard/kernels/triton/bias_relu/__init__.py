@@ -1,1 +1,1 @@
-"""The way back through max(0, x + b) in Triton: what models/layers/feedforward.py runs. All here import triton."""
+"""Backward of bias and ReLU in Triton, for models/layers/feedforward.py. All files import triton."""

@@ -1,4 +1,4 @@
-"""Gradients that pass where something came through, in place, and their sum over rows: one pass for both.
+"""Backward of bias and ReLU: masks the gradient in place and sums it over rows for the bias, in one pass.
 
 dx = [y > 0] dy,    db = Σ_rows dx                y = max(0, x + b)
 """
@@ -14,13 +14,13 @@ from torch import Tensor
 
 TALL, WIDE, WARPS = 16, 256, 4
 PROGRAMS = 4
-"""On each multiprocessor."""
+"""Programs per multiprocessor."""
 
 
 @triton.jit
 @no_type_check
 def pass_back(flowing, came, sums, rows, size, R: tl.constexpr, C: tl.constexpr):
-    """Some columns of every so manieth R rows."""
+    """Kernel of some columns and tiles of R rows in a grid-stride loop."""
     column = tl.program_id(0) * C + tl.arange(0, C)
     found = tl.zeros([R, C], tl.float32)
     for first in range(tl.program_id(1) * R, rows, tl.num_programs(1) * R):
@@ -35,12 +35,12 @@ def pass_back(flowing, came, sums, rows, size, R: tl.constexpr, C: tl.constexpr)
 
 
 def gate(flowing: Float[Tensor, "rows size"], came: Float[Tensor, "rows size"]) -> Float[Tensor, " size"]:
-    """Close `flowing` where nothing came through; its sums over rows, in single precision."""
+    """Zero the gradient where the ReLU's output is 0, in place; returns its sums over rows in float32."""
     rows, size = came.shape
     across = triton.cdiv(size, WIDE)
     processors = torch.cuda.get_device_properties(came.device).multi_processor_count if came.is_cuda else 1
     count = max(1, min(triton.cdiv(rows, TALL), PROGRAMS * processors // across))
     sums = came.new_empty(count, size, dtype=torch.float32)
-    with torch.cuda.device(came.device) if came.is_cuda else nullcontext():  # where Triton launches
+    with torch.cuda.device(came.device) if came.is_cuda else nullcontext():  # the device of Triton's launch
         pass_back[(across, count)](flowing, came, sums, rows, size, R=TALL, C=WIDE, num_warps=WARPS)
     return sums.sum(0)

@@ -1,10 +1,10 @@
-"""Rows of logits judged and turned into their own gradient in place: read twice, written once.
+"""Fused cross-entropy of rows of logits, whose gradient overwrites them: two reads, one write.
 
     nll = lse - x_y,    H = lse - Σ_v p_v x_v,    total = (1 - ε) nll + ε / V Σ_v (lse - x_v) - β H
     d total / d x_v = p_v (1 + β (log p_v + H)) - ε / V - (1 - ε) [v = y]
 
 Label smoothing is Szegedy et al. 2016, section 7, https://arxiv.org/abs/1512.00567; the confidence penalty Pereyra et al.
-2017, section 3, https://arxiv.org/abs/1701.06548. Everything is in single precision but what is read and written.
+2017, section 3, https://arxiv.org/abs/1701.06548. Arithmetic is in float32, loads and stores in the logits' precision.
 """
 
 from contextlib import nullcontext
@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 BLOCK = 4096
-"""How many words of a row are looked at at once."""
+"""Logits of a row per iteration."""
 
 
 @triton.jit
@@ -26,7 +26,7 @@ def pass_over(
     logits, bias, wanted, kept, found, rows, smoothing, confidence,
     V: tl.constexpr, BLOCK: tl.constexpr, KEPT: tl.constexpr, LEARNS: tl.constexpr, SURE: tl.constexpr,
 ):  # fmt: skip
-    """One row: its cost, and with LEARNS its slope in place of its logits."""
+    """Kernel of one row: its loss, and with LEARNS the gradient in place of its logits."""
     row = tl.program_id(0).to(tl.int64)
     logits += row * V
     word = tl.load(wanted + row)
@@ -55,7 +55,7 @@ def pass_over(
     tl.store(found + rows + row, tl.where(counts, nll, 0.0))
     tl.store(found + 2 * rows + row, tl.where(counts, undecided, 0.0))
     if LEARNS:
-        tl.debug_barrier()  # the wanted logit is read by all before it is overwritten
+        tl.debug_barrier()  # all threads read the target's logit before it is overwritten
         for start in range(0, V, BLOCK):
             place = start + tl.arange(0, BLOCK)
             inside = place < V
@@ -77,13 +77,13 @@ def judge(
     confidence: float,
     learns: bool,
 ) -> Float[Tensor, "3 rows"]:
-    """Total, nll and entropy of each row, 0 outside `kept`; with `learns` the logits become the slope of the total."""
+    """Total, nll and entropy of each row, 0 outside `kept`; with `learns` dLogits of the total overwrite the logits."""
     rows, vocabulary = logits.shape
     found = logits.new_empty(3, rows, dtype=torch.float32)
     settings = {"KEPT": kept is not None, "LEARNS": learns, "SURE": confidence > 0, "num_warps": 8}
     block = min(BLOCK, triton.next_power_of_2(vocabulary))
     given = logits, bias, wanted.contiguous(), kept, found, rows, smoothing, confidence
-    with torch.cuda.device(logits.device) if logits.is_cuda else nullcontext():  # where Triton launches
+    with torch.cuda.device(logits.device) if logits.is_cuda else nullcontext():  # the device of Triton's launch
         pass_over[(rows,)](*given, V=vocabulary, BLOCK=block, **settings)
     if not confidence:
         found[2] = 0.0

@@ -1,1 +1,1 @@
-"""One query against a long memory in Triton: what decode runs. `launch` alone imports without Triton."""
+"""Split-K attention of a decoder step in Triton, for kernels/decode.py. `launch` alone imports without Triton."""

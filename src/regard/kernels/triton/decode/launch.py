@@ -1,4 +1,4 @@
-"""From tensors to the programs of a decoder's step: how many share the keys, room for their parts, and joining these."""
+"""Launcher of split-K decoding: number of splits, partial results, and their combination."""
 
 from typing import NamedTuple
 
@@ -10,18 +10,18 @@ from regard.kernels.triton.flash.arguments import Plan, rows, scoped, sized
 from regard.kernels.triton.flash.configs import block, need
 
 MOST = 64
-"""Parts that one program joins at most."""
+"""The most splits that one program combines."""
 
 
 class Found(NamedTuple):
-    """What is read, and the weights in single precision where they are asked for."""
+    """Context, and float32 weights if requested."""
 
     context: Tensor
     weights: Tensor | None
 
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, weighed: bool) -> Found:
-    """Two kernels: every part of the keys by itself, then all of them together."""
+    """Launch two kernels: partial attention over each split of the keys, and their combination."""
     from regard.kernels.triton.additive.arguments import on
     from regard.kernels.triton.additive.split_k import join
 
@@ -42,7 +42,7 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, weighed: boo
 
 
 def _split(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, written: tuple[Tensor | None, ...]) -> None:
-    """Every part by itself, with as many keys in a tile as the GPU has room for."""
+    """Launch the partial attention with the largest tile of keys that fits on the GPU."""
     from regard.kernels.triton.decode.split_k import split
 
     (batch, heads, queries, dims), (_, key_heads, length, _), size = query.shape, keys.shape, values.shape[3]
@@ -57,13 +57,13 @@ def _split(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, written: tup
         split[(count, batch * key_heads)](*sides, *numbers, **shape)
 
     sets = [[tall, first, warps, stages]]
-    sets += [[tall, first >> halved, warps, 1] for halved in range(first.bit_length() - 4)]  # 16 is the least multiplied
+    sets += [[tall, first >> halved, warps, 1] for halved in range(first.bit_length() - 4)]  # 16 is the smallest tl.dot
     sizes = block(dims), block(size), query.element_size()
     largest(start, sets, lambda tiles: need("forward", tiles, *sizes), query.device, ("decode", *sets[0], *sizes))
 
 
 def splits(keys: Tensor, plan: Plan) -> int:
-    """Whole tiles for each, and enough parts for every processor, as long as one program can join them."""
+    """The number of splits: whole tiles each, enough to fill the GPU, at most what one program can combine."""
     from regard.kernels.triton.additive.launch import share
 
     batch, key_heads, length, _ = keys.shape

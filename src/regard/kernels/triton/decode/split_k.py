@@ -1,4 +1,4 @@
-"""One query, or few, of every head against a part of the keys: the parts are joined by additive attention's `join`."""
+"""Partial attention of few queries over a split of the keys; additive attention's `join` combines the splits."""
 
 from typing import no_type_check
 
@@ -17,10 +17,10 @@ def split(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The queries of all heads that share a key head are the rows of one tile, so that its keys are read once.
+    """Kernel of one split: the queries of all heads that share a key head are one tile, so that its keys are read once.
 
-    What a row may see at all, as far as a causal or local scope and its offset say so, is what is divided among the
-    programs: a memory with much room to grow costs no more than what it holds.
+    Only the keys visible to a row under a causal or local mask with its offset are split over the programs, so that a KV
+    cache with spare capacity costs no more than its filled part.
     """
     number = tl.program_id(1)
     key_heads = heads // group
@@ -28,7 +28,7 @@ def split(
     place = tl.arange(0, M)
     inside = place < group * queries
     h = (key_head * group + place // queries)[:, None]
-    q = tl.where(inside, place % queries, queries)  # beyond the last query nothing is seen
+    q = tl.where(inside, place % queries, queries)  # rows beyond the last query are fully masked
     first = position(offset, offsets, b)
     asked = rows(query, b, h, q, inside, size, D)
 

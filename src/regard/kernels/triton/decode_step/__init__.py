@@ -1,1 +1,1 @@
-"""One Transformer decoder step in Triton, run by `decoding/engines/cuda/fused_layer.py`. All files here import triton."""
+"""One Transformer decoder step in Triton, for `decoding/engines/cuda/fused_layer.py`. All files import triton."""

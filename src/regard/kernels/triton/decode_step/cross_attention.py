@@ -1,6 +1,6 @@
-"""Each row looks at its source, which all rows of a sentence share: softmax(q kᵀ scale) v over the keys that may be seen.
+"""Cross-attention of a decoder step to a source shared by the hypotheses of a sentence: softmax(q kᵀ scale) v, masked.
 
-Who may look at nothing finds zero.
+A row without a visible key has a zero context.
 """
 
 from typing import no_type_check
@@ -22,7 +22,7 @@ def attend(
     WIDTH: tl.constexpr, HEADS: tl.constexpr, DIM: tl.constexpr, VALUE: tl.constexpr,
     D: tl.constexpr, V: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """One head of one row, N keys at a time."""
+    """Kernel of one head of one row, N keys at a time."""
     if EARLY:
         gdc_launch_dependents()
         gdc_wait()
@@ -58,7 +58,7 @@ def look_across(
     tile: Tile,
     early: bool = False,
 ) -> Float[Tensor, "rows found"]:
-    """What each row finds, its heads joined. The numbers of a key, and of a value, stand one behind the other."""
+    """Context of each row, with its heads concatenated; the elements of a key, and of a value, are contiguous."""
     (sentences, heads, length, dim), value, rows = keys.shape, values.shape[3], len(asked)
     found = asked.new_empty(rows, heads * value)
     sizes = {"DIM": dim, "VALUE": value, "D": triton.next_power_of_2(dim), "V": triton.next_power_of_2(value)}

@@ -1,4 +1,4 @@
-"""Both ends of a step: tokens become vectors that know their place, and the likeliest tokens are noted and fed.
+"""Embedding with positions at the start of a decoder step, and the update of scores and tokens at its end.
 
 x = E[y] scale + PE_t,        score += log p
 """
@@ -14,13 +14,13 @@ from regard.kernels.runtime import compile
 from regard.kernels.triton.decode_step.tile import on
 
 ROWS = 128
-"""Sentences that a program takes notes of."""
+"""Sentences of a program."""
 
 
 @triton.jit
 @no_type_check
 def place_vectors(tokens, table, places, place, found, scale, SIZE: tl.constexpr, D: tl.constexpr):
-    """One row."""
+    """Kernel of one row of the embedding."""
     row, d = tl.program_id(0).to(tl.int64), tl.arange(0, D)
     inside = d < SIZE
     vector = tl.load(table + tl.load(tokens + row) * SIZE + d, mask=inside, other=0.0).to(tl.float32) * scale
@@ -31,7 +31,7 @@ def place_vectors(tokens, table, places, place, found, scale, SIZE: tl.constexpr
 @triton.jit
 @no_type_check
 def take_notes(values, tokens, scores, figures, fed, turn, sentences, N: tl.constexpr):
-    """Some sentences; of the four figures of each the last, its row, is always the same."""
+    """Kernel that updates some sentences; the last of the four figures of each, its row, is constant."""
     s = tl.program_id(0) * N + tl.arange(0, N)
     inside = s < sentences
     value = tl.load(values + s, mask=inside, other=0.0).to(tl.float64)
@@ -52,7 +52,7 @@ def embed(
     places: Float[Tensor, "room size"],
     place: Int[Tensor, " 1"],
 ) -> Float[Tensor, "rows size"]:
-    """The vectors of tokens at a place."""
+    """Embed tokens at a position."""
     size, found = table.shape[1], table.new_empty(len(tokens), table.shape[1])
     with on(table):
         compile.launch(
@@ -70,7 +70,7 @@ def note(
     fed: Int[Tensor, " sentences"],
     turn: Int[Tensor, " 1"],
 ) -> None:
-    """Add to the scores, write down score, log-probability and token of this turn, and feed the token."""
+    """Accumulate the scores, store score, log-probability and token of this step, and set the next input token."""
     sentences = len(fed)
     with on(values):
         compile.launch(

@@ -1,9 +1,9 @@
-"""A product of few rows with a matrix, and all around it, in one pass over the matrix.
+"""Fused layer norm, matrix product, bias, ReLU and residual of few rows, in one pass over the weights.
 
     y = f(norm(x) Wᵀ + b) + r          norm, f = max(0, .), b and r each where asked for; norm is a layer norm
 
-What surrounds a product of few rows takes as long as the product, and each kernel waits for the one before. Every program
-norms its row for itself.
+The elementwise operations around a product of few rows take as long as the product, and each kernel waits for the one
+before. Every program computes the layer norm of its row itself.
 """
 
 from typing import NamedTuple, no_type_check
@@ -18,12 +18,12 @@ from regard.kernels.runtime import compile
 from regard.kernels.triton.decode_step.tile import on, sooner
 
 MOST, WIDEST = 8, 1024
-"""Rows, each of which reads the matrix, and the numbers of one that is normed, which a program holds in registers."""
+"""The most rows, each of which reads the weights, and the widest row of a layer norm, which is held in registers."""
 Rows = Float[Tensor, "rows size"]
 
 
 class Way(NamedTuple):
-    """Columns of the product that a program finds, numbers of a row that it sums at a time, and its warps."""
+    """Tile of a program: output columns, elements of a row per iteration, and warps."""
 
     columns: int
     block: int
@@ -34,7 +34,7 @@ USUAL = Way(4, 2048, 4)
 
 
 class Before(NamedTuple):
-    """The layer norm of what is multiplied."""
+    """Layer norm of the input."""
 
     weight: Float[Tensor, " size"]
     bias: Float[Tensor, " size"]
@@ -44,9 +44,9 @@ class Before(NamedTuple):
 @triton.jit
 @no_type_check
 def summed(data, w, gain, shift, k, size, eps):
-    """Some numbers of a row, normed where that is asked for, times those of the matrix.
+    """Partial products of a row, after the layer norm if requested, with the weights.
 
-    The row is read once for each column, so that no thread waits for what another has read.
+    The row is read once for each column, which avoids synchronisation between threads.
     """
     inside = tl.broadcast_to((k < size)[None, :], w.shape)
     x = tl.load(tl.broadcast_to(data + k[None, :], w.shape), mask=inside, other=0.0).to(tl.float32)
@@ -63,7 +63,7 @@ def multiply(
     data, matrix, bias, gain, shift, around, found, size, columns, eps,
     RELU: tl.constexpr, N: tl.constexpr, K: tl.constexpr, WHOLE: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """Some columns of one row, K numbers at a time, or all of them; what is constant is read before the row is there."""
+    """Kernel of some columns of one row, K elements per iteration, or all; weights are loaded before the row is ready."""
     row, n, k = tl.program_id(0), tl.program_id(1) * N + tl.arange(0, N), tl.arange(0, K)
     column = n < columns
     w = tl.load(matrix + n[:, None] * size + k[None, :], mask=column[:, None] & (k < size)[None, :], other=0.0)
@@ -101,7 +101,7 @@ def product(
     way: Way = USUAL,
     early: bool = False,
 ) -> Float[Tensor, "rows columns"]:
-    """All at once, for MOST rows or fewer; what is normed may have WIDEST numbers. `early`: see `overlaps` in tile.py."""
+    """Launch the fused product for at most MOST rows, of at most WIDEST elements with a norm; `early`: `tile.overlaps`."""
     matrix, bias = weights
     (rows, size), columns = data.shape, len(matrix)
     if rows > MOST or (norm is not None and size > WIDEST):

@@ -1,8 +1,8 @@
-"""Each row looks at its own past in a cache that never moves, where it first leaves its new key and value.
+"""Self-attention of a decoder step over a KV cache that beam search never reorders; appends the new key and value.
 
-    softmax(q [k_1 ... k_t]ᵀ scale) [v_1 ... v_t]        k_i, v_i: what the row `past[i]` of the sentence wrote at place i
+    softmax(q [k_1 ... k_t]ᵀ scale) [v_1 ... v_t]        k_i, v_i: written by row `past[i]` of the sentence at position i
 
-What a search reorders is the table `past` alone, and a row reads no key but its own.
+Beam search reorders only the table of back-pointers `past`, and a row reads no key but those of its hypothesis.
 """
 
 from typing import no_type_check
@@ -17,7 +17,7 @@ from regard.kernels.runtime import compile
 from regard.kernels.triton.decode_step.tile import Tile, on, sooner
 
 COLUMNS = 128
-"""Places of the table that a program moves at once."""
+"""Positions of the table per iteration."""
 
 
 @triton.jit
@@ -26,7 +26,7 @@ def attend(
     sides, cache, past, place, found, room, scale,
     WIDTH: tl.constexpr, SIZE: tl.constexpr, DIM: tl.constexpr, D: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """One head of one row. Its own new key comes first, and then those before it, N at a time."""
+    """Kernel of one head of one row: first its new key, then those before it, N at a time."""
     if EARLY:
         gdc_launch_dependents()
         gdc_wait()
@@ -64,7 +64,7 @@ def attend(
 @triton.jit
 @no_type_check
 def follow(past, parents, place, room, WIDTH: tl.constexpr, W: tl.constexpr, N: tl.constexpr):
-    """One sentence: each row takes its parent's past, and itself for the present."""
+    """Kernel of one sentence: each row takes its parent's back-pointers, and itself at the current position."""
     s, now, w = tl.program_id(0).to(tl.int64), tl.load(place), tl.arange(0, W)
     row = (w < WIDTH)[:, None]
     parent = tl.load(parents + s * WIDTH + w, mask=w < WIDTH, other=0)
@@ -72,7 +72,7 @@ def follow(past, parents, place, room, WIDTH: tl.constexpr, W: tl.constexpr, N: 
     for first in range(0, now + 1, N):
         p = (first + tl.arange(0, N))[None, :]
         kept = tl.load(table + parent[:, None] * room + p, mask=row & (p < now), other=0)
-        tl.debug_barrier()  # all have read before one writes
+        tl.debug_barrier()  # all threads read before any writes
         tl.store(table + w[:, None] * room + p, tl.where(p == now, w[:, None], kept), mask=row & (p <= now))
 
 
@@ -86,7 +86,7 @@ def look_back(
     tile: Tile,
     early: bool = False,
 ) -> Float[Tensor, "rows size"]:
-    """What each row finds, from its query, key and value side by side."""
+    """Context of each row, from its packed query, key and value."""
     _, room, width, both = cache.shape
     rows, size = len(sides), both // 2
     found = sides.new_empty(rows, size)
@@ -102,7 +102,7 @@ def look_back(
 def follow_back(
     past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Int[Tensor, " 1"]
 ) -> None:
-    """Note in the table, in its place, whose past each row goes on from."""
+    """Update the back-pointers in place by each row's parent hypothesis."""
     sentences, width, room = past.shape
     with on(past):
         compile.launch(

@@ -1,1 +1,1 @@
-"""Sparsemax and entmax in Triton: what simplex runs. `operator` and `launch` alone import without Triton."""
+"""Fused sparsemax and entmax attention in Triton, for kernels/entmax.py. `operator` and `launch` import without Triton."""

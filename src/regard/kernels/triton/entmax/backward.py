@@ -1,13 +1,13 @@
-"""The way back of sparsemax and entmax: shares are found again from the threshold, so nothing of queries x keys was kept.
+"""Backward of sparsemax and entmax attention: recomputes the weights from the saved threshold.
 
 With u what a score has above the threshold, p = 1/(α-1), a = u^p, w = u^(p-1) = a^(2-α), and g_k = dOᵀ v_k:
 
     ds = w (g - ḡ),  ḡ = Σ w g / Σ w        dv_k = Σ_q a dO_q        dq = scale Σ_k ds k        dk = scale Σ_q ds q
     dα = Σ ds p² u (1 - log u)
 
-Only the support has a w: for sparsemax it is 1 there, and ḡ the mean of g. Dropout falls on a and on g alike.
-Peters, Niculae and Martins 2019, https://arxiv.org/abs/1905.05702; the gradient of α follows from Σ a = 1, by which the
-threshold moves. Every sum has one owner and one order, so that equal inputs give equal bits.
+w is zero outside the support: for sparsemax it is 1 there, and ḡ the mean of g. Dropout applies to a and to g alike.
+Peters, Niculae and Martins 2019, https://arxiv.org/abs/1905.05702; the gradient of α follows from Σ a = 1, which
+determines the threshold. There are no atomics, so that results are deterministic.
 """
 
 from typing import no_type_check
@@ -22,7 +22,7 @@ from regard.kernels.triton.flash.tile import LN2, LOG2E, kept_keys, keys_for, po
 @triton.jit
 @no_type_check
 def arriving(gradient, value, seed, number, q, k, queries, keys, dropout, PRECISION: tl.constexpr):
-    """dOᵀ v of a tile, as far as dropout let the weights through."""
+    """dA = dOᵀ v of a tile, with dropout."""
     back = tl.dot(gradient, tl.trans(value), input_precision=PRECISION).to(tl.float32)
     if seed is not None:
         back *= surviving(seed, number, q, k, queries, keys, dropout)
@@ -38,7 +38,7 @@ def of_queries(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BEND: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One pass for ḡ of a tile of queries, which `of_memory` needs too, and one for their gradients."""
+    """Kernel of dQ: one pass for ḡ of a tile of queries, which `of_memory` reads too, and one for the gradient."""
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
     q = q0 + tl.arange(0, M)
@@ -99,7 +99,7 @@ def of_memory(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BEND: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of a tile of keys and values, summed over all query heads that share them."""
+    """Kernel of dK and dV of a tile of keys, summed over all query heads that share them."""
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     key_heads = heads // group
     b, key_head = number // key_heads, number % key_heads

@@ -1,4 +1,4 @@
-"""The threshold of each query, in a few passes over the keys, and then one pass for the context."""
+"""Forward of sparsemax and entmax attention: the threshold in a few passes over the keys, then one for the context."""
 
 from typing import no_type_check
 
@@ -12,12 +12,12 @@ from regard.kernels.triton.flash.tile import keys_for, position, rows, surviving
 @triton.jit
 @no_type_check
 def nearer(tau, low, high, mass, slope, rise):
-    """The next threshold to try, between the highest that is known to be too low and the lowest that is too high.
+    """Newton or bisection step of the threshold, within the bracket [low, high].
 
-    With u_k what score k has above τ, and p = 1/(α-1), Σ u^p = 1 is sought. Up to α = 2 the norm (Σ u^p)^(1/p) is convex
-    and falls as τ rises, so Newton's step on it comes near the root from below and never passes it: from τ to
-    τ + (Σ u^p - (Σ u^p)^(1-1/p)) / Σ u^(p-1), and close to the root by the step on Σ u^p itself, which rounds better.
-    Beyond 2 the interval is halved.
+    With u_k the excess of score k over τ, and p = 1/(α-1), the root of Σ u^p = 1 is sought. Up to α = 2 the norm
+    (Σ u^p)^(1/p) is convex and decreases in τ, so Newton's step on it approaches the root from below: from τ to
+    τ + (Σ u^p - (Σ u^p)^(1-1/p)) / Σ u^(p-1), and close to the root the step on Σ u^p itself, which rounds better.
+    Beyond 2 it is bisection.
     """
     low = tl.where(mass >= 1, tau, low)
     high = tl.where(mass >= 1, high, tau)
@@ -37,7 +37,7 @@ def forward(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BEND: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Best score, threshold and context of a tile of queries; scores are found again in every pass."""
+    """Kernel of a tile of queries: maximum score, threshold and context; every pass recomputes the scores."""
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
     q = q0 + tl.arange(0, M)
@@ -48,7 +48,7 @@ def forward(
     begin, end = keys_for(q0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
 
     best = tl.full([M], float("-inf"), tl.float32)
-    spoilt = tl.zeros([M], tl.int32)  # a NaN is no maximum, and is below every threshold
+    spoilt = tl.zeros([M], tl.int32)  # NaN is lost in a maximum and below every threshold
     for k0 in range(begin, end, N):
         scores, _, _ = compared(
             asked, found, keep, mask, b, h, group, q, k0 + tl.arange(0, N), first, queries, keys, window, size, scale,
@@ -60,7 +60,7 @@ def forward(
     searched = inside & (best > float("-inf")) & (spoilt == 0)
     best = tl.where(searched, best, 0.0)
 
-    tau = tl.full([M], -1.0, tl.float32)  # here the best key alone has a share of one, or more in all
+    tau = tl.full([M], -1.0, tl.float32)  # here the best key alone has weight one, so the sum is at least one
     low = tl.full([M], -1.0, tl.float32)
     high = tl.zeros([M], tl.float32)
     left = tl.max(searched.to(tl.int32), 0)
@@ -91,7 +91,7 @@ def forward(
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
         _, weights, lean = shared(scores, best, tau, rise, BEND)
-        if tl.max(tl.max(lean, 1), 0) > 0:  # where nobody looks, no values are read
+        if tl.max(tl.max(lean, 1), 0) > 0:  # no values are read for zero weights
             if seed is not None:
                 weights *= surviving(seed, number, q, k, queries, keys, dropout)
             value = rows(values, b, h // group, k, there, value_size, V)

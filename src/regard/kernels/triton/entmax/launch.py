@@ -1,4 +1,4 @@
-"""From tensors to the programs of sparsemax and entmax; plans, strides and tiles are flash's."""
+"""Launchers of sparsemax and entmax attention; plans, strides and tiles are flash's."""
 
 import math
 from typing import Any, NamedTuple
@@ -10,25 +10,25 @@ from regard.kernels.triton.flash.arguments import Plan, fit, rows, scoped, sized
 from regard.kernels.triton.flash.configs import block
 
 PASSES = 32
-"""Passes over the keys that a threshold takes at most. Newton's step took three to eight for normal scores of 4096 keys."""
+"""The most passes over the keys for a threshold. Newton's method took three to eight for normal scores of 4096 keys."""
 
 
 class Bend(NamedTuple):
-    """How sparse shares are: one alpha for all heads, or in `alphas` one for each that has a gradient."""
+    """Alpha of entmax: one for all heads, or in `alphas` one per head with a gradient."""
 
     alpha: float
     alphas: Tensor | None = None
 
 
 class Found(NamedTuple):
-    """What the way there leaves: the context, and of each query its best score and the threshold below it."""
+    """Outputs of the forward: the context, and of each query its maximum score and the threshold below it."""
 
     context: Tensor
     edges: Tensor
 
 
 class Gradients(NamedTuple):
-    """What the way back gives; that of alpha is of no size where it is not learned."""
+    """Outputs of the backward; that of alpha is empty where it is not learned."""
 
     query: Tensor
     keys: Tensor
@@ -37,14 +37,14 @@ class Gradients(NamedTuple):
 
 
 def empty(query: Tensor, values: Tensor) -> Found:
-    """Room for the way there."""
+    """Allocate the outputs of the forward."""
     batch, heads, queries, _ = query.shape
     context = query.new_empty(batch, heads, queries, values.shape[3], dtype=values.dtype)
     return Found(context, query.new_empty(2, batch, heads, queries, dtype=torch.float32))
 
 
 def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Bend) -> Found:
-    """Thresholds, and the context."""
+    """Launch the forward."""
     from regard.kernels.triton.entmax import forward as programs
 
     batch, heads, queries, _ = query.shape
@@ -63,7 +63,7 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Bend)
 def backward(
     gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tensor, plan: Plan, bend: Bend
 ) -> Gradients:
-    """The gradients of everything that has one; that of alpha is summed last, in one order."""
+    """Launch the backward; the gradient of alpha is summed at the end, deterministically."""
     from regard.kernels.triton.entmax import backward as programs
 
     batch, heads, queries, _ = query.shape
@@ -83,12 +83,12 @@ def backward(
         grid = -(-keys.shape[2] // tiles[1]), batch * keys.shape[1]
         programs.of_memory[grid](*sides, d_keys, d_values, *rest, **kind, **sized(query, tiles))
 
-    tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the way back holds twice as much as the way there
+    tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
     fit("of_queries", queries_by, tiles, query, values, "entmax")
     fit("of_memory", memory_by, tiles, query, values, "entmax")
     d_alphas = edges.new_empty(0)
     if bend.alphas is not None and d_alpha is not None:
-        d_alphas = d_alpha.sum((0, 2)).sum_to_size(bend.alphas.shape).clone()  # an operator's output is nobody's view
+        d_alphas = d_alpha.sum((0, 2)).sum_to_size(bend.alphas.shape).clone()  # an operator's output may be no view
     return Gradients(made[0], made[1], made[2], d_alphas)
 
 
@@ -99,7 +99,7 @@ def _scope(plan: Plan, bend: Bend) -> tuple[Any, ...]:
 
 
 def _numbers(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:
-    """Flash's, but for the scale: tiles score in units of log 2, and here they are to be as they are."""
+    """The numbers of flash with another scale: tiles compute scores in units of log 2, and here in natural units."""
     offset, window, _, scale, *rest = told(query, keys, values, plan)
     return offset, window, scale * math.log(2), *rest
 

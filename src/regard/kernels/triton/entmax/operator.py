@@ -1,4 +1,4 @@
-"""Sparsemax and entmax as an operator of PyTorch's, which torch.compile keeps as it is and autograd can go back through."""
+"""Sparsemax and entmax attention as a custom operator with autograd, opaque to torch.compile."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from regard.kernels.triton.flash.arguments import Plan
 
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Bend) -> Tensor:
-    """The context. A plan's bias, centres and order are not known here."""
+    """Context of sparsemax or entmax attention; a plan's bias, centres and order are not supported."""
     _, _, keep, mask, offsets, seed, offset, window, causal, _, _, scale, dropout, tiles, *_ = plan
     told = keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles, bend.alpha
     context: Tensor = sparse_pass(query, keys, values, bend.alphas, *told)[0]
@@ -24,7 +24,7 @@ def sparse_pass(
     keep: Tensor | None, mask: Tensor | None, offsets: Tensor | None, seed: Tensor | None,
     offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int], alpha: float,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The fields of `Found`."""
+    """Forward operator: the fields of `Found`."""
     plan = _plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
     return tuple(launch.forward(query, keys, values, plan, Bend(alpha, alphas)))  # type: ignore[return-value]
 
@@ -43,7 +43,7 @@ def sparse_pass_backward(
     keep: Tensor | None, mask: Tensor | None, offsets: Tensor | None, seed: Tensor | None,
     offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int], alpha: float,
 ) -> Four:  # fmt: skip
-    """The fields of `Gradients`."""
+    """Backward operator: the fields of `Gradients`."""
     plan = _plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
     return tuple(launch.backward(gradient, query, keys, values, edges, plan, Bend(alpha, alphas)))  # type: ignore[return-value]
 

@@ -1,4 +1,4 @@
-"""From scores to the shares of sparsemax and entmax, once their threshold is known.
+"""Sparsemax and entmax weights of a tile from its scores and the threshold.
 
     a = u^p,  u = max(0, (α-1) (s - best) - τ),  p = 1 / (α-1)
 
@@ -19,7 +19,7 @@ def compared(
     asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The scores of a tile, minus infinity where a key may not be seen, the keys themselves, and which are there."""
+    """Masked scores of a tile, the keys themselves, and the mask of those within the sequence."""
     there = kept_keys(keep, b, k, keys)
     seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
     key = rows(found, b, h // group, k, there, size, D)
@@ -29,7 +29,7 @@ def compared(
 @triton.jit
 @no_type_check
 def rise_of(alphas, alpha, h):
-    """α - 1 of a head: its own, or one number for all."""
+    """α - 1 of a head, from its own α or one for all."""
     bent = alpha
     if alphas is not None:
         bent = tl.load(alphas[0] + h * alphas[1])
@@ -39,7 +39,7 @@ def rise_of(alphas, alpha, h):
 @triton.jit
 @no_type_check
 def shared(scores, best, tau, rise, BEND: tl.constexpr):
-    """Of a tile u, u^p, which are the shares, and u^(p-1), by which each moves with its score."""
+    """u, the weights u^p, and u^(p-1), to which their derivative is proportional, of a tile."""
     raised = rise * (scores - best[:, None])
     support = raised > tau[:, None]
     over = tl.where(support, raised - tau[:, None], 0.0)
