@@ -1,5 +1,5 @@
-"""Attention in one pass in Triton: what flash and its relatives run. `operator` and `launch` alone import without Triton.
+"""FlashAttention kernels in Triton, for kernels/flash.py and others. `operator` and `launch` import without Triton.
 
-A program takes tensors as tuples of a pointer and its strides, and its tiles as arguments; nothing is tuned by itself, so
-that Triton's interpreter can run it on a CPU.
+A kernel takes tensors as tuples of a pointer and its strides, and tile sizes as arguments; there is no autotuning, so that
+Triton's interpreter can run it on a CPU.
 """

@@ -1,4 +1,4 @@
-"""What programs of one pass are told: tensors by their strides, a scope in the parts that they know, sizes, and tiles."""
+"""Arguments of the flash kernels: tensors with strides, mask, sizes, and tiles."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,17 +11,17 @@ from regard.kernels.runtime.tiles import largest
 from regard.kernels.triton.flash.configs import block, down_from, need
 
 APART = 1 << 23
-"""Numbers from one row to the next at which rows are put side by side: within a tile programs count in 32 bits."""
+"""Row stride from which on rows are made contiguous: offsets within a tile are 32-bit."""
 
 
 class Plan(NamedTuple):
-    """Everything that an attention in one pass is told beside its queries, keys and values.
+    """Arguments of the flash kernels other than q, k and v.
 
-    `bias` has a number for each distance key - query, from the last query's first key on; `centres` where the window of
-    each query stands; `keep` which keys are there; `mask` what a scope allows that no program knows. `window` is below 0
-    where there is none. `bell` is 0 for no Gaussian around the centre, 1 for one that falls on the weights, 2 for one after
-    which they add up to one again. `tiles` are queries, keys, warps and stages of one program, smaller where a GPU has no
-    room for them. Where there are centres, `order`, `ends` and `placed` are as `ordered` has them, with its `stretch`.
+    `bias` has one element for each distance key - query, from the last query's first key on; `centres` are those of the
+    queries' windows; `keep` is the padding mask; `mask` that of scopes the kernels do not compute. `window` is below 0
+    where there is none. `bell` is 0 for no Gaussian around the centre, 1 for one that multiplies the weights, 2 for one
+    followed by renormalisation. `tiles` are queries, keys, warps and stages of one program, reduced where they do not fit
+    on a GPU. With centres, `order`, `ends` and `placed` are those of `ordered`, with its `stretch`.
     """
 
     bias: Tensor | None
@@ -45,8 +45,7 @@ class Plan(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Which statistics a pass has to write. `moments` is 1 for the mean position and 2 for its spread too; `top` how many of
-    the largest weights."""
+    """Statistics to compute: `moments` is 1 for the mean position, 2 for its variance too; `top` is the k of top-k."""
 
     peak: bool = False
     entropy: bool = False
@@ -57,7 +56,7 @@ class Asked(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a pass leaves. Of what was not asked for there is nothing, in tensors of no size."""
+    """Outputs of the forward; statistics that were not requested are empty tensors."""
 
     context: Tensor
     lse: Tensor
@@ -70,8 +69,7 @@ class Found(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Whose weights are wanted: some queries, some heads or (None) all, the log-sum-exp of all queries if known, and which
-    keys, or (None) all."""
+    """Selection of weights: queries, heads (None: all), the log-sum-exp of all queries if known, and keys (None: all)."""
 
     queries: Tensor
     heads: Tensor | None = None
@@ -80,7 +78,7 @@ class Chosen(NamedTuple):
 
 
 def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:
-    """What every program of a pass is told in numbers."""
+    """Numeric arguments of every flash kernel."""
     _, heads, queries, size = query.shape
     first = (
         plan.offset,
@@ -88,12 +86,12 @@ def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, 
         float(plan.width),
         float(plan.scale),
         float(plan.dropout),
-    )  # 2 and 2.0 are compiled apart
+    )  # 2 and 2.0 are separate specialisations
     return *first, heads, heads // keys.shape[1], queries, keys.shape[2], size, values.shape[3]
 
 
 def scoped(plan: Plan) -> tuple[Any, ...]:
-    """Bias, windows in their order, keys that are there, what is allowed, and where each row begins."""
+    """Tensor arguments: bias, sorted windows, padding mask, mask, and offsets of the rows."""
     bias = None if plan.bias is None else (plan.bias, *strides(plan.bias, 2))
     centres = None if plan.centres is None else (plan.placed, plan.order, plan.ends, plan.stretch)
     keep = None if plan.keep is None else (plan.keep, plan.keep.stride(0))
@@ -102,30 +100,30 @@ def scoped(plan: Plan) -> tuple[Any, ...]:
 
 
 def flags(plan: Plan) -> dict[str, Any]:
-    """What a scope has of the parts that programs are compiled for."""
+    """Compile-time flags of the scope."""
     return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "BELL": plan.bell}
 
 
 def sized(query: Tensor, tiles: list[int]) -> dict[str, Any]:
-    """What programs are compiled for by their tiles and the precision of the queries."""
+    """Compile-time tile sizes, and the precision of the products."""
     tall, wide, warps, stages = tiles
     sizes = {"M": tall, "N": wide, "D": block(query.shape[3])}
     return {**sizes, "PRECISION": precision(query.dtype), "num_warps": warps, "num_stages": stages}
 
 
 def precision(dtype: torch.dtype) -> str:
-    """Single precision is multiplied in single precision: the tensor cores' short form would lose 13 of its bits."""
+    """Input precision of tl.dot: ieee for float32, since tf32 would lose 13 bits."""
     return "ieee" if dtype == torch.float32 else "tf32"
 
 
 def start(program: Any, grid: tuple[int, int], first: tuple[Any, ...], **compiled: Any) -> None:
-    """A program with its first arguments in order, and by name what it is compiled for."""
+    """Launch a kernel with positional arguments, and its compile-time arguments by name."""
     options = {name: compiled.pop(name) for name in ("num_warps", "num_stages", "maxnreg") if name in compiled}
     launch_cache.start(program, (*grid, 1), compiled, first, **options)
 
 
 def rows(data: Tensor) -> tuple[Any, ...]:
-    """A tensor of (batch, heads, rows, size) as programs take it: rows near each other, of numbers side by side."""
+    """A tensor (batch, heads, rows, size) as a kernel argument: pointer and strides, with dense rows near each other."""
     batch, head, row, one = data.stride()
     if one != 1 or row >= APART:
         data = data.contiguous()
@@ -134,16 +132,16 @@ def rows(data: Tensor) -> tuple[Any, ...]:
 
 
 def strides(data: Tensor, axes: int) -> list[int]:
-    """How far apart things stand; 0 along an axis of one, which serves for all."""
+    """Strides of the first axes; 0 along a broadcast axis."""
     return [0 if data.shape[axis] == 1 else data.stride(axis) for axis in range(axes)]
 
 
 def fit(
     program: str, start: Callable[[list[int]], None], tiles: list[int], query: Tensor, values: Tensor, whose: str = "flash"
 ) -> None:
-    """Start a program with the largest of these tiles and smaller ones that the GPU has room for.
+    """Launch a kernel with the largest of these tiles that fits on the GPU.
 
-    Other kernels have programs that hold the same as flash's of that name; what fits is remembered for each kernel.
+    Kernels elsewhere take the estimate of flash's kernel of that name; the tiles that fit are cached for each.
     """
     sizes = block(query.shape[3]), block(values.shape[3]), query.element_size()
     kind = program, whose, *tiles, *sizes

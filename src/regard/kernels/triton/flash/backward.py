@@ -1,13 +1,13 @@
-"""The way back of one pass: weights are found again from the log-sum-exp, so nothing of queries x keys was kept.
+"""Backward of FlashAttention: recomputes the weights from the saved log-sum-exp, and writes dQ, dK, dV and dBias.
 
-With a weights after everything that falls on them, p those of the softmax, and Δ = Σ_k a_k (dOᵀ v_k) = dOᵀ O:
+With a the weights after dropout and Gaussian, p those of the softmax, and Δ = Σ_k a_k (dOᵀ v_k) = dOᵀ O:
 
     dv_k = Σ_q a dO_q        ds = a (dOᵀ v_k) - p Δ        dq = scale Σ_k ds k        dk = scale Σ_q ds q
     d bias at distance δ = Σ_{k - q = δ} ds
 
-A Gaussian around p_q multiplies p or, where weights add up to one again, is a term of the scores; the gradient of its
-centre is Σ_k 4 (k - p_q) / width² times that of its exponent, which is a (dOᵀ v_k) in the one case and ds in the other.
-Every sum has one owner and one order, so that equal inputs give equal bits.
+A Gaussian around p_q multiplies p or, with renormalisation, is a term of the scores; the gradient of its centre is
+Σ_k 4 (k - p_q) / width² times that of its exponent, which is a (dOᵀ v_k) in the one case and ds in the other.
+There are no atomics, so that results are deterministic.
 """
 
 from typing import no_type_check
@@ -40,7 +40,7 @@ def flowing(
     asked, key, value, gradient, ended, delta, bias, seed, away, b, h, number, q, k, seen,
     scale, dropout, fall, queries, keys, BELL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Of one tile: the weights that values were read with, a (dOᵀ v), and the gradient of the scores."""
+    """Recompute of one tile: the weights a, a (dOᵀ v), and dS."""
     scores = scored(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION)
     below = scores - ended[:, None]
     p = tl.exp2(below)
@@ -63,10 +63,9 @@ def of_queries(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr, EVEN: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of a tile of queries, and of where their windows stand; and their Δ, for the other programs.
+    """Kernel of dQ of a tile of queries, of the gradient of their centres, and of Δ for the other kernels.
 
-    Of queries that place their windows it also puts `beside` each other, in their order, what those read;
-    EVEN is as in forward.py.
+    With predicted windows it also writes into `beside`, sorted by window, the inputs of dK and dV; EVEN as in forward.py.
     """
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
@@ -128,9 +127,9 @@ def of_memory(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of a tile of keys and values, summed over all query heads that share them.
+    """Kernel of dK and dV of a tile of keys, summed over all query heads that share them.
 
-    Where queries place their windows turned.py has them.
+    backward_windows.py is that of predicted windows.
     """
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     shared = heads // group
@@ -174,7 +173,7 @@ def of_bias(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
     M: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of M distances: each tile of queries meets 2 M keys, and its diagonals are turned into columns."""
+    """Kernel of dBias of M distances: each tile of queries has 2 M keys, and its diagonals are skewed into columns."""
     number = tl.program_id(1)
     b, h = number // heads, number % heads
     nearest = tl.program_id(0) * M - (queries - 1)  # the first distance k - q of this program

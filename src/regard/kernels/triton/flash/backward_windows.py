@@ -1,8 +1,8 @@
-"""The gradients of keys and values whose queries place their windows: what they read stands in the order of these windows.
+"""Backward to K and V with predicted windows, over queries sorted by window.
 
-Tiles are turned, keys by queries, so that weights are multiplied where they are found: they are the left side of both sums,
-and need not go through shared memory. Queries by keys, the compiler also lets no two products of a tile overlap (ptxas'
-C7515). Formulas are those of backward.py.
+Tiles are transposed, keys by queries, so that weights stay in registers: they are the left operand of both products, and
+need no shared memory. With queries by keys the compiler also serialises the products of a tile (ptxas' C7515). The
+formulas are those of backward.py.
 """
 
 from typing import no_type_check
@@ -35,10 +35,10 @@ def of_memory(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of a tile of keys and values, summed over all query heads that share them.
+    """Kernel of dK and dV of a tile of keys, summed over all query heads that share them.
 
-    Queries, what flows into their contexts, and their log-sum-exp and Δ are as `of_queries` has put them beside each other:
-    in their order and up to a whole tile, with zeros behind the end, so that nothing is asked of a place before it is read.
+    q, dO, log-sum-exp and Δ are as `of_queries` has written them into `beside`: sorted, padded with zeros to whole tiles, so
+    that loads need no indirection.
     """
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     shared = heads // group
@@ -52,7 +52,7 @@ def of_memory(
     found_value = tl.zeros([N, V], tl.float32)
     low, high = windows_for(k0, centres, b, keys, width, N)
     long, fall = padded(queries), falling(width)
-    field = tl.num_programs(1).to(tl.int64) * group * long  # from what is told of all queries to what is told next
+    field = tl.num_programs(1).to(tl.int64) * group * long  # stride between the fields of all queries
     for member in range(group):
         h = shared_head * group + member
         head = b * heads + h

@@ -1,4 +1,4 @@
-"""What each key receives from all queries, and would receive if each spread itself evenly: no atomics, one order."""
+"""Column sums of the weights, and of uniform weights over the allowed keys, deterministic and without atomics."""
 
 from typing import no_type_check
 
@@ -14,7 +14,7 @@ def given(
     query, lse, key, bias, mask, there, b, h, number, q, k, first, window, scale, queries, size,
     FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The weights that a tile of queries gives to a tile of keys; of FREE ones each sees all keys that are there."""
+    """Weights of a tile of queries and a tile of keys; FREE tiles are masked by padding alone."""
     inside = q < queries
     seen = None
     if not FREE:
@@ -34,19 +34,19 @@ def received(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """What a tile of keys receives. Where only padding hides keys it is enough to leave these out at the end."""
+    """Kernel of the column sums of a tile of keys; a padding mask alone is applied at the end."""
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     b, h = number // heads, number % heads
     k = k0 + tl.arange(0, N)
     first = position(offset, offsets, b)
     there = kept_keys(keep, b, k, keys)
     key = rows(found, b, h // group, k, there, size, D)
-    taken = tl.zeros([M, N], tl.float32)  # a sum over the queries of a tile is an exchange between threads: one, at the end
+    taken = tl.zeros([M, N], tl.float32)  # one reduction across threads, at the end
     low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     until = high
     if mask is None and bias is None and not WINDOWED:
         until = low
-        if CAUSAL:  # up to the first tile of queries that all stand behind the last key
+        if CAUSAL:  # up to the first tile whose queries all see the last key
             until = tl.minimum(tl.maximum(low, (k0 + N - 1 - first + M - 1) // M * M), high)
     for q0 in range(low, until, M):
         taken += given(
@@ -67,7 +67,7 @@ def counted(
     counts, keep, mask, offsets, offset, window, heads, queries, keys,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
-    """How many keys each query may see."""
+    """Kernel that counts the visible keys of each query."""
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
     q = q0 + tl.arange(0, M)
@@ -87,7 +87,7 @@ def evened(
     counts, total, keep, mask, offsets, offset, window, heads, queries, keys,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
-    """What a tile of keys would receive if each query spread itself evenly over the keys that it may see."""
+    """Kernel of the column sums of uniform weights for a tile of keys."""
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     b, h = number // heads, number % heads
     k = k0 + tl.arange(0, N)

@@ -1,7 +1,7 @@
-"""Tiles from the largest to the smallest, and how much shared memory programs take for them: rows that are multiplied.
+"""Tile sizes from the largest to the smallest, and their shared memory.
 
-Measured by benchmarks/room.py, which compiles for chips that are not there. Stages come on top where a chip can load
-ahead, so that what is here is exact for one stage and a little low for more.
+Measured by benchmarks/room.py, which compiles for GPUs that are not present. Pipeline stages take more, so that the
+estimate is exact for one stage and a little low for more.
 """
 
 from functools import cache
@@ -10,14 +10,14 @@ SETS = [[128, 64, 4, 3], [64, 64, 4, 2], [64, 32, 4, 2], [32, 32, 4, 1], [16, 16
 """Queries, keys, warps and stages of one program."""
 
 SUMMED = {"turned": 0, "of_queries": 1, "of_memory": 2}
-"""Of programs of the way back: with how many matrices of tall x wide they sum that go through shared memory."""
+"""Backward kernels, with the number of their tall x wide operands in shared memory."""
 
 WIDEST = 64
-"""Keys of a tile at most that are summed by threads (apart.py): of more they would keep more than registers hold."""
+"""The most keys of a tile with statistics per thread (statistics.py): more would spill registers."""
 
 
 def down_from(tiles: list[int]) -> list[list[int]]:
-    """These, and all that are smaller."""
+    """These tiles and all smaller ones, largest first."""
     return _down_from(*tiles)
 
 
@@ -27,9 +27,9 @@ def _down_from(*tiles: int) -> list[list[int]]:
 
 
 def need(program: str, tiles: list[int], size: int, value: int, width: int) -> int:
-    """Bytes that a program takes for heads of `size` and `value`, in powers of two, of numbers of `width` bytes."""
+    """Shared memory of a kernel for heads of `size` and `value`, powers of two, of elements of `width` bytes."""
     tall, wide = tiles[:2]
-    if program == "of_bias":  # a tile of queries meets twice as many keys
+    if program == "of_bias":  # a tile of queries has twice as many keys
         return 3 * min(tall, wide, 32) * (size + value) * width
     if program in SUMMED:
         return ((tall + wide) * (size + value) + SUMMED[program] * tall * wide) * width
@@ -39,10 +39,10 @@ def need(program: str, tiles: list[int], size: int, value: int, width: int) -> i
 
 
 def smallest(program: str, size: int, value: int) -> int:
-    """Bytes that a program takes with the smallest tiles at most: GPUs before Ampere widen half precision to single."""
+    """Upper bound of shared memory with the smallest tiles: GPUs before Ampere widen half precision to float32."""
     return need(program, SETS[-1], block(size), block(value), 4)
 
 
 def block(size: int) -> int:
-    """The next power of two, 16 at least: what the tensor cores multiply."""
+    """The next power of two, at least 16, the smallest tl.dot."""
     return max(16, 1 << (size - 1).bit_length())

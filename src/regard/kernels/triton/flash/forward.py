@@ -1,4 +1,4 @@
-"""One pass over the keys: context, log-sum-exp, and where each query looked."""
+"""Forward of FlashAttention: context, log-sum-exp and statistics of each query in one pass over the keys."""
 
 from typing import no_type_check
 
@@ -27,7 +27,7 @@ from regard.kernels.triton.flash.tile import (
 )
 
 ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
-"""Where each statistic of a query stands in what `forward` writes."""
+"""Index of each statistic in the output of `forward`."""
 
 
 @triton.jit
@@ -39,9 +39,9 @@ def tile(
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One tile of keys, of which FREE ones are all there and all seen, EVEN ones all there.
+    """One tile of keys; FREE ones need no mask, EVEN ones no bounds check.
 
-    An online softmax: what was summed under an earlier maximum is scaled down whenever a larger one turns up.
+    An online softmax: sums under an earlier maximum are rescaled when it grows.
     """
     HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
     k = k0 + tl.arange(0, N)
@@ -54,7 +54,7 @@ def tile(
     owner = h // group
     key = tiled(found, b, owner, k0, size, N, D) if FREE else rows(found, b, owner, k, there, size, D)
     if LATE and (FREE or (away is not None and bias is None and BELL < 2)):
-        # the largest product has the largest score: only that one is scaled before the weights are
+        # the largest product has the largest score: only the maximum is scaled first
         scores, factor = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32), scale * LOG2E
         if seen is not None:
             scores = tl.where(seen, scores, float("-inf"))
@@ -75,7 +75,7 @@ def tile(
         used *= surviving(seed, number, q, k, queries, keys, dropout)
     value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
     read = read * falls[:, None] + tl.dot(used.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-    mass = statistics.summed(p, M, N, HANDS)  # while tensor cores multiply
+    mass = statistics.summed(p, M, N, HANDS)  # overlaps with the tensor cores
     if PEAK or ENTROPIC or MOMENTS > 0:
         parts = statistics.measure(
             parts, scores, most, below, p, mass, tallest > highest, change, total, falls, seen, k0, low,
@@ -94,11 +94,11 @@ def forward(
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """A tile of queries: first the keys that all of them see, if that is known beforehand, then the others.
+    """Kernel of a tile of queries: first the full tiles of keys, if known beforehand, then the partial ones.
 
-    EVEN where queries place their windows among keys that are all there and fill whole tiles.
+    EVEN is for predicted windows over keys without padding that fill whole tiles.
 
-    Of the TOP best keys this finds the first; the others are looked for one by one (best.py).
+    Of the TOP largest weights this finds the first; topk.py finds the others one by one.
     """
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
@@ -111,7 +111,7 @@ def forward(
     asked = rows(query, b, h, q, inside, size, D)
 
     HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
-    state = tl.full([M], statistics.LOWEST, tl.float32), tl.zeros([M, HANDS, 1], tl.float32)  # the highest score; Σ p, dealt
+    state = tl.full([M], statistics.LOWEST, tl.float32), tl.zeros([M, HANDS, 1], tl.float32)  # maximum; Σ p per lane
     parts = statistics.begin(M, N, HANDS)
     read = tl.zeros([M, V], tl.float32)
     low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
@@ -139,7 +139,7 @@ def forward(
     divisor = tl.where(blind, 1.0, total)
     write(context, b, h, q, inside, value_size, read / divisor[:, None], V)
     row = number.to(tl.int64) * queries + q
-    ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query is 0
+    ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query becomes 0
     tl.store(lse + row, ended, mask=inside)
     field = tl.num_programs(1).to(tl.int64) * queries
     peak, energy, mean, variance = statistics.join(parts, shares, divisor, MOMENTS, N, HANDS)

@@ -1,4 +1,4 @@
-"""From tensors to programs: room for what they write, their tiles, and as many of them as there is work."""
+"""Launchers of the flash kernels: outputs, tiles and grids."""
 
 from contextlib import nullcontext
 from functools import cache
@@ -25,14 +25,14 @@ from regard.kernels.triton.flash.arguments import (
 from regard.kernels.triton.flash.configs import WIDEST, block
 
 STATISTICS = 4
-"""How many numbers of a query a pass can write: entropy, largest weight, mean and spread of its position."""
+"""Statistics per query in one pass: entropy, largest weight, mean and standard deviation of the position."""
 
 EACH = 64
-"""Queries and keys of a tile of which only is asked who may see whom."""
+"""Queries and keys of a tile of the mask kernels."""
 
 
 def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked, room: Found | None = None) -> Found:
-    """One pass over the keys, others for all best keys but the first, and one from the keys' side for what they receive."""
+    """Launch the forward: one pass over the keys, one more for each further top-k key, and one for the column sums."""
     from regard.kernels.triton.flash import forward as programs
 
     batch, heads, queries, _ = query.shape
@@ -60,9 +60,9 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Aske
 
 
 def _held(query: Tensor, values: Tensor, plan: Plan, asked: Asked) -> tuple[list[int], dict[str, int]]:
-    """Tiles and registers of a pass with placed windows, or with statistics (apart.py).
+    """Tiles and register limit of a pass with predicted windows, or with statistics (statistics.py).
 
-    With 128 registers for a thread as many programs of narrow heads run side by side as where nothing is asked for.
+    With 128 registers per thread the occupancy for narrow heads is that without statistics.
     """
     tall, wide, warps, stages = plan.tiles
     if plan.centres is not None:
@@ -71,12 +71,12 @@ def _held(query: Tensor, values: Tensor, plan: Plan, asked: Asked) -> tuple[list
         return plan.tiles, {}
     tiles = [tall, min(wide, WIDEST), warps, stages]
     narrow = query.element_size() <= 2 and max(block(query.shape[3]), block(values.shape[3])) <= 64
-    known = torch.version.hip is None  # AMD's compiler does not know the word
+    known = torch.version.hip is None  # AMD's compiler has no such option
     return tiles, {"maxnreg": 128} if narrow and known else {}
 
 
 def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
-    """Room for everything that is asked for."""
+    """Allocate the outputs."""
     batch, heads, queries, _ = query.shape
     measured = asked.peak or asked.entropy or asked.moments
     by_key = batch, heads, keys.shape[2]
@@ -93,12 +93,12 @@ def empty(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
 
 
 def least(query: Tensor, keys: Tensor, values: Tensor, asked: Asked) -> Found:
-    """The same in less of the host's time: what is not asked for, if nothing is, is the same tensor at every call."""
+    """Allocate the outputs with less host time: without statistics the empty tensors are shared by all calls."""
     return empty(query, keys, values, asked) if any(asked) else Found(*_read(query, values), *unasked(query))
 
 
 def unasked(like: Tensor) -> tuple[Tensor, ...]:
-    """`Found` from its third field on, where nothing is asked for."""
+    """Fields of `Found` from the third on, where no statistics are requested."""
     number, place = _nothing(like.device, torch.float32), _nothing(like.device, torch.int64)
     return number, place, number, place, number, number
 
@@ -115,7 +115,7 @@ def _nothing(device: torch.device, dtype: torch.dtype) -> Tensor:
 
 
 def _following(query: Tensor, keys: Tensor, plan: Plan, taken: int, found: Found) -> None:
-    """The best key behind the first ones that are taken."""
+    """Launch the pass for the next largest weight."""
     from regard.kernels.triton.flash import topk as programs
 
     batch, heads, queries, _ = query.shape
@@ -145,14 +145,14 @@ def _received(query: Tensor, keys: Tensor, plan: Plan, found: Found) -> None:
 
 
 def _seen(query: Tensor, keys: Tensor, plan: Plan) -> tuple[Any, ...]:
-    """What programs are told that find scores again."""
+    """Arguments of the kernels that recompute scores."""
     (_, heads, queries, size), length = query.shape, keys.shape[2]
     bias, _, *scope = scoped(plan)
     return bias, *scope, plan.offset, plan.window, float(plan.scale), heads, heads // keys.shape[1], queries, length, size
 
 
 def _even(query: Tensor, keys: Tensor, plan: Plan, uniform: Tensor) -> None:
-    """Who may see what is the same for all heads, unless a mask says otherwise: then it is found out once."""
+    """Column sums of uniform weights, computed once for all heads unless the mask differs between heads."""
     from regard.kernels.triton.flash import column_sums as programs
 
     (batch, _, queries, _), length = query.shape, keys.shape[2]
@@ -161,7 +161,7 @@ def _even(query: Tensor, keys: Tensor, plan: Plan, uniform: Tensor) -> None:
     even = uniform if heads == uniform.shape[1] else uniform.new_empty(batch, heads, length)
     scope = *scoped(plan)[2:], plan.offset, plan.window, heads, queries, length
     shape = {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "M": EACH, "N": EACH}
-    with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # where Triton launches
+    with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # the device of Triton's launch
         start(programs.counted, (_tiles(queries, EACH), batch * heads), (counts, *scope), **shape)
         start(programs.evened, (_tiles(length, EACH), batch * heads), (counts, even, *scope), **shape)
     if even is not uniform:
@@ -169,7 +169,7 @@ def _even(query: Tensor, keys: Tensor, plan: Plan, uniform: Tensor) -> None:
 
 
 class Gradients(NamedTuple):
-    """What the way back gives; nothing, in tensors of no size, for a bias or centres that ask for none."""
+    """Outputs of the backward; empty tensors for a bias or centres without a gradient."""
 
     query: Tensor
     keys: Tensor
@@ -180,7 +180,7 @@ class Gradients(NamedTuple):
 
 def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
              plan: Plan, wants_bias: bool, wants_centres: bool) -> Gradients:  # fmt: skip
-    """The gradients of everything that has one."""
+    """Launch the backward."""
     from regard.kernels.triton.flash import backward as programs
 
     batch, heads, queries, _ = query.shape
@@ -192,7 +192,7 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
         lse.new_empty(batch, heads, span) if wants_bias else _nothing(lse.device, lse.dtype),
         lse.new_empty(batch, heads, queries) if wants_centres else _nothing(lse.device, lse.dtype),
     )
-    tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the way back holds twice as much as the way there
+    tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
     if plan.centres is not None:
         if wants_bias:
             raise ValueError("a bias has no gradient beside windows that queries place")
@@ -223,7 +223,7 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
 
 
 def _bias(sides: tuple[Any, ...], values: Tensor, plan: Plan, numbers: tuple[Any, ...], found: Tensor) -> None:
-    """The gradient of each distance's number."""
+    """Launch the kernel of dBias."""
     from regard.kernels.triton.flash import backward as programs
 
     (batch, heads, span), query = found.shape, sides[0][0]
@@ -231,7 +231,7 @@ def _bias(sides: tuple[Any, ...], values: Tensor, plan: Plan, numbers: tuple[Any
     offset, window, _, *others = numbers
 
     def start(tiles: list[int]) -> None:
-        each = min(*tiles[:2], 32)  # it meets twice as many keys
+        each = min(*tiles[:2], 32)  # it has twice as many keys
         shape = {**sized(query, tiles), "M": each, "V": block(values.shape[3])}
         kind = {name: shape[name] for name in shape if name != "N"}
         programs.of_bias[(_tiles(span, each), batch * heads)](
@@ -243,7 +243,7 @@ def _bias(sides: tuple[Any, ...], values: Tensor, plan: Plan, numbers: tuple[Any
 
 
 def weigh(query: Tensor, keys: Tensor, v: Tensor | None, plan: Plan, chosen: Chosen) -> Tensor:
-    """The weights of some queries and heads, in single precision; with `v` their score is the additive one."""
+    """Launch the kernel of selected float32 weights; with `v` the score is additive."""
     from regard.kernels.triton.flash.weights import weigh as program
 
     (batch, heads, queries, size), length, count = query.shape, keys.shape[2], len(chosen.queries)

@@ -1,4 +1,4 @@
-"""Which queries come first where each places its own window: those of a tile then share most of the keys."""
+"""Sorting of queries by their predicted windows, so that those of a tile share most of the keys."""
 
 from typing import NamedTuple
 
@@ -9,22 +9,21 @@ from torch.nn import functional as F
 from regard.kernels.runtime import launch_cache, tiles
 
 OUTSIDE, FAR = 1e12, 1e15
-"""Where a window stands at most, beyond any key, and where a key stands that is not there; its square is a number too."""
+"""Upper bound of a window's centre, beyond any key, and the position of a missing key; their squares are finite."""
 WHOLE = 64
-"""Places that rows of queries in an order have a multiple of: tiles of the way back are no larger."""
+"""The multiple to which sorted rows of queries are padded: tiles of the backward are no larger."""
 BINS = 512
-"""Stretches of a source at most: a program counts the queries of each."""
+"""The most bins of a source: a program counts the queries of each."""
 LEAST = 16
-"""Keys of a stretch at least."""
+"""The fewest keys of a bin."""
 LONGEST = 16384
-"""Queries of a row up to which each program adds up what all others counted; sorting takes longer until then."""
+"""The most queries of a row for the counting sort; beyond that PyTorch's sort is faster."""
 TILE, STEP, PART, WARPS = 256, 8, 8, 8
-"""Queries that a program finds the places of, tiles that it adds up at once, queries that it compares, and its warps."""
+"""Queries of a program, tiles that it sums per iteration, queries that it compares, and its warps."""
 
 
 class Ordered(NamedTuple):
-    """By the stretch of keys that a window stands in: the queries of each row, how many there are up to the end of each
-    stretch, and where their windows stand, up to a whole tile of them."""
+    """Queries of each row sorted by the bin of their window, the end of each bin, and the padded sorted centres."""
 
     order: Tensor
     ends: Tensor
@@ -32,27 +31,27 @@ class Ordered(NamedTuple):
 
 
 def stretch(keys: int) -> int:
-    """Keys within which it does not matter whose window stands first: a power of two."""
+    """Keys of a bin, within which queries are not sorted: a power of two."""
     wide = LEAST
-    while wide * BINS < keys:  # and no logarithm, which torch.compile would take to hold for 512 lengths
+    while wide * BINS < keys:  # no logarithm, on which torch.compile would guard for 512 lengths
         wide *= 2
     return wide
 
 
 def padded(queries: int) -> int:
-    """Places of a row of queries in an order."""
+    """Padded length of a sorted row of queries."""
     return -(-queries // WHOLE) * WHOLE
 
 
 def ordered(centres: Tensor, keys: int) -> Ordered:
-    """The order of queries with these centres. Equals stay as they come, so that equal inputs give equal bits."""
+    """Sort queries by these centres; the sort is stable, so that results are deterministic."""
     if torch.compiler.is_compiling():
-        return Ordered(*in_order(centres.detach(), keys))  # whose gradient is not by way of their order
+        return Ordered(*in_order(centres.detach(), keys))  # the order has no gradient
     return by_counting(centres, keys) if centres.shape[1] <= LONGEST else by_sorting(centres, keys)
 
 
 def by_counting(centres: Tensor, keys: int) -> Ordered:
-    """In two launches."""
+    """Counting sort in two launches."""
     from regard.kernels.triton.flash import window_sort as programs
 
     (batch, queries), found = centres.shape, empty(centres, keys)
@@ -68,7 +67,7 @@ def by_counting(centres: Tensor, keys: int) -> Ordered:
 
 
 def by_sorting(centres: Tensor, keys: int) -> Ordered:
-    """As PyTorch sorts: one flat sort of whole numbers takes a GPU fewer passes than one of each row."""
+    """PyTorch's sort: one flat sort of integers takes a GPU fewer passes than one per row."""
     (batch, queries), wide = centres.shape, stretch(keys)
     stretches = (keys - 1) // wide + 1
     kind = torch.int16 if batch * stretches < 1 << 15 else torch.int32 if batch * stretches < 1 << 31 else torch.int64
@@ -84,14 +83,14 @@ def by_sorting(centres: Tensor, keys: int) -> Ordered:
 
 
 def empty(centres: Tensor, keys: int) -> Ordered:
-    """Room for it."""
+    """Allocate the outputs."""
     (batch, queries), stretches = centres.shape, (keys - 1) // stretch(keys) + 1
     order = torch.empty_like(centres, dtype=torch.int32)
     return Ordered(order, order.new_empty(batch, stretches), centres.new_empty(batch, padded(queries)))
 
 
 def there(centres: Tensor, keys: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The fields of `Ordered`."""
+    """Operator of the sort: the fields of `Ordered`."""
     return tuple(by_counting(centres, keys) if centres.shape[1] <= LONGEST else by_sorting(centres, keys))  # type: ignore[return-value]
 
 

@@ -1,4 +1,4 @@
-"""Attention in one pass as an operator of PyTorch's, which torch.compile keeps as it is and autograd can go back through."""
+"""FlashAttention as a custom operator with autograd, opaque to torch.compile."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ Eight = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 TENSORS = Plan._fields.index("offset")
-"""How many fields of a plan are tensors, or None, before its numbers."""
+"""The number of leading fields of a plan that are tensors or None."""
 LAST = Plan._fields.index("order")
-"""Where others come behind its numbers: the order of its queries."""
+"""The index of the tensor fields after its numbers: the order of the queries."""
 
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
-    """One pass. Only the context has a gradient."""
+    """Run FlashAttention; only the context is differentiable."""
     if not torch.compiler.is_compiling():
         return eager(query, keys, values, plan, asked)
     found = Found(*one_pass(query, keys, values, *plan, list(map(int, asked))))
@@ -32,7 +32,7 @@ def there(
     offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
     tiles: list[int], stretch: int, order: Tensor | None, ends: Tensor | None, placed: Tensor | None, asked: list[int],
 ) -> Eight:  # fmt: skip
-    """The fields of `Found`, for the fields of `Plan` and `Asked`."""
+    """Forward operator: the fields of `Found`, from those of `Plan` and `Asked`."""
     plan = Plan(
         bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
         order, ends, placed,
@@ -56,7 +56,7 @@ def back(
     tiles: list[int], stretch: int, order: Tensor | None, ends: Tensor | None, placed: Tensor | None,
     wants_bias: bool, wants_centres: bool,
 ) -> Five:  # fmt: skip
-    """The fields of `Gradients`; those of bias and centres are of the size of what they are about."""
+    """Backward operator: the fields of `Gradients`, with those of bias and centres in their shapes."""
     plan = Plan(
         bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
         order, ends, placed,
@@ -64,11 +64,11 @@ def back(
     made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
     d_bias = lse.new_empty(0) if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
     d_centres = lse.new_empty(0) if centres is None or not wants_centres else _per_row(made.centres).to(centres.dtype)
-    return made.query, made.keys, made.values, d_bias, d_centres  # each by itself: an operator gives no tensor twice
+    return made.query, made.keys, made.values, d_bias, d_centres  # separately: an operator may not return a tensor twice
 
 
 def _per_row(pulled: Tensor) -> Tensor:
-    """What pulls at the centres of all heads together; of one head there is nothing to add up."""
+    """The gradient of the centres summed over heads."""
     return pulled.squeeze(1) if pulled.shape[1] == 1 else pulled.sum(1)
 
 
@@ -102,10 +102,10 @@ one_pass.register_autograd(_backward, setup_context=_save)
 
 
 class Eager(torch.autograd.Function):
-    """The same without an operator of torch.library, which costs the host more than the launches.
+    """Autograd function of FlashAttention for eager PyTorch: an operator of torch.library costs more than the launches.
 
-    Of a plan it is given by themselves what may have a gradient: each argument costs the host, there and back. Where
-    nothing is asked for it gives context and log-sum-exp alone. It keeps what it needs by itself: a setup_context would have
+    Only the differentiable fields of a plan are separate arguments: each costs the host time in forward and backward.
+    Without statistics it returns context and log-sum-exp alone. It saves its tensors in `forward`: setup_context would have
     the host look up the names of all arguments at every call.
     """
 
@@ -122,7 +122,7 @@ class Eager(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient, *unused):  # type: ignore[no-untyped-def]
-        if gradient is None:  # what reads the context passes nothing on
+        if gradient is None:  # the context has no gradient
             return (None,) * 7
         query, keys, values, context, lse, *tensors = ctx.saved_tensors
         plan = Plan._make((*tensors[:TENSORS], *ctx.numbers, *tensors[TENSORS:]))
@@ -134,7 +134,7 @@ class Eager(torch.autograd.Function):
 
 
 def eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
-    """With what the way back needs where there may be one."""
+    """Eager FlashAttention, which saves tensors only where a backward may follow."""
     inputs = query, keys, values, plan.bias, plan.centres
     if not torch.is_grad_enabled() or not any(each is not None and each.requires_grad for each in inputs):
         return launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))

@@ -1,9 +1,9 @@
-"""Where each query looked, in sums that stay apart for the four threads of a row until the last tile of keys.
+"""Online statistics of each query, accumulated per thread and reduced over the four threads of a row at the end.
 
-Tensor cores leave a row of a tile to four hands, threads with two columns in every eight. Sums over the columns of one
-thread need no exchange, and what belongs to a column is a constant of the program, not a register: compiled for sm_90, heads
-of 64 and tiles of 64 x 64, the loop over tiles has 295 instructions, and 408 with entropy, peak and mean position, each of
-which takes one for a column; 128 registers suffice, and none is spilled.
+The accumulator layout of tensor cores has four threads per row (HANDS), with two columns in every eight. Sums over the
+columns of one thread need no shuffle, and column indices are compile-time constants, not registers: compiled for sm_90,
+heads of 64 and tiles of 64 x 64, the loop over tiles has 295 instructions, and 408 with entropy, peak and mean position,
+each of which takes one per column; 128 registers suffice without spilling.
 """
 
 from typing import no_type_check
@@ -12,20 +12,19 @@ import triton
 import triton.language as tl
 
 LOWEST = tl.constexpr(-3e38)
-"""The highest score of nothing: a number, so that none of it times how far that is passed is nothing."""
+"""The initial maximum: finite, so that 0 times its distance to a score is 0."""
 NEVER = tl.constexpr(2**31 - 1)
-"""Behind every key."""
+"""Position beyond every key."""
 WHOLE = tl.constexpr(32)
-"""Columns of a tile at most that are kept whole where the highest score is: eight for each of four hands."""
+"""The most columns of a tile that are saved with the maximum: eight for each of four threads."""
 
 
 @triton.jit
 @no_type_check
 def dealt(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """A tile by the hand that has a column: (M, 4, N / 4). Nothing is moved.
+    """Reshape a tile by the thread that has a column: (M, 4, N / 4), without data movement.
 
-    Where no tensor core multiplies there is one hand: (M, 1, N). Dealt to four in single precision beside a bias, Triton
-    3.6 summed other numbers than were there.
+    Without tensor cores it is (M, 1, N). With four threads in float32 beside a bias, Triton 3.6 computed wrong sums.
     """
     if HANDS == 1:
         data = data[:, None, :]
@@ -38,35 +37,35 @@ def dealt(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
 @triton.jit
 @no_type_check
 def summed(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """What each hand of a row has together: (M, 4, 1), or (M, 1, 1)."""
+    """Sums per thread of a row: (M, 4, 1), or (M, 1, 1)."""
     return tl.sum(data, 1)[:, None, None] if HANDS == 1 else tl.sum(dealt(data, M, N, HANDS), 2, keep_dims=True)
 
 
 @triton.jit
 @no_type_check
 def column(slot, HANDS: tl.constexpr):
-    """Where the columns of the first hand stand in a tile; those of each next one stand two further."""
+    """Column indices of the first thread in a tile; those of each next one are two further."""
     return slot if HANDS == 1 else slot // 2 * 8 + slot % 2
 
 
 @triton.jit
 @no_type_check
 def behind(HANDS: tl.constexpr):
-    """How far the columns of each hand stand behind those of the first."""
+    """Offset of each thread's columns from those of the first."""
     return 2 * tl.arange(0, HANDS)[None, :, None]
 
 
 @triton.jit
 @no_type_check
 def halves(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """The first and the last columns of each hand; the last stand half a tile behind the first."""
+    """Split into the first and the last columns of each thread, which are half a tile apart."""
     return tl.split(tl.permute(tl.reshape(data, [M, HANDS, 2, N // (2 * HANDS)]), [0, 1, 3, 2]))
 
 
 @triton.jit
 @no_type_check
 def unseen(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """A peak of nothing yet, which is at 0: where the kept columns begin, and how far below the highest they are."""
+    """The initial peak: the position of the saved columns, and their distance below the maximum."""
     kept: tl.constexpr = N // (2 * HANDS) if N > WHOLE else N // HANDS
     return tl.zeros([M, HANDS, 1], tl.int32), tl.zeros([M, HANDS, kept], tl.float32)
 
@@ -74,10 +73,10 @@ def unseen(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
 @triton.jit
 @no_type_check
 def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """The peak, which is in this tile where it has risen; scores are dealt, and the largest of a row is a number.
+    """Update the peak, which is in this tile where the maximum has risen; scores are per thread, the maximum finite.
 
-    A hand keeps its columns, of wider tiles the half that has the largest. To keep one is a single instruction, which the
-    others skip; which of them it is, is asked when the last tile is done.
+    A thread saves its columns, of wider tiles the half with the maximum. That is one predicated instruction per column; the
+    argmax among them is computed after the last tile.
     """
     start, kept = peak
     most, risen = most[:, None, None], risen[:, None, None]
@@ -95,7 +94,7 @@ def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HAND
 @triton.jit
 @no_type_check
 def first(peak, N: tl.constexpr, HANDS: tl.constexpr):
-    """The key of a peak, of equal ones the first; 0 where the highest score is no number."""
+    """The argmax key of a peak, the first of equal ones; 0 where the maximum is NaN."""
     start, kept = peak
     slot = tl.arange(0, N // (2 * HANDS) if N > WHOLE else N // HANDS)
     place = start + column(slot, HANDS)[None, None, :] + behind(HANDS)
@@ -106,7 +105,7 @@ def first(peak, N: tl.constexpr, HANDS: tl.constexpr):
 @triton.jit
 @no_type_check
 def begin(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """Of nothing: the peak, Σ p (s - highest), Σ p (k - low); Σ p, mean and Σ p (k - mean)² of positions from `low` on."""
+    """Initial accumulators: peak, Σ p (s - max), Σ p (k - low); Σ p, mean and Σ p (k - mean)² of positions from `low` on."""
     none, row = tl.zeros([M, HANDS, 1], tl.float32), tl.zeros([M], tl.float32)
     return unseen(M, N, HANDS), none, none, row, row, none
 
@@ -118,7 +117,7 @@ def measure(
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr,
 ):  # fmt: skip
-    """Where a tile was looked at, added to where the tiles before it were; Σ p of both, mass and total, are dealt."""
+    """Accumulate the statistics of a tile; its Σ p, mass, and that of the tiles before, total, are per thread."""
     peak, energy, moment, reach, mean, scatter = parts
     fallen = falls[:, None, None]
     if PEAK:
@@ -136,7 +135,7 @@ def measure(
         here = tl.sum(share * at, 2, keep_dims=True)
     if MOMENTS == 1:
         moment = fallen * moment + (here + (k0 - low) * mass)
-    if MOMENTS == 2:  # two parts of a mean and of a variance are joined without ever squaring a far position
+    if MOMENTS == 2:  # means and variances are merged without squaring a far position
         added = whole(mass)
         some = tl.where(added > 0, added, 1.0)
         middle = whole(here + behind(HANDS) * mass) / some
@@ -153,7 +152,7 @@ def measure(
 @triton.jit
 @no_type_check
 def join(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """The key of the highest score, Σ p (s - highest), and mean and variance of the position from `low` on, of a row."""
+    """Final statistics of a row: argmax key, Σ p (s - max), and mean and variance of the position from `low` on."""
     peak, energy, moment, _, mean, scatter = parts
     if MOMENTS == 1:
         mean = whole(moment + behind(HANDS) * total) / divisor
@@ -163,5 +162,5 @@ def join(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr, HANDS: t
 @triton.jit
 @no_type_check
 def whole(part):
-    """What the hands of a row have together."""
+    """Reduce over the threads of a row."""
     return tl.sum(tl.sum(part, 2), 1)

@@ -1,6 +1,6 @@
-"""What every program does with one tile of queries by keys: load its rows, see what is allowed, and score it.
+"""Device functions for one tile of queries by keys: loads, mask, and scores.
 
-Scores are in units of log 2 throughout, so that exp2 gives the weights; `LOG2E` takes nats there.
+Scores are in units of log 2 throughout, so that exp2 gives the weights; `LOG2E` converts from nats.
 """
 
 from typing import no_type_check
@@ -19,9 +19,9 @@ FAR, WHOLE = tl.constexpr(launch_window_sort.FAR), tl.constexpr(launch_window_so
 @triton.jit
 @no_type_check
 def rows(view, b, h, at, there, size, BLOCK: tl.constexpr):
-    """The rows `at` of one head, zeros where nothing is there: what stands behind the end or is hidden is never read.
+    """Load the rows `at` of one head, zeros outside the mask `there`, where nothing is read.
 
-    `there` is None where all of them are.
+    `there` is None for an unmasked load.
     """
     column = tl.arange(0, BLOCK)
     base = view[0] + b.to(tl.int64) * view[1] + h.to(tl.int64) * view[2]
@@ -35,9 +35,9 @@ def rows(view, b, h, at, there, size, BLOCK: tl.constexpr):
 @triton.jit
 @no_type_check
 def tiled(view, b, h, start, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """The rows of one head from `start` on, all of which are there.
+    """Load the rows of one head from `start` on without a mask.
 
-    How far they stand behind the first is the same for every tile, and takes half of the registers that addresses do.
+    Their offsets from the first are the same for every tile, and take half the registers of addresses.
     """
     row, column = tl.arange(0, ROWS), tl.arange(0, BLOCK)
     base = view[0] + b.to(tl.int64) * view[1] + h.to(tl.int64) * view[2] + tl.cast(start, tl.int64) * view[3]
@@ -47,7 +47,7 @@ def tiled(view, b, h, start, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 @triton.jit
 @no_type_check
 def write(view, b, h, at, there, size, data, BLOCK: tl.constexpr):
-    """Put rows where `rows` would find them."""
+    """Store rows with the addressing of `rows`."""
     column = tl.arange(0, BLOCK)
     base = view[0] + b.to(tl.int64) * view[1] + h.to(tl.int64) * view[2]
     place = base + at.to(tl.int64)[:, None] * view[3] + column[None, :]
@@ -60,7 +60,7 @@ def write(view, b, h, at, there, size, data, BLOCK: tl.constexpr):
 @triton.jit
 @no_type_check
 def position(offset, offsets, b):
-    """Where the first query of a row stands."""
+    """Position of the first query of a row."""
     first = offset
     if offsets is not None:
         first = tl.load(offsets + b).to(tl.int32)
@@ -70,7 +70,7 @@ def position(offset, offsets, b):
 @triton.jit
 @no_type_check
 def asking(place, centres, b, queries):
-    """The queries at these places: those of that number or, where they place their windows, those whose window is."""
+    """Query indices of a tile: consecutive or, with predicted windows, in sorted order."""
     q = place
     if centres is not None:
         q = tl.load(centres[1] + b.to(tl.int64) * queries + place, mask=place < queries, other=queries)
@@ -80,25 +80,25 @@ def asking(place, centres, b, queries):
 @triton.jit
 @no_type_check
 def padded(queries):
-    """How many places rows of queries in an order have; see `ordered.padded`."""
+    """Padded length of a sorted row of queries; see `launch_window_sort.padded`."""
     return (queries + WHOLE - 1) // WHOLE * WHOLE
 
 
 @triton.jit
 @no_type_check
 def standing(place, centres, b, queries):
-    """Where the windows at these places stand, in their order; behind the end, where no key is."""
+    """Sorted centres of a tile; beyond the end, a position without keys."""
     return tl.load(centres[0] + b.to(tl.int64) * padded(queries) + place, mask=place < queries, other=-FAR)
 
 
 @triton.jit
 @no_type_check
 def apart_by(k0, there, centre, N: tl.constexpr):
-    """How far N keys from k0 on are from the centres; too far for any window where there is no key or no query.
+    """Distances of N keys from k0 on to the centres; larger than any window where there is no key or no query.
 
-    `there` is None where all keys are.
+    `there` is None without a mask.
     """
-    stands = k0 * 1.0 + tl.arange(0, N).to(tl.float32)  # the second is found once for all tiles
+    stands = k0 * 1.0 + tl.arange(0, N).to(tl.float32)  # the second term is loop-invariant
     if there is not None:
         stands = tl.where(there, stands, FAR)
     return stands[None, :] - centre[:, None]
@@ -107,14 +107,14 @@ def apart_by(k0, there, centre, N: tl.constexpr):
 @triton.jit
 @no_type_check
 def whole_tiles(low, high, keys, N: tl.constexpr):
-    """From which key on whole tiles reach from `low` to `high` and not beyond the last key, where keys fill such tiles."""
+    """First key of whole tiles that cover `low` to `high` within the keys, which fill such tiles."""
     return tl.minimum(low, keys - (high - low + N - 1) // N * N)
 
 
 @triton.jit
 @no_type_check
 def kept_keys(keep, b, k, keys):
-    """The keys of a tile that are there at all."""
+    """Padding mask of a tile of keys, with the bounds check."""
     there = k < keys
     if keep is not None:
         there &= tl.load(keep[0] + b.to(tl.int64) * keep[1] + k, mask=there, other=0) != 0
@@ -124,9 +124,9 @@ def kept_keys(keep, b, k, keys):
 @triton.jit
 @no_type_check
 def allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr):
-    """Which of these queries may see which of these keys; `there` are the keys that are there at all.
+    """Mask of a tile; `there` is the padding mask of the keys.
 
-    Where windows are placed, `away` says both.
+    With predicted windows the distances `away` include it.
     """
     seen = tl.abs(away) <= width if away is not None else (q < queries)[:, None] & there[None, :]
     far = k[None, :] - (q + first)[:, None]
@@ -143,15 +143,15 @@ def allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL
 @triton.jit
 @no_type_check
 def scored(asked, found, bias, b, h, q, k, seen, away, queries, scale, fall, BELL: tl.constexpr, PRECISION: tl.constexpr):
-    """The scores of a tile, minus infinity where a key may not be seen; `seen` is None where all may be.
+    """Scores of a tile, minus infinity where masked; `seen` is None without a mask.
 
-    A bias has one number for each distance k - q. `fall` is what a Gaussian's exponent has for each squared step away.
+    The bias has one element for each distance k - q. `fall` is the factor of (k - p)² in the Gaussian's exponent.
     """
     scores = tl.dot(asked, tl.trans(found), input_precision=PRECISION).to(tl.float32) * (scale * LOG2E)
     if bias is not None:
         base = bias[0] + b.to(tl.int64) * bias[1] + h.to(tl.int64) * bias[2]
         scores += LOG2E * tl.load(base + (k[None, :] - q[:, None] + queries - 1), mask=seen, other=0.0)
-    if BELL == 2:  # a Gaussian whose weights add up to one again is one more term of the scores
+    if BELL == 2:  # a renormalised Gaussian is a term of the scores
         scores += fall * away * away
     if seen is not None:
         scores = tl.where(seen, scores, float("-inf"))
@@ -161,14 +161,14 @@ def scored(asked, found, bias, b, h, q, k, seen, away, queries, scale, fall, BEL
 @triton.jit
 @no_type_check
 def falling(width):
-    """exp(-2 (k - p)² / width²) is exp2 of this times (k - p)²."""
+    """Factor of (k - p)² for exp2, so that the Gaussian is exp(-2 (k - p)² / width²)."""
     return (-2 * LOG2E) / (width * width)
 
 
 @triton.jit
 @no_type_check
 def surviving(seed, number, q, k, queries, keys, dropout):
-    """1 / (1 - dropout) for weights that are kept, 0 for those that are dropped: the same in every pass."""
+    """Dropout factors: 1 / (1 - dropout) for kept weights, 0 for dropped ones, equal in every pass."""
     place = (number.to(tl.int64) * queries + q.to(tl.int64)[:, None]) * keys + k.to(tl.int64)[None, :]
     return tl.where(tl.rand(tl.load(seed), place) >= dropout, 1 / (1 - dropout), 0.0)
 
@@ -188,16 +188,16 @@ def keys_for(
     CAUSAL: tl.constexpr,
     WINDOWED: tl.constexpr,
 ):
-    """From which key to which the queries of a tile look at most."""
+    """Bounds of the keys visible to the queries of a tile."""
     low = 0
     high = keys
-    if CAUSAL and centre is None:  # else queries need not follow each other
+    if CAUSAL and centre is None:  # otherwise queries may not be consecutive
         high = tl.minimum(high, q0 + M + first)
     if WINDOWED and centre is None:
         low = tl.maximum(low, q0 + first - window)
         high = tl.minimum(high, q0 + M + first + window)
     if centre is not None:
-        known = inside & (centre == centre)  # NaN sees nothing
+        known = inside & (centre == centre)  # a NaN centre has an empty window
         least = tl.min(tl.where(known, centre, keys + width), 0) - width
         most = tl.max(tl.where(known, centre, -width), 0) + width
         low = tl.maximum(low, tl.maximum(least, 0.0).to(tl.int32))
@@ -210,7 +210,7 @@ def keys_for(
 @triton.jit
 @no_type_check
 def free_until(q0, first, keys, N: tl.constexpr, CAUSAL: tl.constexpr):
-    """Up to which key tiles are whole and seen by all queries from q0 on, where keys are hidden by coming later alone."""
+    """End of the full tiles for all queries from q0 on, under a causal mask alone."""
     until = keys // N * N
     if CAUSAL:
         until = tl.minimum(until, tl.maximum(q0 + first + 1, 0) // N * N)
@@ -220,9 +220,9 @@ def free_until(q0, first, keys, N: tl.constexpr, CAUSAL: tl.constexpr):
 @triton.jit
 @no_type_check
 def windows_for(k0, centres, b, keys, width, N: tl.constexpr):
-    """From which place to which, in their order, windows reach the keys of a tile; a key more, whatever was rounded.
+    """Bounds in sorted order of the queries whose windows reach the keys of a tile, with a key of slack for rounding.
 
-    Queries of one stretch are in any order, so that all of it is taken or none.
+    Queries within a bin are unsorted, so that bins are taken whole.
     """
     ends, stretch = centres[2], centres[3]
     lowest, highest = stretch_of(k0 - width - 1, keys, stretch), stretch_of(k0 + N + width, keys, stretch)
@@ -233,7 +233,7 @@ def windows_for(k0, centres, b, keys, width, N: tl.constexpr):
 @triton.jit
 @no_type_check
 def queries_for(k0, first, queries, window, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr):
-    """From which query to which the keys of a tile are seen at most."""
+    """Bounds of the queries that see the keys of a tile."""
     low = 0
     high = queries
     if CAUSAL:

@@ -1,7 +1,7 @@
-"""The largest weights of a query one after the other: each pass finds the best of the keys that are not yet taken.
+"""Top-k weights of a query, one per pass: each finds the maximum over the keys not yet taken.
 
-A pass holds products and their maximum alone. To keep several maxima at once takes an exchange between threads for each of
-them and each tile, several times as long.
+A pass has only products and their maximum. Several maxima at once would take a shuffle between threads for each of them
+and each tile, and several times as long.
 """
 
 from typing import no_type_check
@@ -13,13 +13,13 @@ from regard.kernels.triton.flash.statistics import LOWEST, behind, column, dealt
 from regard.kernels.triton.flash.tile import LOG2E, allowed, free_until, kept_keys, keys_for, position, rows, scored
 
 FAR = tl.constexpr(-1e30)
-"""What no score is as low as, unless its weight is 0."""
+"""Lower bound of every score with a non-zero weight."""
 
 
 @triton.jit
 @no_type_check
 def left(scores, taken, k0, SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
-    """The scores of a tile, dealt, far below all others for keys that are taken."""
+    """Scores of a tile per thread, with a very low score for keys already taken."""
     at = column(tl.arange(0, N // HANDS), HANDS)[None, None, :] + 0.5
     rest = dealt(scores, M, N, HANDS)
     for each in tl.static_range(SLOTS):
@@ -35,7 +35,7 @@ def tile(
     FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, SLOTS: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One tile of keys, of which FREE ones are all there and all seen."""
+    """One tile of keys; FREE ones need no mask."""
     HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
     highest, peak = state
     k = k0 + tl.arange(0, N)
@@ -64,9 +64,9 @@ def following(
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, SLOTS: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The largest weight behind the first `count` of `top`, and its key; 0 where no more may be seen. Of equals the first.
+    """Kernel of the largest weight after the first `count` of `top`, and its key (the first of equals); 0 if none is left.
 
-    There are SLOTS for keys that are taken, so that a few programs serve for all counts.
+    The keys taken have a fixed number of SLOTS, so that a few specialisations serve all counts.
     """
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads

@@ -1,4 +1,4 @@
-"""The weights of chosen queries, heads and keys alone: scores are found again, and nothing else of T x S is formed."""
+"""Weights of selected queries, heads and keys: recomputed from the scores, without T x S of the rest."""
 
 from typing import no_type_check
 
@@ -11,7 +11,7 @@ from regard.kernels.triton.flash.tile import LOG2E, allowed, kept_keys, position
 @triton.jit
 @no_type_check
 def summed(query, found, v, b, h, group, q, k, inside, there, size):
-    """Σ_d v_d tanh(q_d + k_d) for a tile, one hidden unit after the other; tanh x = 1 - 2 / (1 + e^{2x})."""
+    """Additive scores Σ_d v_d tanh(q_d + k_d) of a tile, one hidden unit at a time; tanh x = 1 - 2 / (1 + e^{2x})."""
     asked = query[0] + b.to(tl.int64) * query[1] + h.to(tl.int64) * query[2] + q.to(tl.int64) * query[3]
     keyed = found[0] + b.to(tl.int64) * found[1] + (h // group).to(tl.int64) * found[2] + k.to(tl.int64) * found[3]
     scores = tl.zeros([q.shape[0], k.shape[0]], tl.float32)
@@ -30,7 +30,7 @@ def compared(
     query, found, v, bias, keep, mask, b, h, group, q, k, inside, first, queries, keys, window, size, scale, asked,
     ADDITIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The scores of a tile by either formula, minus infinity where a key may not be seen."""
+    """Scores of a tile, dot product or additive, minus infinity where masked."""
     there = kept_keys(keep, b, k, keys)
     seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
     if ADDITIVE:
@@ -51,7 +51,7 @@ def weigh(
     ADDITIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The log-sum-exp over all keys, unless it is known, then the weights of those from `begin` to `end`, written once."""
+    """Kernel of the log-sum-exp over all keys, unless it is known, and of the weights of those from `begin` to `end`."""
     number = tl.program_id(1)
     b, h = number // taken, number % taken
     if chosen_heads is not None:

@@ -1,7 +1,7 @@
-"""The queries of a row by where their windows stand: a counting sort that is stable, in two launches.
+"""Stable counting sort of the queries of a row by the bins of their windows, in two launches.
 
-One program for each tile of queries counts how many stand in each stretch of the keys; then one for each adds up what all
-others counted, and knows the places of its own.
+One program for each tile of queries counts them per bin of keys; then one for each tile sums all counts, from which the
+positions of its own queries follow.
 """
 
 from typing import no_type_check
@@ -17,7 +17,7 @@ FAR, OUTSIDE, WHOLE = (tl.constexpr(each) for each in (launch.FAR, launch.OUTSID
 @triton.jit
 @no_type_check
 def stretch_of(centre, keys, stretch):
-    """In which stretch of the keys a window stands; what is before, behind or no number is put at an end."""
+    """Bin of a window's centre, clamped to the first and the last; NaN is in the first."""
     last = (keys - 1) // stretch
     near = tl.minimum(tl.where(centre > 0, centre, 0.0), keys * 1.0)  # 0 in place of NaN too
     return tl.minimum(near.to(tl.int32) // stretch, last)
@@ -26,7 +26,7 @@ def stretch_of(centre, keys, stretch):
 @triton.jit(do_not_specialize=["queries", "keys"])
 @no_type_check
 def tally(centres, tallies, queries, keys, STRETCH: tl.constexpr, BINS: tl.constexpr, M: tl.constexpr):
-    """How many of the M queries of a tile stand in each stretch, and behind that in which stretch each of them does."""
+    """Kernel that writes the counts per bin of the M queries of a tile, and then the bin of each of them."""
     tile, b = tl.program_id(0), tl.program_id(1)
     q = tile * M + tl.arange(0, M)
     centre = tl.load(centres + b.to(tl.int64) * queries + q, mask=q < queries, other=0.0)
@@ -44,10 +44,10 @@ def order(
     STRETCH: tl.constexpr, BINS: tl.constexpr, STEP: tl.constexpr,
     PART: tl.constexpr, M: tl.constexpr,
 ):  # fmt: skip
-    """Where the M queries of a tile stand among those of their row; the first tile says where each stretch ends.
+    """Kernel of the sorted positions of the M queries of a tile; the first tile writes the end of each bin.
 
-    A query's place is how many stand in earlier stretches, and how many that come before it in its own. STEP tiles are added
-    up at once, and PART queries of a tile compared: a short program is read faster than a long one without loops.
+    The position is the number of queries in earlier bins, and of earlier queries in its own. STEP tiles are summed per
+    iteration, and PART queries of a tile compared: short code loads faster than long unrolled code.
     """
     tile, b = tl.program_id(0), tl.program_id(1)
     count, row = tl.num_programs(0), b.to(tl.int64) * queries

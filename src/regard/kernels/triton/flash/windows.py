@@ -1,4 +1,4 @@
-"""Where queries place their windows: tiles and registers of programs, and room for what is put in the order of windows."""
+"""Launchers of predicted windows: tiles, register limits, and buffers sorted by window."""
 
 from typing import NamedTuple
 
@@ -14,32 +14,31 @@ HELD: dict[str, tuple[list[int], int]] = {
     "of_queries": ([64, 32, 4, 3], 128),
     "turned": ([32, 64, 4, 3], 128),
 }
-"""Of narrow heads: queries, keys, warps and stages of a program, and registers of a thread at most.
+"""Configurations for narrow heads: queries, keys, warps and stages of a program, and the register limit per thread.
 
-With 128 of them four programs run side by side on a multiprocessor. A window ends anywhere in a tile, so that of smaller
-ones less is read in vain.
+With 128 of them four programs run on a multiprocessor. A window ends anywhere in a tile, so that smaller tiles waste
+fewer loads.
 """
 
 
 def held(program: str, tiles: list[int], query: Tensor, values: Tensor) -> tuple[list[int], dict[str, int]]:
-    """Tiles and registers of a program; `tiles` where heads are wide or numbers long, or these are smaller."""
+    """Tiles and register limit of a kernel; `tiles` for wide heads, float32, or where these are smaller."""
     narrow = query.element_size() == 2 and max(block(query.shape[3]), block(values.shape[3])) <= 64
     if not narrow or tiles[0] * tiles[1] < 64 * 64 or program not in HELD:
         return tiles, {}
     chosen, registers = HELD[program]
-    return chosen, {"maxnreg": registers} if torch.version.hip is None else {}  # AMD's compiler does not know the word
+    return chosen, {"maxnreg": registers} if torch.version.hip is None else {}  # AMD's compiler has no such option
 
 
 def even(keys: Tensor, plan: Plan, tiles: list[int]) -> bool:
-    """Whether all keys are there and fill whole tiles, so that of none is asked whether it is there."""
+    """True if keys have no padding and fill whole tiles, so that loads need no mask."""
     return plan.centres is not None and plan.keep is None and keys.shape[2] % tiles[1] == 0
 
 
 class Beside(NamedTuple):
-    """Queries, what flows into their contexts, and two numbers of each, log-sum-exp and Δ, in the order of their windows.
+    """Buffers of q, dO, log-sum-exp and Δ, sorted by window.
 
-    As much memory as queries and contexts take. Programs of the keys read them tile after tile, and wait for nothing that
-    says who comes next.
+    They take as much memory as queries and contexts. The kernel of dK and dV reads them tile by tile without indirection.
     """
 
     query: Tensor
@@ -48,7 +47,7 @@ class Beside(NamedTuple):
 
 
 def beside(query: Tensor, gradient: Tensor, lse: Tensor) -> Beside:
-    """Room for it, up to whole tiles."""
+    """Allocate the buffers, padded to whole tiles."""
     batch, heads, queries, size = query.shape
     long = padded(queries)
     return Beside(
@@ -60,7 +59,7 @@ def beside(query: Tensor, gradient: Tensor, lse: Tensor) -> Beside:
 
 def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
              plan: Plan, made: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:  # fmt: skip
-    """The gradients of query, keys, values and, unless it is None, of centres, into what is `made` for them."""
+    """Launch the backward to query, keys, values and, unless None, centres, into the outputs `made`."""
     from regard.kernels.triton.flash import backward as programs
     from regard.kernels.triton.flash import backward_windows
 

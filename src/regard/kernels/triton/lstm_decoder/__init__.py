@@ -1,1 +1,1 @@
-"""One step of an attentional LSTM decoder in Triton, forward and backward. All files here import triton."""
+"""One step of an attentional LSTM decoder in Triton, forward and backward. All files import triton."""

@@ -1,10 +1,9 @@
-"""One look of every row at its own memory: attend(score=a product, normalise=Softmax(), scope=Padding), and its way back.
+"""One-query attention of every row, with backward: attend(score=a product, normalise=Softmax(), scope=Padding).
 
     a = softmax_s(scale qᵀ k_s),    c = Σ_s a_s v_s
 
-A program is a row: its scores, at most 1,024, stay in registers, and keys and values are read once, a few dimensions at a
-time. The way back gives the query's gradient and that of the scores; those of keys and values are products over all steps
-of a loop, and not taken here.
+A program has a row: its scores, at most 1,024, stay in registers, and keys and values are read once, a few dimensions at a
+time. The backward gives dq and dScores; dK and dV are matrix products over all steps of the decoder, computed elsewhere.
 """
 
 from typing import no_type_check
@@ -15,9 +14,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 MOST = 1024
-"""The most keys that a program holds the scores of."""
+"""The most keys of a program."""
 TILE = 8192
-"""Numbers of keys or values that a program reads at once."""
+"""Elements of keys or values per iteration."""
 
 
 @triton.jit(do_not_specialize=["S"])
@@ -26,7 +25,7 @@ def forward(
     query, keys, values, keep, shares, context, query_row, context_row, S, scale,
     D: tl.constexpr, V: tl.constexpr, KEYS: tl.constexpr, CHUNK: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    """The shares and the context of one row; zeros where no key may be seen."""
+    """Kernel of the weights and the context of one row; zeros without a visible key."""
     row = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, KEYS)
     seen = place < S
@@ -59,7 +58,7 @@ def backward(
     shares, keys, values, keep, flowing, outer, d_context, d_scores, d_query, S, scale,
     D: tl.constexpr, V: tl.constexpr, KEYS: tl.constexpr, CHUNK: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of one row, from two gradients of [query; context] that are added up."""
+    """Backward kernel of one row, from the sum of two gradients of [query; context]."""
     row = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, KEYS)
     seen = place < S
@@ -98,7 +97,7 @@ def look(
     shares: Float[Tensor, "rows keys"],
     context: Float[Tensor, "rows value"],
 ) -> None:
-    """Fill `shares` and `context`; query and context may be columns of something wider."""
+    """Launch the forward into `shares` and `context`; query and context may be column slices."""
     given = query, keys, values, keep, shares, context, query.stride(0), context.stride(0)
     forward[(len(keys),)](*given, keys.shape[1], scale, **_tiles(keys, values, keep))
 
@@ -115,7 +114,7 @@ def back(
     d_scores: Float[Tensor, "rows keys"],
     d_query: Float[Tensor, "rows size"],
 ) -> None:
-    """The way back, from the gradient of [query; context] in two parts: fill the last three."""
+    """Launch the backward from two gradients of [query; context] into the last three arguments."""
     given = shares, keys, values, keep, flowing, outer, d_context, d_scores, d_query
     backward[(len(keys),)](*given, keys.shape[1], scale, **_tiles(keys, values, keep))
 

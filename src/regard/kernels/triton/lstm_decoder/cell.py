@@ -1,9 +1,9 @@
-"""All that an LSTM cell does beside its matrix, as one kernel, and its way back as another.
+"""Fused elementwise part of an LSTM cell, forward and backward.
 
     i, f, o = σ(·),  g = tanh(·) of x + given,    c' = f c + i g,    h' = o tanh(c')
 
 Hochreiter and Schmidhuber 1997, https://doi.org/10.1162/neco.1997.9.8.1735
-The gates are left where the way back finds them. Sums and cells are in single precision, whatever the rest is in.
+The gates are saved for the backward. Sums and cells are in float32 in any precision.
 """
 
 from typing import no_type_check
@@ -14,13 +14,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 BLOCK = 256
-"""Units of one program."""
+"""Hidden units of one program."""
 
 
 @triton.jit
 @no_type_check
 def tanh(x):
-    """By the sigmoid, which every version of Triton has."""
+    """Tanh by the sigmoid, which every version of Triton has."""
     return 2.0 * tl.sigmoid(2.0 * x) - 1.0
 
 
@@ -29,7 +29,7 @@ def tanh(x):
 def forward(
     sums, given, before, gates, after, top, beside, top_row, beside_row, size, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One row and BLOCK units: gates, the cell after the step, and its hidden state in two places."""
+    """Kernel of one row and BLOCK units: gates, next cell state, and the hidden state in two buffers."""
     row = tl.program_id(0).to(tl.int64)
     unit = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = unit < size
@@ -57,7 +57,7 @@ def forward(
 def backward(
     gates, before, after, looked, flowing, outer, d_cell, d_gates, flowing_row, outer_row, size, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of what enters the gates; that of the cell goes from `after` to `before` in place."""
+    """Backward kernel: the gradient of the gates' input; that of the cell state is updated in place."""
     row = tl.program_id(0).to(tl.int64)
     unit = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = unit < size
@@ -88,7 +88,7 @@ def advance(
     top: Float[Tensor, "rows size"],
     beside: Float[Tensor, "rows size"],
 ) -> None:
-    """One step from `before`: fills `gates`, `after`, and the hidden state into `top` and `beside`, which may be columns."""
+    """Launch one step from `before` into `gates`, `after`, and column slices `top` and `beside` for the hidden state."""
     rows, size = before.shape
     block = min(BLOCK, triton.next_power_of_2(size))
     strides = top.stride(0), beside.stride(0)
@@ -105,7 +105,7 @@ def retreat(
     d_cell: Float[Tensor, "rows size"],
     d_gates: Float[Tensor, "rows gates"],
 ) -> None:
-    """The same step back: the hidden state's gradient is the sum of three; fills `d_gates` and changes `d_cell`."""
+    """Launch the backward of a step from three gradients of the hidden state; writes `d_gates` and updates `d_cell`."""
     rows, size = before.shape
     block = min(BLOCK, triton.next_power_of_2(size))
     moved = gates, before, after, looked, flowing, outer, d_cell, d_gates

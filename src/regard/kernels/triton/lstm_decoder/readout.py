@@ -1,4 +1,4 @@
-"""What a decoder reads out of its state and its context, bent by a tanh: r = tanh(x + b), and its way back.
+"""Bias and tanh of the attentional hidden state, r = tanh(x + b), forward and backward.
 
 Luong, Pham and Manning 2015, eq. 5, https://arxiv.org/abs/1508.04025
 """
@@ -16,7 +16,7 @@ from regard.kernels.triton.lstm_decoder.cell import BLOCK, tanh
 @triton.jit
 @no_type_check
 def forward(sums, bias, read, read_row, size, BLOCK: tl.constexpr):
-    """One row and BLOCK units."""
+    """Kernel of one row and BLOCK units."""
     row = tl.program_id(0).to(tl.int64)
     unit = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = unit < size
@@ -27,7 +27,7 @@ def forward(sums, bias, read, read_row, size, BLOCK: tl.constexpr):
 @triton.jit
 @no_type_check
 def backward(read, flowing, outer, d_sums, read_row, flowing_row, outer_row, size, BLOCK: tl.constexpr):
-    """d = (flowing + outer) (1 - r²)."""
+    """Backward kernel: d = (flowing + outer) (1 - r²)."""
     row = tl.program_id(0).to(tl.int64)
     unit = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = unit < size
@@ -38,7 +38,7 @@ def backward(read, flowing, outer, d_sums, read_row, flowing_row, outer_row, siz
 
 
 def bend(sums: Float[Tensor, "rows size"], bias: Float[Tensor, " size"], read: Float[Tensor, "rows size"]) -> None:
-    """Fill `read`, which may be columns of something wider."""
+    """Launch the forward into `read`, which may be a column slice."""
     rows, size = sums.shape
     block = min(BLOCK, triton.next_power_of_2(size))
     forward[(rows, triton.cdiv(size, block))](sums, bias, read, read.stride(0), size, BLOCK=block)
@@ -50,7 +50,7 @@ def unbend(
     outer: Float[Tensor, "rows size"],
     d_sums: Float[Tensor, "rows size"],
 ) -> None:
-    """The way back: fill `d_sums` from the two gradients of what was read."""
+    """Launch the backward from two gradients of r into `d_sums`."""
     rows, size = d_sums.shape
     block = min(BLOCK, triton.next_power_of_2(size))
     strides = read.stride(0), flowing.stride(0), outer.stride(0)

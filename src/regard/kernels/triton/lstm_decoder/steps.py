@@ -1,8 +1,8 @@
-"""The steps of an attentional decoder one after the other, and back again: two products and three kernels each.
+"""Forward and backward through time of an attentional decoder: two matrix products and three kernels per step.
 
     h_t = cell(given_t + W [r_{t-1}; h_{t-1}]),  c_t = look(h_t),  r_t = tanh(R [h_t; c_t] + b)
 
-Every step writes into the columns where the next one reads, so that nothing is joined or cut.
+Every step writes into the column slices that the next one reads, so that nothing is concatenated or split.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from regard.kernels.triton.lstm_decoder.readout import bend, unbend
 
 @contextmanager
 def plainly(device: torch.device) -> Iterator[None]:
-    """Products in the types that they are given in, and Triton on the device of the data, current or not."""
+    """Context manager without autocast, and with the data's device current for Triton."""
     with torch.autocast(device.type, enabled=False), torch.cuda.device(device) if device.type == "cuda" else nullcontext():
         yield
 
 
 class Kept(NamedTuple):
-    """What the way there leaves for the way back."""
+    """Tensors that the forward saves for the backward."""
 
     went: Float[Tensor, "time_and_one rows fed_and_size"]
     found: Float[Tensor, "time rows size_and_context"]
@@ -47,7 +47,7 @@ def there(
     keep: Bool[Tensor, "rows keys"] | None,
     scale: float,
 ) -> Kept:
-    """All steps: a product, the cell, the look, a product, the read-out."""
+    """Forward through all steps: a product, the cell, attention, a product, the readout."""
     (time, rows, wide), size, fed = given.shape, cell.shape[1], len(readout)
     went, found = given.new_empty(time + 1, rows, weight.shape[1]), given.new_empty(time, rows, readout.shape[1])
     cells = cell.new_empty(time + 1, rows, size)
@@ -66,7 +66,7 @@ def there(
 
 
 class Gradients(NamedTuple):
-    """What the way back leaves: of what enters the gates and the read-out, of scores and contexts, of the first state."""
+    """Outputs of the backward: gradients of the inputs of gates and readout, scores, contexts, and the initial state."""
 
     gates: Float[Tensor, "time rows gates"]
     sums: Float[Tensor, "time rows fed"]
@@ -88,7 +88,7 @@ def back_again(
     d_found: Float[Tensor, "time rows size_and_context"],
     d_cell: Float[Tensor, "rows size"],
 ) -> Gradients:
-    """All steps from the last to the first: the read-out, a product, the look, the cell, a product."""
+    """Backward through all steps: the readout, a product, attention, the cell, a product."""
     went, found, cells, gates, shares = kept
     (time, rows, _), fed = gates.shape, len(readout)
     d_gates, d_sums = torch.empty_like(gates), went.new_empty(time, rows, fed)

@@ -1,1 +1,1 @@
-"""Norms of feature maps over their kept places, fused with what follows them."""
+"""Group norm and batch norm over the kept positions of feature maps, fused with residual and ReLU."""

@@ -1,10 +1,10 @@
-"""What becomes of each place of a map under a norm, and the way back.
+"""Elementwise kernels of the masked norm with residual and ReLU, forward and backward.
 
-    y = max(0, w (x - m) s + b + around) at kept places and 0 elsewhere; without RECTIFY, w (x - m) s + b
-    x̂ = (x - m) s,    dy/dx = s (w g - (Σ w g + x̂ Σ w g x̂) / n),    sums over the n kept numbers that share statistics
+    y = max(0, w (x - m) s + b + around) at kept positions and 0 elsewhere; without RECTIFY, w (x - m) s + b
+    x̂ = (x - m) s,    dy/dx = s (w g - (Σ w g + x̂ Σ w g x̂) / n),    sums over the n kept elements that share statistics
 
-g is the gradient of y where y is above 0, and s is 1 / √(variance + ε). `of_row` is how far the statistics of one map are
-from those of the next: 0 where all maps share them. Sums are in single precision, whatever the map is in.
+g is the gradient of y where y is above 0, and s is 1 / √(variance + ε). `of_row` is the stride of the statistics between
+maps: 0 where all maps share them. Sums are in float32 in any precision.
 """
 
 from typing import no_type_check
@@ -20,7 +20,7 @@ def forward(
     row_step, channel_step, place_step,
     TILE: tl.constexpr, WIDE: tl.constexpr, RECTIFY: tl.constexpr, AROUND: tl.constexpr,
 ):  # fmt: skip
-    """TILE places of one map."""
+    """Forward kernel of TILE positions of one map."""
     row, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
     place, channel = tile * TILE + tl.arange(0, TILE), tl.arange(0, WIDE)
     kept = tl.load(keep + row * places + place, mask=place < places, other=0) != 0
@@ -47,7 +47,7 @@ def sums(
     row_step, channel_step, place_step,
     TILE: tl.constexpr, WIDE: tl.constexpr, RECTIFY: tl.constexpr, AROUND: tl.constexpr,
 ):  # fmt: skip
-    """TILE places of one map: of each channel Σ g and Σ g x̂; and what goes around the norm."""
+    """Kernel of TILE positions of one map: partial Σ g and Σ g x̂ of each channel, and the residual's gradient."""
     row, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
     place, channel = tile * TILE + tl.arange(0, TILE), tl.arange(0, WIDE)
     kept = tl.load(keep + row * places + place, mask=place < places, other=0) != 0
@@ -74,7 +74,7 @@ def merge(
     totals, plain, leaning, weight, first, second, tiles, channels, each,
     TILES: tl.constexpr, WIDE: tl.constexpr, ALONE: tl.constexpr,
 ):  # fmt: skip
-    """One group of `each` channels of one map, or with ALONE so many channels: Σ w g / n and Σ w g x̂ / n."""
+    """Kernel of one group of `each` channels of one map, or with ALONE of single channels: Σ w g / n and Σ w g x̂ / n."""
     row, group = tl.program_id(0).to(tl.int64), tl.program_id(1)
     inner = tl.arange(0, WIDE)
     channel = group * each + inner
@@ -103,7 +103,7 @@ def backward(
     row_step, channel_step, place_step,
     TILE: tl.constexpr, WIDE: tl.constexpr, RECTIFY: tl.constexpr,
 ):  # fmt: skip
-    """TILE places of one map: the gradient of what entered the norm."""
+    """Kernel of TILE positions of one map: the gradient of the norm's input."""
     row, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
     place, channel = tile * TILE + tl.arange(0, TILE), tl.arange(0, WIDE)
     kept = tl.load(keep + row * places + place, mask=place < places, other=0) != 0

@@ -1,8 +1,7 @@
-"""Mean and variance over the kept places of a map, of each group of channels, in one reading of it; or of each channel of
-all maps of a batch.
+"""Masked mean and variance in one pass, per group of channels and map, or per channel over a batch.
 
-A program takes a few places with all of their channels, and leaves the mean of each channel and the sum of squares around
-it. What the programs left is put together without losing digits: Chan, Golub and LeVeque 1983,
+A program has a few positions with all of their channels, and writes the mean of each channel and the sum of squares around
+it. These are merged without cancellation: Chan, Golub and LeVeque 1983,
 https://doi.org/10.1080/00031305.1983.10483115
 
     n = Σ_i n_i,    m = Σ_i n_i m_i / n,    q = Σ_i q_i + n_i (m_i - m)²
@@ -20,7 +19,7 @@ def gather(
     image, keep, counts, means, squares, channels, places, row_step, channel_step, place_step,
     TILE: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """TILE places of one map: how many are kept, and of each channel the mean and the squares around it."""
+    """Kernel of TILE positions of one map: the number of kept ones, and mean and centred squares of each channel."""
     row, tile = tl.program_id(0).to(tl.int64), tl.program_id(1)
     place, channel = tile * TILE + tl.arange(0, TILE), tl.arange(0, WIDE)
     kept = tl.load(keep + row * places + place, mask=place < places, other=0) != 0
@@ -42,7 +41,7 @@ def merge(
     counts, means, squares, mean, variance, totals, tiles, channels, each,
     TILES: tl.constexpr, WIDE: tl.constexpr, ALONE: tl.constexpr,
 ):  # fmt: skip
-    """One group of `each` channels of one map, or with ALONE so many channels, each by itself: mean and variance."""
+    """Kernel of one group of `each` channels of one map, or with ALONE of single channels: mean and variance."""
     row, group = tl.program_id(0).to(tl.int64), tl.program_id(1)
     inner = tl.arange(0, WIDE)
     channel = group * each + inner

@@ -1,8 +1,8 @@
-"""Norms over kept places, with their gradients, as one operation on a GPU: of groups of channels, or of a batch.
+"""Masked group norm and batch norm as one autograd function on a GPU.
 
-In PyTorch's operations it takes a dozen passes over maps in single precision; here a map is read twice and written once, and
-read twice more on the way back, in the precision that it comes in. It makes no difference which of a map's two layouts
-in memory it has (channels first or last): what comes out has the same.
+PyTorch's operations take a dozen passes over float32 maps; here a map is read twice and written once, and read twice more
+in the backward, in its own precision. Both memory formats (channels first or last) are supported, and the output has that
+of the input.
 """
 
 from contextlib import nullcontext
@@ -18,33 +18,33 @@ from regard.kernels.triton.masked_norm import apply as places
 from regard.kernels.triton.masked_norm import moments
 
 NUMBERS = 8192
-"""How many numbers of a map one program holds."""
+"""Elements of a map per program."""
 MERGED = 64
-"""How many programs' findings are put together at once."""
+"""Partial results that are merged per iteration."""
 TOGETHER, MANY = 8, 512
-"""The same where each channel is by itself and findings are those of all maps: of so many channels, so many at once."""
+"""Channels of a program and partial results per iteration, for statistics per channel over all maps."""
 
 Map = Float[Tensor, "batch channels height width"]
 
 
 class Normed(NamedTuple):
-    """A map after its norm, and what it was normed by: of each map, or in one row of all of them."""
+    """Output of the norm, and its statistics: of each map, or in one row of all of them."""
 
     image: Map
     mean: Float[Tensor, "rows channels"]
     variance: Float[Tensor, "rows channels"]
     total: Float[Tensor, " rows"]
-    """The places that were kept."""
+    """The number of kept positions."""
 
 
 class Plan(NamedTuple):
-    """How a map lies in memory, how it is cut into programs, and which of its numbers share statistics."""
+    """Memory layout of a map, its partition into programs, and the elements that share statistics."""
 
     batch: int
     channels: int
     places: int
     steps: tuple[int, int, int]
-    """From map to map, from channel to channel and from place to place."""
+    """Strides of maps, channels and positions."""
     tile: int
     wide: int
     groups: int | None
@@ -63,12 +63,12 @@ class Plan(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many statistics there are of each channel."""
+        """Rows of statistics of each channel."""
         return 1 if self.groups is None else self.batch
 
     @property
     def merging(self) -> tuple[tuple[int, int], int, dict[str, Any]]:
-        """The programs that put findings together, the channels of each, and what they are compiled for."""
+        """Grid of the merge kernels, channels of a program, and compile-time arguments."""
         alone = self.groups is None
         each = self.channels // self.groups if self.groups else TOGETHER
         compiled = {"TILES": MANY if alone else MERGED, "WIDE": triton.next_power_of_2(each), "ALONE": alone}
@@ -76,7 +76,7 @@ class Plan(NamedTuple):
 
     @property
     def cut(self) -> dict[str, Any]:
-        """What programs over places are compiled for."""
+        """Compile-time arguments of the kernels over positions."""
         return {"TILE": self.tile, "WIDE": self.wide, "num_warps": 8 if self.tile * self.wide > 4096 else 4}
 
 
@@ -90,15 +90,15 @@ def normed(
     rectify: bool = False,
     around: Map | None = None,
 ) -> Normed:
-    """The norm of `groups` of channels of each map or, with None, of each channel of all maps. 0 outside `keep`.
+    """Group norm of each map or, without `groups`, batch norm over all maps; 0 outside `keep`.
 
-    With `rectify` no number is below 0, and `around` is added before.
+    With `rectify` the residual `around` is added and a ReLU applied.
     """
     return Normed(*Norm.apply(image, keep, weight, bias, groups, epsilon, rectify, around))  # type: ignore[no-untyped-call]
 
 
 class Norm(torch.autograd.Function):
-    """Keeps the map, its statistics and, where it was rectified, what came of it."""
+    """Autograd function that saves the map, its statistics and, with a ReLU, its output."""
 
     @staticmethod
     def forward(
@@ -151,7 +151,7 @@ class Norm(torch.autograd.Function):
 
 
 def _moments(plan: Plan, image: Map, keep: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean, variance and number of what is kept."""
+    """Mean, variance and number of kept elements."""
     counts = image.new_empty(plan.batch, plan.tiles, dtype=torch.float32)
     means, squares = image.new_empty(2, plan.batch, plan.tiles, plan.channels, dtype=torch.float32)
     mean, variance = image.new_empty(2, plan.rows, plan.channels, dtype=torch.float32)
@@ -172,7 +172,7 @@ def _placed(
     plan: Plan, image: Map, keep: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bias: Tensor,
     epsilon: float, rectify: bool, around: Map | None,
 ) -> Map:  # fmt: skip
-    """What becomes of each place."""
+    """Launch the elementwise forward."""
     out, beside = torch.empty_like(image), image if around is None else like(around, image)
     of_row = 0 if plan.groups is None else plan.channels
     with on(image):
@@ -184,16 +184,16 @@ def _placed(
 
 
 def dense(image: Map) -> Map:
-    """The map without gaps, channels first or last as it is."""
+    """The map made dense in its own memory format."""
     last = image.is_contiguous(memory_format=torch.channels_last)
     return image if last or image.is_contiguous() else image.contiguous()
 
 
 def like(other: Map, image: Map) -> Map:
-    """Another map, laid out in memory as this one is."""
+    """Another map in the memory format of this one."""
     return other if other.stride() == image.stride() else torch.empty_like(image, dtype=other.dtype).copy_(other)
 
 
 def on(image: Map) -> Any:
-    """Where the map is; Triton launches on the current device."""
+    """Context manager that makes the map's device current, on which Triton launches."""
     return torch.cuda.device(image.device) if image.is_cuda else nullcontext()

@@ -1,1 +1,1 @@
-"""Where a walk may have stopped in Triton: what attention/expected_monotonic.py runs. All here import triton."""
+"""Expected monotonic alignment in Triton, for attention/expected_monotonic.py. All files import triton."""

@@ -1,4 +1,4 @@
-"""Where a walk stops, query after query, there and back: one program for each walk, which holds all keys.
+"""Forward and backward of the expected monotonic alignment: one program per head and row, with all keys.
 
 q_ij = c_ij q_i,j-1 + a_i-1,j,    a_ij = p_ij q_ij
 λ_ij = p_ij da_ij + c_i,j+1 λ_i,j+1,    dp_ij = q_ij da_ij,    dc_ij = λ_ij q_i,j-1,    da_i-1,j += λ_ij
@@ -13,14 +13,14 @@ import triton.language as tl
 @triton.jit
 @no_type_check
 def follow(left_carry, left, right_carry, right):
-    """Two stretches in a row, x -> c x + e and then x -> c' x + e', are one."""
+    """Compose two neighbouring segments of the scan, x -> c x + e and then x -> c' x + e'."""
     return left_carry * right_carry, right_carry * left + right
 
 
 @triton.jit
 @no_type_check
 def forward(stop, carry, start, found, reached, queries, keys, K: tl.constexpr):
-    """All queries of one walk, from the first on."""
+    """Forward kernel over all queries, from the first on."""
     row, j = tl.program_id(0).to(tl.int64), tl.arange(0, K)
     inside = j < keys
     a = tl.load(start + row * keys + j, mask=inside, other=0.0)
@@ -38,7 +38,7 @@ def forward(stop, carry, start, found, reached, queries, keys, K: tl.constexpr):
 @triton.jit
 @no_type_check
 def backward(flowing, stop, carry, reached, d_stop, d_carry, d_start, queries, keys, K: tl.constexpr):
-    """The same from the last query to the first, and from the last key to the first."""
+    """Backward kernel, from the last query to the first, and from the last key to the first."""
     row, j = tl.program_id(0).to(tl.int64), keys - 1 - tl.arange(0, K)
     inside = j >= 0
     behind, ahead = j > 0, inside & (j + 1 < keys)

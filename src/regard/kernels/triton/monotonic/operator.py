@@ -1,4 +1,4 @@
-"""Where a walk stops, query after query, as one operation with a gradient."""
+"""Expected monotonic alignment as an autograd function."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -16,13 +16,13 @@ Step = Float[Tensor, "batch heads 1 keys"]
 
 
 def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
-    """The chances that each query's walk stops at each key."""
+    """Probabilities that each query stops at each key."""
     found: Tensor = Stops.apply(stop, carry, start)  # type: ignore[no-untyped-call]
     return found
 
 
 class Stops(torch.autograd.Function):
-    """a_ij = p_ij q_ij with q_ij = c_ij q_i,j-1 + a_i-1,j."""
+    """Autograd function of a_ij = p_ij q_ij with q_ij = c_ij q_i,j-1 + a_i-1,j."""
 
     @staticmethod
     def forward(ctx: Any, stop: Tensor, carry: Tensor, start: Tensor) -> Tensor:
@@ -45,16 +45,16 @@ class Stops(torch.autograd.Function):
 
 
 def on(like: Tensor) -> AbstractContextManager[Any]:
-    """Where Triton launches."""
+    """Context manager that makes the tensor's device current, on which Triton launches."""
     return torch.cuda.device(like.device) if like.is_cuda else nullcontext()
 
 
 def rows(stop: Steps) -> tuple[int]:
-    """A program for each walk."""
+    """Grid with one program per row and head."""
     return (stop.shape[0] * stop.shape[1],)
 
 
 def sizes(stop: Steps) -> dict[str, int]:
-    """Numbers that a program holds, and its warps."""
+    """Elements of a program, and its warps."""
     wide = triton.next_power_of_2(stop.shape[3])
     return {"K": wide, "num_warps": min(8, max(1, wide // 128))}

@@ -1,1 +1,1 @@
-"""Attention between short sequences in Triton: what brief runs. `operator` alone imports without Triton."""
+"""Attention of short sequences in Triton, for kernels/short.py. `operator` alone imports without Triton."""

@@ -1,10 +1,10 @@
-"""One head of one row, whole: its weights live and die in registers.
+"""Forward and backward of attention over short sequences: one program per head, with its weights in registers.
 
     P = softmax(scale Q Kᵀ),  C = P V
     dV = Pᵀ dC,  dP = dC Vᵀ,  dS = P ∘ (dP - Σ_k P ∘ dP),  dQ = scale dS K,  dK = scale dSᵀ Q
 
-The gradient is that of Dao et al. 2022, https://arxiv.org/abs/2205.14135, without its tiles. Tensors come with three
-strides, of row, head and place; their last axis is dense.
+The backward is that of Dao et al. 2022, https://arxiv.org/abs/2205.14135, with a single tile. Tensors come with three
+strides, of row, head and position; their last axis is dense.
 """
 
 from typing import no_type_check
@@ -16,7 +16,7 @@ import triton.language as tl
 @triton.jit
 @no_type_check
 def tile(data, stride_b, stride_h, stride_t, b, h, count, size, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Pointers to all places of one head, and which of them there are."""
+    """Pointers to all positions of one head, and their mask."""
     rows, columns = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
     where = data + b * stride_b + h * stride_h + rows[:, None] * stride_t + columns[None, :]
     return where, (rows < count)[:, None] & (columns < size)[None, :]
@@ -25,7 +25,7 @@ def tile(data, stride_b, stride_h, stride_t, b, h, count, size, ROWS: tl.constex
 @triton.jit
 @no_type_check
 def present(keep, b, S, KEYS: tl.constexpr, KEEP: tl.constexpr):
-    """Which keys there are. The others are not read: a weight of 0 times NaN is NaN."""
+    """Padding mask of the keys; masked ones are not loaded, since 0 times NaN is NaN."""
     keys = tl.arange(0, KEYS)
     there = keys < S
     if KEEP:
@@ -39,7 +39,7 @@ def shares(
     q, k, there, asking, belonging, b, T, S, offset, scale,
     ROWS: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr,
 ):  # fmt: skip
-    """The weights: zeros in a row that sees nothing. PACKED rows hold several documents, which do not see each other."""
+    """Weights, zero in a fully masked row; PACKED rows have a document mask."""
     rows, keys = tl.arange(0, ROWS), tl.arange(0, KEYS)
     seen = there[None, :] & (rows < T)[:, None]
     if PACKED:
@@ -63,7 +63,7 @@ def forward(
     ROWS: tl.constexpr, KEYS: tl.constexpr, DIMS: tl.constexpr, VALUES: tl.constexpr,
     KEEP: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr,
 ):  # fmt: skip
-    """The context of one head."""
+    """Forward kernel of one head."""
     program = tl.program_id(0).to(tl.int64)
     b, h = program // heads, program % heads
     at, inside = tile(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
@@ -88,7 +88,7 @@ def backward(
     ROWS: tl.constexpr, KEYS: tl.constexpr, DIMS: tl.constexpr, VALUES: tl.constexpr,
     KEEP: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of one head."""
+    """Backward kernel of one head."""
     program = tl.program_id(0).to(tl.int64)
     b, h = program // heads, program % heads
     at, inside = tile(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)

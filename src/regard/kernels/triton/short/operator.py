@@ -1,6 +1,6 @@
-"""Attention between short sequences as an operator of PyTorch's, which torch.compile keeps and autograd goes back through.
+"""Attention of short sequences as a custom operator with autograd, opaque to torch.compile.
 
-What comes out lies in memory as (batch, place, head, dim), so that joining the heads again copies nothing.
+The output has the memory layout (batch, position, head, dim), so that concatenating the heads copies nothing.
 """
 
 from contextlib import nullcontext
@@ -25,8 +25,10 @@ def attend(
     offset: int,
     scale: float,
 ) -> Tensor:
-    """The context of every query; `offset` is the position of the first. Where several documents share a row, `asking` are
-    those of the queries and `belonging` those of the keys."""
+    """Context of every query; `offset` is the position of the first.
+
+    In packed rows `asking` are the document numbers of the queries and `belonging` those of the keys.
+    """
     from regard.kernels.triton.short import kernel as program
 
     query, keys, values = map(dense, (query, keys, values))
@@ -54,7 +56,7 @@ def back(
     offset: int,
     scale: float,
 ) -> Three:
-    """The gradients of query, keys and values."""
+    """Backward operator: the gradients of query, keys and values."""
     found = side_by_side(query), side_by_side(keys), side_by_side(values)
     _back(found, flowing, query, keys, values, keep, asking, belonging, causal, offset, scale)
     return found
@@ -74,14 +76,14 @@ def _backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
     query, keys, values, *scope = ctx.saved_tensors
     if torch.compiler.is_compiling():
         found = back(flowing, query, keys, values, *scope, *ctx.numbers)
-    else:  # an operator may not give tensors that share their memory
+    else:  # an operator may not return tensors that share memory
         found = neighbours(query, keys, values)
         _back(found, flowing, query, keys, values, *scope, *ctx.numbers)
     return *found, *[None] * 6
 
 
 def _back(found: Three, flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> None:
-    """Fill the gradients."""
+    """Launch the backward into the gradients."""
     from regard.kernels.triton.short import kernel as program
 
     scope, numbers, (query, keys, values, flowing) = rest[:3], rest[3:], map(dense, (query, keys, values, flowing))
@@ -89,7 +91,7 @@ def _back(found: Three, flowing: Tensor, query: Tensor, keys: Tensor, values: Te
 
 
 def neighbours(query: Tensor, keys: Tensor, values: Tensor) -> Three:
-    """Room for gradients that lies as the three do: those that come from one product go back into one (attention/apart)."""
+    """Allocate gradients in the layout of the inputs: those of a packed projection are packed too (attention/qkv.py)."""
     batch, heads, _, size = query.shape
     parts = [each for each in (query, keys, values) if each.stride(2) == keys.stride(2) and each.shape == keys.shape]
     count = keys.stride(2) // (heads * size)
@@ -103,14 +105,14 @@ attend.register_autograd(_backward, setup_context=_save)
 
 
 def dense(data: Float[Tensor, "batch heads time size"]) -> Float[Tensor, "batch heads time size"]:
-    """The same, with a last axis that programs can read without a stride."""
+    """The tensor with a contiguous last axis."""
     return data if data.stride(3) == 1 else data.contiguous()
 
 
 def side_by_side(
     like: Float[Tensor, "batch heads time size"], size: int | None = None
 ) -> Float[Tensor, "batch heads time _"]:
-    """Room whose heads lie side by side in memory."""
+    """Allocate a tensor whose heads are contiguous at each position."""
     batch, heads, time, own = like.shape
     return like.new_empty(batch, time, heads, own if size is None else size).transpose(1, 2)
 
@@ -125,7 +127,7 @@ def _launch(
     rows, columns, dims, wide = (max(16, triton.next_power_of_2(each)) for each in (queries, keys, size, value))
     keep, asking, belonging = (None if each is None else each.contiguous() for each in tensors[3:6])
     tensors = (*tensors[:3], keep, asking, belonging, *tensors[6:])
-    with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # where Triton launches
+    with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # the device of Triton's launch
         program[(batch * heads,)](
             *tensors,
             *strides,
