@@ -126,7 +126,7 @@ def test_a_summary_is_the_first_line_of_the_class():
 
 
 def test_a_file_without_a_class_is_summed_up_by_its_own_first_line():
-    assert registry.summary("sdpa", "kernels").startswith("PyTorch's fused attention")
+    assert registry.summary("sdpa", "kernels").startswith("PyTorch's scaled_dot_product_attention")
 
 
 def test_listing_and_summing_up_need_no_torch():
