@@ -1,6 +1,6 @@
-"""Score: how well links agree with gold ones, over a whole corpus.
+"""Alignment metrics: alignment error rate, precision, recall and F1 of links against gold ones, over a corpus.
 
-Like every metric here it adds rows up: a row of counts for each pair, and figures of their sum, in per cent.
+Like every metric here it sums rows: a row of counts for each pair, and figures of their sum, in per cent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ LETTERS = ("accuracy", "within_one")
 
 
 def error_rate(agreed: Any, links: Any, sure: Any) -> Any:
-    """The alignment error rate, from numbers or arrays of counts; 0 is perfect.
+    """Alignment error rate, from numbers or arrays of counts; 0 is perfect.
 
         AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)        A: the links found; S: sure ones; P: possible ones, S among them
 
@@ -40,7 +40,7 @@ def error_rate(agreed: Any, links: Any, sure: Any) -> Any:
 def measure(
     found: Sequence[Iterable[Link]], gold: Sequence[Gold], names: Sequence[str] = WORDS, seed: int = 0
 ) -> "dict[str, Measured]":
-    """Each figure with its 95 % interval: error rate, precision, recall and F1 of links, and for letters their accuracy."""
+    """Alignment metrics with 95 % intervals: AER, precision, recall and F1 of links, and for letters their accuracy."""
     from regard.metrics.text import Measured, bootstrap
 
     rows = counts(found, gold)
@@ -53,7 +53,7 @@ def measure(
 
 
 def counts(found: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> Rows:
-    """A row for each pair: |A|, |S|, |A ∩ S|, |A ∩ P|, and targets with a gold link: hit, nearly hit, in all."""
+    """Counts of each pair: |A|, |S|, |A ∩ S|, |A ∩ P|, and targets with a gold link: hit, nearly hit, in all."""
     if len(found) != len(gold):
         raise ValueError(f"a score needs gold links for each pair, got {len(gold)} for {len(found)} pairs")
     rows = np.array([_row(*each) for each in zip(found, gold, strict=True)], dtype=np.float64).reshape(-1, 7)
@@ -65,7 +65,7 @@ def counts(found: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> Rows:
 
 
 def figures(total: Rows) -> dict[str, float]:
-    """Every figure of a sum of rows, in per cent. No link at all is no wrong one: its precision is 100."""
+    """Metrics from summed counts, in per cent; without any link precision is 100."""
     links, sure, right, allowed, hit, near, targets = (float(each) for each in total)
     precision, recall = _share(allowed, links), _share(right, sure)
     return {

@@ -1,4 +1,4 @@
-"""Decoding: search for a target that the decoder finds likely, knowing only `start` and `step`."""
+"""Decoding: searches for a likely target, using only the decoder's `start` and `step`."""
 
 from regard.decoding.align import align
 from regard.decoding.beam import beam

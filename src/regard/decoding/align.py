@@ -1,16 +1,16 @@
-"""From attention weights to links between source and target."""
+"""Word alignment from attention weights: links between source and target."""
 
 from jaxtyping import Float
 from torch import Tensor
 
 
 def align(weights: Float[Tensor, "heads steps keys"]) -> list[tuple[int, int]]:
-    """For each target position the source position it looked at most: (source, target) pairs in target order.
+    """Align each target position to the source position of largest attention: (source, target) pairs in target order.
 
         link(j) = argmax_i  mean_h p_hij
 
-    The order within a pair is that of the Pharaoh format. Of equal weights the first wins; a position that looked at nothing
-    has no link. One head alone is align(weights[head : head + 1]).
+    The order within a pair is that of the Pharaoh format. Of equal weights the first wins; a position with no weight has no
+    link. One head alone is align(weights[head : head + 1]).
     """
     _, _, keys = weights.shape
     if keys == 0:

@@ -1,4 +1,4 @@
-"""Where a decoder looked: the weights of its attentions, row by row, and which keys of them are real."""
+"""Attention weights of decoding: row by row, and the padding masks of their keys."""
 
 from collections.abc import Mapping
 
@@ -12,21 +12,21 @@ from regard.tree import Tree, leaves
 
 
 def by_row(attended: Mapping[str, Attended]) -> dict[str, Float[Tensor, "rows heads keys"]]:
-    """The weights of one step, one row for each hypothesis, by the attention's name.
+    """Attention weights of one step by attention name, one row per hypothesis.
 
-    An attention whose memory serves several hypotheses has them on its axis of queries, (sources, heads, beams, keys); one
-    with a memory for each has (rows, heads, 1, keys). Both become rows, which are sources x beams.
+    An attention whose memory serves several hypotheses has them on its query axis, (sources, heads, beams, keys); one with a
+    memory for each has (rows, heads, 1, keys). Both become rows, which are sources x beams.
     """
     return {name: each.weights.transpose(1, 2).flatten(0, 1) for name, each in attended.items() if each.weights is not None}
 
 
 def crosses(name: str) -> bool:
-    """Whether this attention looks at the source; one whose name ends in `self` looks at the target so far."""
+    """Return True for a cross-attention; names of self-attentions end in `self`."""
     return name.rpartition(".")[2] != "self"
 
 
 def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
-    """The attention that is asked for, or the first that looks at the source; of an ensemble, the mean of its members'."""
+    """Name of the requested attention, or of the first cross-attention; in an ensemble, the mean of its members'."""
     if name is None:
         over = list(filter(crosses, seen))
         name = next((each for each in over if not each[0].isdecimal()), over[0] if over else None)
@@ -38,14 +38,13 @@ def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None
 
 
 def kept(memory: Tree, name: str, keys: int) -> Bool[Tensor, "sources keys"] | None:
-    """Which keys of an attention over the source are real; None: all of them."""
+    """Padding mask of the keys of a cross-attention; None: all are kept."""
     found = read(memory, name, keys)
     return None if found is None else found.keep
 
 
 def read(memory: Tree, name: str, keys: int) -> Memory | None:
-    """What an attention over the source reads: the memory of its name where the tree has one, else the first with as many
-    keys."""
+    """Memory that a cross-attention reads: the one of its name where the tree has it, else the first with as many keys."""
     for named in leaves(memory, dict):
         if isinstance(found := named.get(name), Memory):
             return found
@@ -53,16 +52,16 @@ def read(memory: Tree, name: str, keys: int) -> Memory | None:
 
 
 def places(memory: Tree) -> Bool[Tensor, "sources keys"] | None:
-    """Which keys of a source are real, by the first attention that reads it; None: all of them."""
+    """Padding mask of a source, by the first attention that reads it; None: all are kept."""
     return next((each.keep for each in leaves(memory, Memory)), None)
 
 
 def along(
     steps: list[Mapping[str, Float[Tensor, "_ _ _"]]], path: list[int], memory: Tree, sentence: int
 ) -> dict[str, Float[Tensor, "_ _ _"]]:
-    """The weights on the way to one hypothesis, (heads, steps, keys): row path[t] of step t.
+    """Attention weights along the path of one hypothesis, (heads, steps, keys): row path[t] of step t.
 
-    What looks at the target sees one key more at each step: the earlier rows are filled up with zeros.
+    Self-attention has one key more at each step: earlier rows are padded with zeros.
     """
     if not path:
         return {}
@@ -79,10 +78,10 @@ def _shown(name: str, rows: list[Tensor], memory: Tree, sentence: int) -> Tensor
     if looked is None or looked.keep is None:
         return stacked
     keep = looked.keep[sentence].cpu()
-    return stacked[..., : _extent(keep)] if looked.grid is None else stacked[..., keep]  # a map is filled up on two sides
+    return stacked[..., : _extent(keep)] if looked.grid is None else stacked[..., keep]  # a map is padded on two sides
 
 
 def _extent(keep: Bool[Tensor, " keys"]) -> int:
-    """How far the real keys reach."""
+    """Length up to the last real key."""
     real = keep.nonzero()
     return int(real[-1]) + 1 if len(real) else 0

@@ -1,4 +1,4 @@
-"""The history of a search: every hypothesis as a path back through the steps, so that nothing is copied on the way."""
+"""Back-pointers of a search: every hypothesis is a path back through the steps, so that nothing is copied."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from regard.tree import Tree
 
 
 class Moment(NamedTuple):
-    """One step: the token that each row was given, its log-probability, and the row of the step before it came from."""
+    """Step of a search: the token fed to each row, its log-probability, and its back-pointer to a row of the last step."""
 
     tokens: list[int]
     logprobs: list[float]
@@ -20,7 +20,7 @@ class Moment(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """A hypothesis that grows no further: the row of a step, and the token that this row's output gave last."""
+    """Final step of a hypothesis: the step and row that predicted its last token."""
 
     sentence: int
     step: int
@@ -33,10 +33,10 @@ class Ending(NamedTuple):
 
 
 class History:
-    """What was fed to the decoder at every step and, when asked for, where it looked."""
+    """Back-pointer history: the tokens fed to the decoder at every step and, if asked for, attention weights."""
 
     def __init__(self, memory: Tree):
-        self.memory = memory  # of all sentences, also of those that have left
+        self.memory = memory  # of all sentences, finished ones included
         self.moments: list[Moment] = []
         self.looked: list[Mapping[str, Float[Tensor, "rows heads keys"]]] = []
 
@@ -44,18 +44,18 @@ class History:
         return len(self.moments)
 
     def add(self, moment: Moment, seen: Mapping[str, Float[Tensor, "_ _ _"]] | None) -> None:
-        """One step more."""
+        """Append a step."""
         self.moments.append(moment)
         if seen is not None:
             self.looked.append(seen)
 
     def found(self, ending: Ending, weights: bool) -> Found:
-        """The whole hypothesis, from the beginning to its ending."""
+        """Backtrace a hypothesis from its ending."""
         path = [ending.row]
         for moment in reversed(self.moments[1 : ending.step + 1]):
             path.append(moment.parents[path[-1]])
         path.reverse()
-        given = list(zip(self.moments, path, strict=False))[1:]  # the first step was given BOS
+        given = list(zip(self.moments, path, strict=False))[1:]  # the first step was fed BOS
         return Found(
             tokens=[moment.tokens[row] for moment, row in given] + [ending.token],
             score=ending.score,
@@ -67,5 +67,5 @@ class History:
 
 
 def nothing(weights: bool) -> Found:
-    """What is found where not one token is allowed."""
+    """Empty hypothesis, where not one token is allowed."""
     return Found([], 0.0, 0.0, [], False, {} if weights else None)

@@ -1,4 +1,4 @@
-"""Beam search: follow the few best hypotheses of each sentence at once."""
+"""Beam search (the eager reference implementation)."""
 
 import math
 from bisect import insort
@@ -44,19 +44,19 @@ def beam(
     diversity: float = 0.5,
     guard: Guard | None = None,
 ) -> list[list[Found]]:
-    """The `best` targets found for each sentence, best first; fewer where there are no more.
+    """Beam search: the `best` hypotheses for each sentence, best first; fewer where there are no more.
 
     At each step every sentence's hypotheses are extended by every token. Of the `beams` best extensions, those with EOS have
     finished; the `beams` best without EOS go on. A sentence is done when `beams` hypotheses have finished that are at least
-    as good, after the length penalty, as any that still grows is now: so a beam of one is greedy search, and poor early
-    endings do not stop a good hypothesis. It is also done at its `length`, EOS included, where those that still grow are cut
-    off. While they grow, hypotheses are compared by log P; in the end they are ranked by s(Y, X) of `penalties.py`, those
-    that finished before those that were cut off. Ties go to the one that ended first, then to the better beginning.
+    as good, after the length penalty, as any active one is now: so a beam of one is greedy search, and poor early endings do
+    not stop a good hypothesis. It is also done at its `length`, EOS included, where active hypotheses are cut off. While
+    active, hypotheses are compared by log P; in the end they are ranked by s(Y, X) of `penalties.py`, finished ones before
+    those that were cut off. Ties go to the one that ended first, then to the better prefix.
 
-    `attention` names the one whose weights the coverage penalty adds up (the mean of its heads); None is the first over the
-    source. `unknown=False` forbids UNK. A `tree` is filled with every hypothesis that was followed, for one sentence alone.
-    Several `groups` share the beams and keep away from each other by `diversity` (diverse.py). A `guard` says what each
-    target must hold and must not; what it must is found by sharing out the beam (banks.py).
+    `attention` names the one whose weights the coverage penalty adds up (the mean of its heads); None is the first
+    cross-attention. `unknown=False` forbids UNK. A `tree` records every hypothesis, for one sentence alone. Several `groups`
+    share the beams and are kept apart by `diversity` (diverse.py). A `guard` holds the constraints on each target; required
+    phrases are found by dynamic beam allocation (constraints/beam_allocation.py).
 
     The early stop is exact: it changes no result, only the time. Let m be the length limit, alpha >= 0 the length penalty
     and beta >= 0 the coverage penalty. A hypothesis that grows from one of score g <= 0 to a finished one of length l <= m
@@ -81,7 +81,7 @@ def beam(
 
 @dataclass(frozen=True)
 class Rules:
-    """How to search, checked."""
+    """Options of a beam search, checked."""
 
     beams: int
     best: int
@@ -115,7 +115,7 @@ class Rules:
 
 
 class Search:
-    """One beam search over a batch: the rules, the history, and what has ended so far, sentence by sentence."""
+    """Beam search over a batch: options, back-pointers, and the finished hypotheses of each sentence."""
 
     def __init__(
         self,
@@ -137,10 +137,10 @@ class Search:
         self.decoder, self.most, self.rules, self.tree, self.guard = decoder, most, rules, tree, guard
         self.history = History(memory)
         self.pools: list[list[list[Ending]]] = [[[] for _ in range(rules.groups)] for _ in most]
-        """What has ended in each group of each sentence, best first."""
+        """Finished hypotheses of each group of each sentence, best first."""
 
     def begin(self, memory: Tree) -> Front | None:
-        """Every sentence that may become longer than nothing, with one row each."""
+        """Initial beam: every sentence with a length limit above 0, with one row each."""
         sentences = [sentence for sentence, most in enumerate(self.most) if most > 0]
         if not sentences:
             return None
@@ -153,7 +153,7 @@ class Search:
         return Front(sentences, torch.zeros(rows, 1, dtype=torch.float64), moment, memory, state)
 
     def advance(self, front: Front) -> Front | None:
-        """One step of all sentences; None when every one is done."""
+        """Advance all sentences by one step; None when every one is done."""
         tokens = torch.tensor(front.moment.tokens, device=device(front.memory))
         state, coverage, watched = front.state
         looks = self.rules.weights or self.rules.coverage_penalty > 0
@@ -179,7 +179,7 @@ class Search:
         return front.move(ways.grown, staying, (step.state, coverage, watched), ways.grown_groups)
 
     def ways(self, front: Front, logs: Float[Tensor, "rows vocabulary"], watched: Watched | None) -> Ways:
-        """The candidates of a step, which of them have ended, and which go on."""
+        """Candidates of a step, which of them have finished, and which go on."""
         if self.rules.groups > 1:
             return diverse.ways(front, logs, self.rules.beams, self.rules.groups, self.rules.diversity)
         if self.guard is not None and watched is not None and self.guard.includes:
@@ -187,7 +187,7 @@ class Search:
         return front.ways(logs, self.rules.beams)
 
     def met(self, grown: Candidates, watched: Watched | None) -> Bool[Tensor, "#sentences #grown"]:
-        """The candidates that hold all that their sentence must."""
+        """Mask of the candidates that satisfy the constraints of their sentence."""
         if self.guard is None:
             return torch.ones(1, 1, dtype=torch.bool)
         where = self.guard.firsts.device
@@ -195,14 +195,14 @@ class Search:
         return self.guard.met(self.guard.after(select(watched, rows), tokens)).cpu().view(grown.tokens.shape)
 
     def staying(self, front: Front, ways: Ways) -> tuple[Ways, list[int]]:
-        """The places of the sentences that are not done; with groups, the ways of those that are not done alone."""
+        """Indices of the sentences that are not done; with groups, the extensions of those groups that are not done."""
         if self.rules.groups > 1:
             return diverse.alive(ways, lambda place, group, score: self.done(front.sentences[place], score, group))
         heads = zip(front.sentences, ways.grown.scores[:, 0].tolist(), strict=True)
         return ways, [row for row, (sentence, score) in enumerate(heads) if not self.done(sentence, score)]
 
     def answers(self, sentence: int) -> list[Ending]:
-        """The best of what has ended."""
+        """Best finished hypotheses of a sentence."""
         pools = self.pools[sentence]
         if len(pools) == 1:
             return pools[0][: self.rules.best]
@@ -211,7 +211,7 @@ class Search:
     def cover(
         self, front: Front, seen: dict[str, Float[Tensor, "_ _ _"]], coverage: Tensor | None
     ) -> tuple[Float[Tensor, "rows keys"] | None, list[float]]:
-        """How much each key has been looked at, and what that costs each row."""
+        """Accumulated attention of each key, and the coverage penalty of each row."""
         if not self.rules.coverage_penalty:
             return None, [0.0] * len(front.moment.tokens)
         name = cross(seen, self.rules.attention)
@@ -224,7 +224,7 @@ class Search:
     def end(
         self, front: Front, ahead: Candidates, covered: list[float], which: Tensor, groups: Tensor | None, finished: bool
     ) -> None:
-        """Put these candidates into the pools of their sentences and groups, best first."""
+        """Insert finished candidates into the pools of their sentences and groups, best first."""
         length, width = len(self.history), which.shape[1]
         places = which.nonzero()[:, 0].tolist()
         of = [0] * len(places) if groups is None else groups[:, :width][which].tolist()
@@ -236,7 +236,7 @@ class Search:
             insort(self.pools[sentence][group], ending, key=lambda each: (not each.finished, -each.normalised))
 
     def done(self, sentence: int, growing: float, group: int = 0) -> bool:
-        """Whether a group has its answers, `growing` being the score of its best hypothesis that still grows."""
+        """Return True if a group is done, `growing` being the score of its best active hypothesis."""
         pool, most = self.pools[sentence][group], self.most[sentence]
         beams = self.rules.beams // self.rules.groups
         best = self.rules.best if self.rules.groups == 1 else beams

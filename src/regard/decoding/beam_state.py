@@ -1,4 +1,4 @@
-"""The front of a beam search: the hypotheses that still grow, and all the ways in which they may."""
+"""State of a beam search: the active hypotheses, and their extensions at a step."""
 
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ from regard.tree import Tree, select
 
 
 class Candidates(NamedTuple):
-    """Hypotheses one token longer, best first; `rows` are those that they grew from. A score of -infinity is nobody's.
+    """Candidates, hypotheses extended by one token, best first; `rows` are those extended. A score of -infinity is unused.
 
-    The scores are sums of float32 in float64, so that they do not depend on the order in which a target is added up.
+    The scores are sums of float32 in float64, so that they do not depend on the order of summation.
     """
 
     scores: Float[Tensor, "sentences candidates"]
@@ -28,11 +28,11 @@ class Candidates(NamedTuple):
 
     @property
     def ending(self) -> Bool[Tensor, "sentences candidates"]:
-        """Those that EOS has just ended."""
+        """Mask of those that EOS has just finished."""
         return (self.tokens == EOS) & (self.scores > IMPOSSIBLE)
 
     def growing(self, beams: int) -> "Candidates":
-        """The best `beams` that have not ended."""
+        """Best `beams` candidates that have not finished."""
         ended = self.tokens == EOS
         order = ended.int().argsort(dim=1, stable=True)[:, :beams]
         scores, logprobs, tokens, rows = (
@@ -42,9 +42,9 @@ class Candidates(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """What a step comes to: all candidates, which of the first of them have ended, and those that go on.
+    """Extensions of a step: all candidates, which of the first of them have finished, and those that go on.
 
-    In a search by groups, `groups` and `grown_groups` say of which group each candidate is.
+    In a search by groups, `groups` and `grown_groups` are the group of each candidate.
     """
 
     ahead: Candidates
@@ -55,9 +55,9 @@ class Ways(NamedTuple):
 
 
 class Front(NamedTuple):
-    """What the decoder is fed next: one memory for each sentence, `width` rows of tokens and state for each of them.
+    """Active beam: next decoder input, with one memory per sentence and `width` rows of tokens and state for each.
 
-    In a search by groups, `groups` says of which group each row is; before the first token every row is of all.
+    In a search by groups, `groups` is the group of each row; before the first token every row is of all.
     """
 
     sentences: list[int]
@@ -69,16 +69,16 @@ class Front(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many rows a sentence has."""
+        """Number of rows per sentence."""
         return self.scores.shape[1]
 
     def ways(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Ways:
-        """One step of a plain search: of the `beams` best candidates some end; the `beams` best others go on."""
+        """Extensions in plain beam search: of the `beams` best candidates some finish; the `beams` best others go on."""
         ahead = self.extend(logs, beams)
         return Ways(ahead, ahead.ending[:, :beams], ahead.growing(beams))
 
     def extend(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Candidates:
-        """The best ways on: enough for `beams` hypotheses to go on if from each row one has ended.
+        """Best extensions: enough for `beams` hypotheses to go on if one of each row has finished.
 
         No row can contribute more than beams + 1 of them, so only those leave the device.
         """
@@ -101,7 +101,7 @@ class Front(NamedTuple):
         state: State,
         groups: Int[Tensor, "sentences grown"] | None = None,
     ) -> "Front":
-        """The front after a step: the sentences that stay, with the rows of the state that their hypotheses grew from."""
+        """Next beam after a step: the remaining sentences, with the state rows that their hypotheses extend."""
         where, stay = device(self.memory), torch.tensor(staying)
         grown = Candidates(*(each[stay] for each in grown))
         width = int((grown.scores > IMPOSSIBLE).sum(1).max())

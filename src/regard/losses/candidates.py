@@ -1,7 +1,7 @@
-"""Candidates: outputs that a model writes itself while it is trained, and how likely it finds them.
+"""Candidates for sequence-level training: outputs of the model itself and their log-probabilities.
 
-They are drawn without gradients, as they would be in use (no dropout), from the generators that every step seeds anew. Their
-likelihood is then taken once more, with gradients, as that of any target.
+They are sampled without gradients and in eval mode (no dropout), from the generators that every step seeds anew. Their
+log-probabilities are then computed once more, with gradients, by teacher forcing.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from regard.models.types import Source
 from regard.tree import repeat, select
 
 Outputs = list[list[list[int]]]
-"""For each source some outputs, EOS at the end of those that have ended."""
+"""Some outputs for each source; those that are finished end with EOS."""
 
 
 class Rated(NamedTuple):
-    """log p of each output of each source; `keep` is False where a source has fewer."""
+    """Log-probability log p of each output of each source; `keep` is False where a source has fewer."""
 
     logs: Float[Tensor, "batch outputs"]
     keep: Bool[Tensor, "batch outputs"]
@@ -34,7 +34,7 @@ class Rated(NamedTuple):
 
 @torch.no_grad()
 def drawn(model: Seq2Seq, source: Source, longest: list[int], count: int) -> Outputs:
-    """So many outputs for each source, drawn as often as the model finds them likely."""
+    """Sample `count` outputs for each source from the model's distribution."""
     with resting(model):
         memory = repeat(model.encode(source), count)
         found = sample(model.decoder, memory, length=[each for each in longest for _ in range(count)])
@@ -43,14 +43,14 @@ def drawn(model: Seq2Seq, source: Source, longest: list[int], count: int) -> Out
 
 @torch.no_grad()
 def best(model: Seq2Seq, source: Source, longest: list[int]) -> list[list[int]]:
-    """What greedy search gives for each source."""
+    """Greedy search output for each source."""
     with resting(model):
         return [each.tokens for each in greedy(model.decoder, model.encode(source), length=longest)]
 
 
 @contextmanager
 def resting(model: torch.nn.Module) -> Iterator[None]:
-    """The model as it is in use, for a while."""
+    """Eval mode for a while."""
     training = model.training
     model.eval()
     try:
@@ -60,11 +60,11 @@ def resting(model: torch.nn.Module) -> Iterator[None]:
 
 
 def rated(model: Seq2Seq, source: Source, outputs: Outputs) -> Rated:
-    """How likely the model finds each output, with gradients: one pass over all of them, one of the encoder.
+    """Log-probability of each output, with gradients: one pass of the encoder, and one over all outputs.
 
         log p(y | x) = Σ_t log p(y_t | x, y_1 ... y_t-1)
 
-    among the tokens that an output may have: PAD and BOS are never drawn.
+    among the tokens that an output may have: PAD and BOS are never sampled.
     """
     counts = torch.tensor([len(each) for each in outputs])
     where = source.data.device

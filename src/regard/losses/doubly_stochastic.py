@@ -1,6 +1,6 @@
-"""Doubly stochastic attention: over a whole target every place of the source is to be looked at about once.
+"""Doubly stochastic attention: a penalty on source positions that a target's attention does not sum to one over.
 
-Not the same as `train.coverage`, which is the price of looking again and asks for nothing that was left out.
+Unlike `train.coverage`, which penalises attending twice, it also penalises what was left out.
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ from regard.decoding.attention_weights import crosses
 def unevenness(
     attended: Mapping[str, Attended], keep: Bool[Tensor, "batch time"], places: Bool[Tensor, "batch keys"] | None = None
 ) -> Float[Tensor, ""]:
-    """How far each place is from being read once, over all places and targets and the mean of all heads.
+    """Squared distance of each source position's total attention from one, summed over all, averaged over heads.
 
         Σ_i (1 - Σ_t a_ti)²
 
     Xu et al. 2015, section 4.2.1, https://arxiv.org/abs/1502.03044, where it is added to the loss, times λ.
-    `keep` are the tokens that count, and `places` those of the source; None: all. It is a sum over targets, as all losses
-    are: the loop divides by the number of tokens.
+    `keep` is the target's padding mask, and `places` the source's; None: all. It is a sum over targets, as all losses are:
+    the training loop divides by the number of tokens.
     """
     looks = [widen(each.weights) for name, each in attended.items() if crosses(name) and each.weights is not None]
     if not looks:

@@ -1,6 +1,6 @@
-"""Guided alignment: an attention learns to look where given links say.
+"""Guided alignment: trains an attention towards given word alignments.
 
-The links are a Pharaoh file beside the training data, over the words of each pair. They are spread onto the tokens of each
+The links are a Pharaoh file beside the training data, over the words of each pair. They are expanded to the tokens of each
 word once, and stay with their record from then on: through sorting, cutting and dropping.
 """
 
@@ -24,20 +24,20 @@ from regard.data.text.codec import TextCodec
 from regard.decoding.attention_weights import crosses
 
 LEAST = 1e-6
-"""What a weight counts for at least, so that one of exactly 0 costs much and not everything."""
+"""Lower bound of a weight in the loss, so that a weight of exactly 0 costs much and not infinitely much."""
 
 
 class Guide(NamedTuple):
-    """Which head is guided, and how much that weighs in the loss."""
+    """Attention head that is guided, and the weight of its loss."""
 
     head: Head
     weight: float
 
 
 def linked(records: Sequence[Record], data: Data, codec: TextCodec, trained: Sequence[bool] | None = None) -> list[Record]:
-    """The records with the links of data.alignments, line by line, spread onto their tokens; possible ones are left out.
+    """Attach the links of data.alignments to the records, line by line, expanded to tokens; possible ones are left out.
 
-    `trained` says of each line whether it is among the records; None: all are.
+    `trained` holds, for each line, True if it is among the records; None: all are.
     """
     path, tokens = data.alignments or "", data.aligned == "tokens"
     trained = [True] * len(records) if trained is None else trained
@@ -51,7 +51,7 @@ def linked(records: Sequence[Record], data: Data, codec: TextCodec, trained: Seq
 
 
 def guided(settings: Train, model: nn.Module) -> Guide | None:
-    """What a config says of guidance; None where it asks for none. The model has to have the head that is named."""
+    """Build the guidance that a config asks for, or None; the model must have the head that is named."""
     if not settings.guided:
         return None
     head = parse(settings.guided_attention)
@@ -65,7 +65,7 @@ def guided(settings: Train, model: nn.Module) -> Guide | None:
 def guidance(
     attended: Mapping[str, Attended], records: Sequence[Record], keep: Bool[Tensor, "batch time"], head: Head
 ) -> Float[Tensor, ""]:
-    """How far an attention looks from where the links say, summed over the kept tokens that have one.
+    """Cross-entropy of an attention against the links, summed over the kept tokens that have one.
 
         - Σ_t Σ_s A_ts log a_ts          A_ts: 1 / n where token t is linked to n tokens, s among them, else 0
 
@@ -82,7 +82,7 @@ def guidance(
 
 
 def _wanted(records: Sequence[Record], time: int, keys: int) -> Float[Tensor, "batch time keys"]:
-    """The share of each target token that belongs to each source token."""
+    """Target distribution of each target token over the source tokens."""
     places = [(row, target, source) for row, record in enumerate(records) for source, target in record.links]
     table = torch.zeros(len(records), time, keys)
     if places:

@@ -1,4 +1,4 @@
-"""What looking far from the diagonal costs: source and target mostly say the same things in the same order."""
+"""Guided attention loss: penalises attention far from the diagonal, since source and target mostly have the same order."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,13 @@ from regard.attention.types import Attended
 from regard.decoding.attention_weights import crosses
 
 WIDTH = 0.2
-"""How far a look may be from the diagonal before it costs much, as a share of the sentence: g in the paper."""
+"""Width of the diagonal without much penalty, as a share of the sentence: g in the paper."""
 
 
 def astray(
     attended: Mapping[str, Attended], source: Bool[Tensor, "batch keys"], target: Bool[Tensor, "batch time"]
 ) -> Float[Tensor, ""]:
-    """How far attentions over the source look from the diagonal, summed over the kept tokens, the mean of all heads.
+    """Distance of attentions over the source from the diagonal, summed over the kept tokens, averaged over heads.
 
         Σ_t Σ_s a_ts (1 - exp(-(s / S - t / T)² / 2g²)),   g = 0.2
 
@@ -34,5 +34,5 @@ def astray(
 
 
 def _along(keep: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch time"]:
-    """Where each token stands in its sentence, from 0 towards 1."""
+    """Relative position of each token in its sentence, from 0 towards 1."""
     return torch.arange(keep.shape[1], device=keep.device) / keep.sum(1, keepdim=True).clamp_min(1)

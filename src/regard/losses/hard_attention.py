@@ -1,7 +1,8 @@
-"""Where to look, learned from draws: what teaches hard attention.
+"""Hard attention trained by REINFORCE, with baselines.
 
-No gradient passes through a draw, so a look is judged by what came of it. How much better that was than expected decides how
-much more likely the look becomes; the better the expectation, the baseline, the less noise there is in the gradient.
+No gradient passes through a sample, so a look (a sampled key) is credited with the reward that followed. Its advantage over
+the expected reward, the baseline, decides how much more likely it becomes; the better the baseline, the lower the variance
+of the gradient.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ Found = Float[Tensor, "batch time size"]
 
 
 class MovingAverage(nn.Module):
-    """Expects of a token the log-likelihood that tokens had of late.
+    """Baseline for REINFORCE: a moving average of the tokens' log-likelihood.
 
         b ← 0.9 b + 0.1 log p(y | a)
 
@@ -39,24 +40,24 @@ class MovingAverage(nn.Module):
         self.register_buffer("begun", torch.zeros(()))
 
     def forward(self, name: str, context: Found, entropy: Tokens, count: Tokens) -> Tokens:
-        """The same for every look."""
+        """Baseline of each token, the same for all."""
         return self.mean.expand_as(entropy)
 
     def see(self, value: Float[Tensor, ""]) -> None:
-        """Take in the log-likelihood of a token in the last update; the first is taken as it is."""
+        """Update the average with the log-likelihood per token of the last update; the first value initialises it."""
         decay = self.decay * self.begun
         self.mean.copy_(decay * self.mean + (1 - decay) * value)
         self.begun.fill_(1.0)
 
 
 class Learned(nn.Module):
-    """Expects what a small network makes of what is known before the draw, beginning with the moving average.
+    """Learned baseline for REINFORCE: a small network of what is known before the sample, plus the moving average.
 
         b_t = b + vᵀ tanh(W [c_{t-1}; H_t; 1 / n_t])
 
-    with c_{t-1} what the look before found, H_t the entropy of what this one is drawn from, and n_t how many tokens it is
-    credited with. None of this depends on the draw, so the gradient's mean stays what it is. The network learns by its
-    squared error, and the model learns nothing from it.
+    with c_{t-1} the previous context, H_t the entropy of the distribution that this look is sampled from, and n_t the number
+    of tokens it is credited with. None of this depends on the sample, so the gradient stays unbiased. The network learns by
+    its squared error, and passes no gradient to the model.
     Mnih and Gregor 2014, https://arxiv.org/abs/1402.0030
     """
 
@@ -68,7 +69,7 @@ class Learned(nn.Module):
         self.v = nn.ParameterList(torch.zeros(hidden) for _ in drawing)
 
     def forward(self, name: str, context: Found, entropy: Tokens, count: Tokens) -> Tokens:
-        """For each look of the attention called `name`."""
+        """Baseline of each token for the attention called `name`."""
         place = self.names.index(name)
         W, v = self.W[place], self.v[place]
         before = functional.pad(context.detach()[:, :-1], (0, 0, 1, 0))
@@ -77,17 +78,17 @@ class Learned(nn.Module):
         return self.average(name, context, entropy, count) + found.to(entropy.dtype)
 
     def see(self, value: Float[Tensor, ""]) -> None:
-        """Take in the log-likelihood of a token in the last update."""
+        """Update the moving average with the log-likelihood per token of the last update."""
         self.average.see(value)
 
 
 class Looks(nn.Module):
-    """Teaches attentions that draw: a look that led to a better prediction than expected becomes more likely.
+    """REINFORCE for hard attentions: raises the probability of looks with a better reward than expected.
 
         Σ_t  -(R_t - b_t) log p(a_t) - β H(a_t)
 
-    with R_t the log-likelihood of what a look is credited with, b_t what was expected of it, and H the entropy of what it
-    was drawn from; one such term for each head of each attention.
+    with R_t the log-likelihood that a look is credited with, b_t the baseline, and H the entropy of the distribution it was
+    sampled from; one such term for each head of each attention.
     REINFORCE: Williams 1992, https://doi.org/10.1007/BF00992696
     For attention: Xu et al. 2015, section 4.1, eq. 11 and 12, https://arxiv.org/abs/1502.03044
     There R is that of the whole sentence, reward="sentence". What came before a look does not depend on it, so that "rest",
@@ -107,10 +108,10 @@ class Looks(nn.Module):
     def forward(
         self, attended: Mapping[str, Attended], keep: Kept, likelihood: Tokens
     ) -> tuple[Float[Tensor, ""], dict[str, Float[Tensor, ""]]]:
-        """What to add to a loss, and for the log how undecided the looks were and how wrong the expectation was.
+        """REINFORCE loss, and for the log the entropy of the looks and the squared error of the baseline.
 
-        What only steers, the rewards and the baseline's own error, adds to the gradient and 0 to the figure, so that losses
-        with and without draws can be compared.
+        The policy gradient term and the baseline's error add to the gradient and 0 to the value, so that losses with and
+        without sampling can be compared.
         """
         reward, count = self.credit(likelihood), self.credit(keep.to(likelihood.dtype)).clamp_min(1)
         steering, entropies, errors = [], [], []
@@ -131,7 +132,7 @@ class Looks(nn.Module):
         return total, {"look_entropy": undecided.mean(1).sum(), "look_error": wrong.mean(1).sum()}
 
     def credit(self, values: Tokens) -> Tokens:
-        """The sum over the tokens that each look is credited with."""
+        """Sum over the tokens that each look is credited with."""
         if self.reward == "token":
             return values
         if self.reward == "rest":
@@ -140,13 +141,13 @@ class Looks(nn.Module):
 
 
 def soften(model: nn.Module, share: float) -> None:
-    """Let attentions that draw read so large a share of their looks by their weights, while they are trained."""
+    """Mix a share of soft attention into the outputs of hard attentions, in training."""
     for each in model.modules():
         if isinstance(each, Attention) and getattr(each.normalise, "rewarded", False):
             each.normalise.soft = share
 
 
 def drawing(model: nn.Module) -> dict[str, int]:
-    """The attentions of a model that draw where they look, by name, with the width of what they find."""
+    """Hard attentions (REINFORCE) of a model by name, with the size of their context."""
     attentions = ((name, each) for name, each in model.named_modules() if isinstance(each, Attention))
     return {name: each.size for name, each in attentions if getattr(each.normalise, "rewarded", False)}

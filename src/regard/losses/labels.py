@@ -1,4 +1,4 @@
-"""What labels of a picture cost, and how many of them are right."""
+"""Classification losses and accuracy for labels of pictures."""
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -10,13 +10,13 @@ Logits = Float[Tensor, "batch labels"]
 
 
 def one_label(logits: Logits, wanted: Int[Tensor, " batch"], smoothing: float = 0.0) -> Loss:
-    """Where exactly one label holds: -log softmax(logits)_y, summed over pictures."""
+    """Cross-entropy of a single label, summed over pictures: -log softmax(logits)_y."""
     total = F.cross_entropy(logits.float(), wanted, reduction="sum", label_smoothing=smoothing)
     return Loss(total, len(wanted), {"nll": total.detach(), "right": credit(logits.detach(), wanted).sum()})
 
 
 def any_labels(logits: Logits, wanted: Bool[Tensor, "batch labels"], smoothing: float = 0.0) -> Loss:
-    """Where any number of labels may hold: each is a question of its own, and a picture costs the sum of its answers.
+    """Binary cross-entropy of a multi-label classifier, summed over labels and pictures.
 
     Σ_l -y_l log σ(z_l) - (1 - y_l) log σ(-z_l),    y_l = 1 - ε/2 where the label holds, else ε/2
     """
@@ -32,18 +32,18 @@ def any_labels(logits: Logits, wanted: Bool[Tensor, "batch labels"], smoothing: 
 
 
 def f_measure(logits: Logits, wanted: Bool[Tensor, "batch labels"]) -> float:
-    """F₁ of labels that may hold together, all of them counted as one list: 2 TP / (2 TP + FP + FN), 1 with none at all."""
+    """Micro-averaged F₁ of multi-label predictions: 2 TP / (2 TP + FP + FN), 1 with none at all."""
     said = logits > 0
     both, either = int((said & wanted).sum()), int(said.sum()) + int(wanted.sum())
     return 2 * both / either if either else 1.0
 
 
 def accuracy(logits: Logits, wanted: Int[Tensor, " batch"]) -> float:
-    """The share of pictures whose highest label is the right one; labels that are equally high share the credit."""
+    """Accuracy of the highest label; ties share the credit."""
     return float(credit(logits, wanted).mean()) if len(wanted) else float("nan")
 
 
 def credit(logits: Logits, wanted: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-    """1 where the highest label is the right one, else 0; 1/n where it is one of n that are equally high."""
+    """Credit of each prediction: 1 where the highest label is right, 1/n where it is one of n tied, else 0."""
     highest = logits == logits.max(-1, keepdim=True).values
     return highest.gather(1, wanted[:, None])[:, 0] / highest.sum(-1)

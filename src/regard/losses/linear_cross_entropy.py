@@ -1,7 +1,7 @@
-"""The cost of a prediction straight from what is projected onto the vocabulary: the logits of all tokens never exist.
+"""Fused linear + cross-entropy: the loss of hidden states without ever holding the logits of all tokens.
 
-Logits are many times larger than all else that a batch needs. Here a few rows of them at a time are made, judged, turned
-into their own gradient and used up while they are still in the cache; only the gradients of the three inputs are kept.
+Logits are many times larger than all other activations. Here a few rows of them at a time are computed, scored, turned into
+their own gradient and used up while they are still in the cache; only the gradients of the three inputs are kept.
 """
 
 import importlib.util
@@ -14,15 +14,15 @@ from torch import Tensor
 from regard.kernels.runtime import capability
 
 ROWS = {"cpu": 256}
-"""How many rows of logits are made at once: few enough for a cache; elsewhere as many as keep a GPU busy."""
+"""Rows of logits at a time: few enough for a CPU's cache; elsewhere as many as keep a GPU busy."""
 MANY = 8192
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Device types that Triton compiles for; tests add the CPU, on which its interpreter runs."""
 
 
 class Cost(NamedTuple):
-    """Sums over all rows: what to minimise, and the plain cross-entropy and entropy for the log."""
+    """Sums over all rows: the loss to minimise, and the plain cross-entropy and entropy for the log."""
 
     total: Float[Tensor, ""]
     nll: Float[Tensor, ""]
@@ -42,17 +42,17 @@ def projected(
 
         Σ_t  -(1 - ε) log p(y_t) - ε / V Σ_v log p(v) + β Σ_v p(v) log p(v)
 
-    The same as `losses.cross_entropy` and `losses.entropy` of the logits; only `total` passes a gradient, and that once.
-    Rows outside `kept` count for nothing. To leave them out of `hidden` saves their work, but how many are left is known
-    only to the device, and to ask a GPU means to wait for it.
+    Equal to `losses.cross_entropy` and `losses.entropy` of the logits; only `total` passes a gradient, and that once. Rows
+    outside `kept` count for nothing. Leaving them out of `hidden` would save their work, but how many remain is known only
+    to the device, and reading it would synchronise with the GPU.
     """
-    if not torch.is_grad_enabled():  # which no function is told; its gradients would be computed for nobody
+    if not torch.is_grad_enabled():  # an autograd function cannot tell, and would compute unused gradients
         hidden, weight, bias = hidden.detach(), weight.detach(), bias.detach()
     return Cost(*Projected.apply(hidden, weight, bias, wanted, kept, smoothing, confidence))  # type: ignore[no-untyped-call]
 
 
 class Projected(torch.autograd.Function):
-    """Computes the gradients while it has the logits at hand, and hands them out when they are asked for."""
+    """Autograd function that computes the gradients in forward, while it has the logits, and returns them in backward."""
 
     @staticmethod
     def forward(
@@ -88,18 +88,18 @@ class Projected(torch.autograd.Function):
 
 
 def parts(rows: int, most: int) -> list[slice]:
-    """Rows in parts of so many, the last of what is left."""
+    """Slices of at most `most` rows, the last one shorter."""
     return [slice(first, first + most) for first in range(0, rows, most)]
 
 
 def evenly(rows: int, most: int) -> list[slice]:
-    """Rows in as few parts of at most so many as will do, all of nearly one length: a short one would leave a GPU idle."""
+    """Slices of nearly equal length, as few as fit `most` rows each: a short last one would leave a GPU idle."""
     count = -(-rows // most)
     return [slice(rows * part // count, rows * (part + 1) // count) for part in range(count)]
 
 
 class Pass:
-    """One pass over the rows. Sums are taken in single precision or better, whatever the inputs are in."""
+    """Pass over the rows that accumulates losses and gradients, in float32 or better whatever the inputs are in."""
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, learns: bool, smoothing: float, confidence: float):
         self.hidden, self.weight, self.bias, self.learns = hidden, weight, bias.to(_wide(hidden)), learns
@@ -111,7 +111,7 @@ class Pass:
         self.d_weight, self.d_bias = hidden.new_zeros(sizes[1], dtype=wide), hidden.new_zeros(sizes[2], dtype=wide)
 
     def take(self, rows: slice, wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None) -> None:
-        """Make the logits of some rows, judge them, and turn them into gradients in place."""
+        """Compute the logits of some rows, their loss, and the gradients in place."""
         hidden = self.hidden[rows]
         logits = hidden @ self.weight.mT
         slope = self.in_one_pass(logits, wanted, kept) if self.fused else self.in_steps(logits, wanted, kept)
@@ -127,7 +127,7 @@ class Pass:
 
     @property
     def fused(self) -> bool:
-        """Whether Triton judges the logits: on a GPU that has it."""
+        """True if the Triton kernel computes the loss: on a GPU that it compiles for."""
         device, dtype = self.hidden.device, self.hidden.dtype
         fits = INSTALLED and device.type in DEVICES and self.bias.dtype == torch.float32
         return fits and capability.lacking(device, dtype) is None
@@ -135,7 +135,7 @@ class Pass:
     def in_one_pass(
         self, logits: Float[Tensor, "some vocabulary"], wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None
     ) -> Float[Tensor, "some vocabulary"] | None:
-        """Judge logits in place by one kernel; their slope."""
+        """Loss of some logits by one fused kernel; returns their gradient, written in place."""
         from regard.kernels.triton.cross_entropy.kernel import judge
 
         counts = None if kept is None else kept[:, 0]
@@ -148,7 +148,7 @@ class Pass:
     def in_steps(
         self, logits: Float[Tensor, "some vocabulary"], wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None
     ) -> Float[Tensor, "some vocabulary"] | None:
-        """The same, one operation after the other."""
+        """Loss of some logits by separate operations; returns their gradient."""
         vocabulary = len(self.bias)
         logits = logits.to(self.bias.dtype).add_(self.bias)
         log = logits.sub_(logits.logsumexp(-1, keepdim=True))
@@ -172,7 +172,7 @@ class Pass:
 
 
 def _only(data: Tensor, kept: Tensor | None) -> Tensor:
-    """The same, and nothing in the rows that do not count."""
+    """Set rows outside `kept` to zero."""
     return data if kept is None else data.masked_fill(~kept, 0.0)
 
 

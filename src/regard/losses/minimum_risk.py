@@ -1,4 +1,4 @@
-"""Minimum-risk training: make likely outputs good ones."""
+"""Minimum-risk training."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,12 +11,12 @@ def minimum_risk(
     keep: Bool[Tensor, "batch outputs"],
     alpha: float,
 ) -> Float[Tensor, " batch"]:
-    """The risk of each source: what is lost on average among some outputs, by how likely the model finds them.
+    """Expected risk of each source over a set of outputs, weighted by the model's sharpened probabilities.
 
         risk = Σ_y Q(y | x) Δ(y),    Q(y | x) = p(y | x)^α / Σ_y' p(y' | x)^α,    Δ = 1 - reward
 
-    with y, y' among the outputs given. A small α makes Q even, α = 1 keeps the model's own proportions: over all outputs
-    that there are, the risk is then what is lost in expectation.
+    with y, y' among the given outputs. A small α makes Q uniform, α = 1 keeps the model's own proportions: over all possible
+    outputs, the risk is then the expected loss.
     Shen et al. 2016, https://arxiv.org/abs/1512.02433
     """
     shares = (alpha * logs).masked_fill(~keep, -torch.inf).softmax(-1)

@@ -1,4 +1,4 @@
-"""Moments: how far what attentions find lies, in mean and scale, from the source that they read."""
+"""Moment matching: distance in mean and scale of attention contexts from the source that they read."""
 
 from typing import cast
 
@@ -15,14 +15,14 @@ from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Step
 
 TINY = 1e-12
-"""The least variance: a scale of 0 has no gradient."""
+"""Minimum variance: a scale of 0 has no gradient."""
 
 Places = Float[Tensor, "batch time size"]
 Kept = Bool[Tensor, "batch time"]
 
 
 def moments(data: Places, keep: Kept | None) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch size"]]:
-    """Mean and standard deviation of each feature over the kept places of each sentence.
+    """Mean and standard deviation of each feature over the kept positions of each sentence.
 
     μ = 1/n Σ_t x_t,    σ² = 1/n Σ_t (x_t - μ)²
     """
@@ -34,12 +34,12 @@ def moments(data: Places, keep: Kept | None) -> tuple[Float[Tensor, "batch size"
 
 
 def apart(attended: Attended, attention: Attention, memory: Memory, keep: Kept) -> Float[Tensor, ""]:
-    """How far one attention's contexts lie from what it reads, over all sentences.
+    """Distance of one attention's contexts from its source in mean and standard deviation, over all sentences.
 
         Σ ||μ_c - μ_e||² + ||σ_c - σ_e||²
 
-    with c the contexts of all kept steps of a sentence and e its kept places, as this attention reads them: what it would
-    find if it looked at one place alone. e is where the contexts are drawn to, and learns nothing from this.
+    with c the contexts of all kept steps of a sentence and e its kept positions, as this attention reads them: the context
+    of one position alone. e is the target of the contexts, and gets no gradient.
     """
     found = moments(attended.context, keep)
     wanted = moments(readable(attention, memory).detach(), memory.keep)
@@ -48,7 +48,7 @@ def apart(attended: Attended, attention: Attention, memory: Memory, keep: Kept) 
 
 
 def readable(attention: Attention, memory: Memory) -> Places:
-    """What a look at each place alone would find."""
+    """Context of each source position alone."""
     if isinstance(attention, MemoryNetwork):
         raise ValueError(
             "train.statistics compares what an attention finds with what it reads, and MemoryNetwork adds its question to "
@@ -60,7 +60,7 @@ def readable(attention: Attention, memory: Memory) -> Places:
 
 
 def displaced(model: nn.Module, step: Step, memory: Remembered, keep: Kept) -> Float[Tensor, ""]:
-    """The sum over every attention of a model that looks at the source."""
+    """Sum of moment distances over every cross-attention of a model."""
     attentions, attended = cast(Seq2Seq, model).attentions(), step.attended
     each = [apart(attended[name], attentions[name], kept, keep) for name, kept in memory.memories.items()]
     return torch.stack(each).sum()

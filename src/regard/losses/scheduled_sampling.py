@@ -1,4 +1,4 @@
-"""Self-decoding: how often a model in training is fed its own output instead of the target.
+"""Schedules of scheduled sampling (self-decoding): the probability that a model in training is fed its own prediction.
 
 Bengio et al. 2015, section 2.4, https://arxiv.org/abs/1506.03099, there called scheduled sampling. The paper's ε is the
 share of true tokens; here `own` is 1 - ε, scaled so that each schedule goes from 0 to exactly `most` in `steps` steps:
@@ -15,7 +15,7 @@ from regard.config import Train
 
 
 def own(train: Train, step: int) -> float:
-    """The share of the model's own tokens at a step."""
+    """Scheduled sampling probability at a step."""
     if train.self_decoding == "none":
         return 0.0
     if not 0 <= train.self_decoding_most <= 1:
@@ -28,7 +28,7 @@ def own(train: Train, step: int) -> float:
 
 
 def true_share(kind: str, i: int, steps: int) -> float:
-    """The paper's ε at step i."""
+    """Teacher-forcing share ε of the paper at step i."""
     if kind == "linear":
         return 1 - i / steps
     if kind == "exponential":
@@ -38,7 +38,7 @@ def true_share(kind: str, i: int, steps: int) -> float:
 
 
 def half_way(i: float) -> float:
-    """The k for which ε is a half at step i: k log k = i, by Newton's method."""
+    """Parameter k for which ε is 1/2 at step i: k log k = i, by Newton's method."""
     k = max(i, 1.5)
     for _ in range(50):
         k -= (k * math.log(k) - i) / (math.log(k) + 1)

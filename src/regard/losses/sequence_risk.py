@@ -1,4 +1,4 @@
-"""Risk: what a model's own outputs lose by the metric, as a loss to train on."""
+"""Sequence-level training: the risk of a model's own outputs under a metric, as a loss."""
 
 from typing import cast
 
@@ -19,20 +19,20 @@ from regard.models.types import Source
 
 
 class Risk:
-    """The risk of a batch, by minimum-risk or self-critical training, mixed with the loss on its targets.
+    """Risk of a batch, by minimum-risk or self-critical training, interpolated with the loss on its targets.
 
         share Σ_x |y*| risk(x) + (1 - share) loss
 
-    with |y*| the tokens of the target: a loss is a sum over tokens, and each of them is charged what its sentence loses.
-    (The papers count every sentence alike. Sentences of a batch are about as long, so that it hardly differs.)
-    `length` is the most tokens of an output, and `times` how many times its source, as in search.
+    with |y*| the length of the target: a loss is a sum over tokens, and each of them is charged the risk of its sentence.
+    (The papers weight all sentences equally. Sentences of a batch are about as long, so that it hardly differs.) `length` is
+    the maximum length of an output, and `times` that in multiples of its source's, as in search.
     """
 
     def __init__(self, settings: Train, reward: Reward, length: int = 200, times: float = 3.0):
         self.settings, self.reward, self.length, self.times = settings, reward, length, times
 
     def __call__(self, model: nn.Module, batch: AnyBatch, loss: Loss) -> Loss:
-        """The mixture, from the loss on the targets. `parts` has the risk alone."""
+        """Interpolated loss; `parts` has the risk alone."""
         source, references = batch.source, self.references(batch)
         network = cast(Seq2Seq, model)
         outputs = self.outputs(network, source, references)
@@ -49,7 +49,7 @@ class Risk:
         return Loss(total, loss.tokens, {**loss.parts, "risk": risk.detach()})
 
     def outputs(self, model: Seq2Seq, source: Source, references: list[list[int]]) -> Outputs:
-        """What is compared for each source. Minimum risk goes by a set, which may hold the target too."""
+        """Outputs to compare for each source; minimum risk takes a set, which may include the target."""
         found = drawn(model, source, self.limits(source), self.settings.risk_samples)
         if self.settings.risk == "self_critical":
             return found
@@ -58,7 +58,7 @@ class Risk:
         return [[list(each) for each in dict.fromkeys(map(tuple, several))] for several in found]
 
     def rewards(self, outputs: Outputs, references: list[list[int]]) -> Float[Tensor, "batch outputs"]:
-        """The reward of each output, 0 where a source has fewer; equal outputs are judged once."""
+        """Reward of each output, 0 where a source has fewer; equal outputs are scored once."""
         found = torch.zeros(len(outputs), max(map(len, outputs)))
         for row, (several, reference) in enumerate(zip(outputs, references, strict=True)):
             known = {each: self.reward(each, reference) for each in dict.fromkeys(map(tuple, several))}
@@ -66,12 +66,12 @@ class Risk:
         return found
 
     def references(self, batch: AnyBatch) -> list[list[int]]:
-        """The targets, as token numbers with EOS."""
+        """Targets as token ids with EOS."""
         if batch.target is None:
             raise ValueError("train.risk needs a batch with targets, and this one has only sources")
         rows = zip(batch.target.data.tolist(), batch.target.keep.sum(1).tolist(), strict=True)
         return [row[:length] for row, length in rows]
 
     def limits(self, source: Source) -> list[int]:
-        """The most tokens of an output to each source."""
+        """Maximum output length for each source."""
         return lengths(source, self.length, self.times)

@@ -1,4 +1,4 @@
-"""What a prediction costs. All losses are sums over the kept tokens, so that batches and their parts add up."""
+"""Teacher-forced training loss; all losses are sums over the kept tokens, so that batches and their parts add up."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ IGNORED = -100
 
 
 def cross_entropy(logits: Logits, target: Padded, smoothing: float = 0.0) -> Float[Tensor, ""]:
-    """How surprising the target is, with a share of its probability spread over the whole vocabulary.
+    """Cross-entropy with label smoothing, summed over the kept tokens.
 
         Σ_t  -(1 - ε) log p(y_t) - ε / V Σ_v log p(v)
 
@@ -47,18 +47,18 @@ def cross_entropy(logits: Logits, target: Padded, smoothing: float = 0.0) -> Flo
 
 
 def entropy(logits: Logits, target: Padded) -> Float[Tensor, ""]:
-    """How undecided the model is, over the kept tokens: Σ_t -Σ_v p(v) log p(v)."""
+    """Entropy of the predicted distributions, summed over the kept tokens: Σ_t -Σ_v p(v) log p(v)."""
     log = logits.float().log_softmax(-1)
     return -(log.exp() * log).sum(-1).masked_fill(~target.keep, 0.0).sum()
 
 
 def taught(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: float = 0.0) -> Loss:
-    """The loss of logits against a target, with label smoothing and a penalty for being too sure.
+    """Loss of logits against a target, with label smoothing and a confidence penalty.
 
         cross_entropy - β entropy
 
     Pereyra et al. 2017, section 3, https://arxiv.org/abs/1701.06548
-    `parts` has the plain cross-entropy as nll, which is what a perplexity is made of.
+    `parts` has the plain cross-entropy as nll, from which perplexity is computed.
     """
     total = cross_entropy(logits, target, smoothing)
     with torch.no_grad():
@@ -85,13 +85,13 @@ def teach(
     statistics: float = 0.0,
     risk: Risk | None = None,
 ) -> Loss:
-    """The loss of a model that is shown the target, or, at a share `own` of the steps, what it wrote itself.
+    """Training loss of a model with teacher forcing, or scheduled sampling with probability `own`, and optional penalties.
 
-    `coverage` is the price of looking again, `doubly_stochastic` that of places which are not read once, `diagonal` that of
-    looking far from the diagonal, and `looks` what teaches attentions that draw where they look.
-    `guide` says which attention is to look where the links of the batch's records say. `statistics` is the price of contexts
-    unlike the source in mean and scale, and `risk` what puts the metric beside, or in place of, the likelihood. Of packed
-    rows only the target is taught.
+    `coverage`, `doubly_stochastic` and `diagonal` are the weights of penalties on attention: to repeated positions, to
+    positions whose total is not one, and far from the diagonal. `looks` is the REINFORCE loss of hard attentions. `guide`
+    names the attention that is trained on the links of the batch's records. `statistics` is the weight of moment matching
+    between contexts and source, and `risk` adds sequence-level training to the likelihood, or replaces it. Packed rows take
+    the likelihood of targets alone.
     """
     target = batch.target
     if target is None:
@@ -132,7 +132,7 @@ def teach(
 
 
 def written(model: Any, source: Source, fed: Int[Tensor, "batch time"], remember: bool, **options: Any) -> tuple[Step, Tree]:
-    """What the model makes of its input, and where that is asked for what it remembers of the source."""
+    """Output of the decoder, and the memory of the source if asked for."""
     if not remember:
         return model(source, fed, **options), None
     memory = model.encode(source)
@@ -140,7 +140,7 @@ def written(model: Any, source: Source, fed: Int[Tensor, "batch time"], remember
 
 
 def projects(model: nn.Module) -> bool:
-    """Whether a model's output is nothing but a projection onto its vocabulary, which may then be left to the loss."""
+    """Return True if a model's output is a plain projection, which a fused linear + cross-entropy loss can replace."""
     decoder = getattr(model, "decoder", None)
     return isinstance(getattr(decoder, "output", None), Projection) and getattr(decoder, "outcome", None) is None
 
@@ -148,9 +148,9 @@ def projects(model: nn.Module) -> bool:
 def straight(
     model: Any, found: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
 ) -> Loss:
-    """`taught` from what a decoder found, before its projection, a few rows at a time.
+    """Fused linear + cross-entropy: `taught` from hidden states before the projection, a few rows at a time.
 
-    Only kept tokens are projected, but for a GPU, which would have to be waited for to know how many they are.
+    Only kept tokens are projected, except on a GPU, where counting them would synchronise.
     """
     output, table, kept = model.decoder.output, model.decoder.embedding.table.weight, None
     wanted = target.data
@@ -164,12 +164,12 @@ def straight(
 
 
 def plus(loss: Loss, more: Float[Tensor, ""], parts: Mapping[str, Tensor]) -> Loss:
-    """A loss with something added to it."""
+    """Add a term to a loss."""
     return Loss(loss.total + more, loss.tokens, {**loss.parts, **{name: part.detach() for name, part in parts.items()}})
 
 
 def again(attended: Mapping[str, Attended], keep: Kept) -> Float[Tensor, ""]:
-    """How much of what was read had been read before, over the kept tokens and the mean of all heads.
+    """Coverage loss: attention to positions that were attended to before, summed over kept tokens, averaged over heads.
 
         Σ_t Σ_s min(a_ts, c_ts),   c_t = Σ_{t' < t} a_t'
 
@@ -182,7 +182,7 @@ def again(attended: Mapping[str, Attended], keep: Kept) -> Float[Tensor, ""]:
 
 
 def over_source(names: Iterable[str], setting: str = "train.coverage") -> list[str]:
-    """Those attentions that look at the source: a setting is about them, and there must be one."""
+    """Names of the cross-attentions; raises if there is none for the setting."""
     found = [name for name in names if crosses(name)]
     if not found:
         raise ValueError(f"{setting} needs an attention over the source, and this model has none; set it to 0")
@@ -191,13 +191,13 @@ def over_source(names: Iterable[str], setting: str = "train.coverage") -> list[s
 
 @torch.no_grad()
 def likelihood(logits: Logits, target: Padded) -> Tokens:
-    """log p(y_t) of each kept token, and 0 for padding."""
+    """Log-likelihood log p(y_t) of each kept token, and 0 for padding."""
     log = logits.float().log_softmax(-1).gather(-1, target.data[..., None])[..., 0]
     return log.masked_fill(~target.keep, 0.0)
 
 
 class Teacher(nn.Module):
-    """The loss of an experiment: `teach` as a config says. A module, since what teaches a model to look learns itself."""
+    """Training loss as a config describes it; a module, since baselines of hard attention learn too."""
 
     def __init__(self, settings: Train, model: nn.Module, risk: Risk | None = None):
         super().__init__()
@@ -220,7 +220,7 @@ class Teacher(nn.Module):
 
     @property
     def repeats(self) -> bool:
-        """Whether batches of one shape are all treated alike: nothing is decoded for them, and nothing looked up."""
+        """True if batches of one shape run the same operations (nothing is sampled or looked up), as a CUDA graph needs."""
         return self.risk is None and self.guide is None and self.settings.self_decoding == "none"
 
     def forward(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
@@ -242,11 +242,11 @@ class Teacher(nn.Module):
 
     @property
     def watches(self) -> bool:
-        """Whether rewards are compared with what earlier updates cost."""
+        """True if a baseline depends on the losses of earlier updates."""
         return self.looks is not None and self.looks.baseline is not None
 
     def see(self, loss: Loss) -> None:
-        """Take in what an update cost."""
+        """Update the baseline with the loss of an update."""
         if self.looks is not None and self.looks.baseline is not None:
             nll, tokens = (torch.as_tensor(each) for each in (loss.parts["nll"], loss.tokens))
             self.looks.baseline.see(-nll / tokens.clamp_min(1))

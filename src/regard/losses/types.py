@@ -1,4 +1,4 @@
-"""Records of a loss: what it costs, and where the training stands."""
+"""Records of a training loss and of the progress of training."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,14 +8,14 @@ from torch import Tensor
 
 
 class Progress(NamedTuple):
-    """Where a training stands: updates done, and to be done in all. A loss that changes with time asks this."""
+    """Progress of training: updates done and in all, for losses that change with time."""
 
     step: int
     steps: int
 
 
 class Loss(NamedTuple):
-    """What one batch costs. Sums over tokens, never means: batches then add up, however they were cut.
+    """Loss of one batch: sums over tokens, never means, so that batches add up however they were split.
 
     `parts` are sums too, for the log alone.
     """

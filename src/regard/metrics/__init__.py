@@ -1,1 +1,1 @@
-"""Metrics: how good outputs are, how sure that is, and how it depends on the input."""
+"""Metrics: quality of outputs, with confidence intervals, and by input length."""

@@ -1,4 +1,4 @@
-"""Boxes around things, as centre x, centre y, width and height in shares of the picture, and how much they overlap."""
+"""Bounding boxes as centre x, centre y, width and height relative to the picture; IoU and GIoU."""
 
 from collections.abc import Sequence
 
@@ -8,36 +8,36 @@ from torch import Tensor
 
 Boxes = Float[Tensor, "... 4"]
 TINY = torch.finfo(torch.float32).tiny
-"""Areas up to this are 0: the least that float32 has all its digits for, and can divide by. Any larger bound is the area of
-some box: 1e-9 is that of 3e-5 by 3e-5."""
+"""Largest area that counts as 0: the least that float32 has all its digits for, and can divide by. Any larger bound is the
+area of some box: 1e-9 is that of 3e-5 by 3e-5."""
 SLACK = 1e-4
-"""How far a box may reach over the edge of a picture: what rounding makes of one that ends there."""
+"""Tolerance for a box that reaches over the edge of its picture, as rounding makes of one that ends there."""
 
 
 def corners(boxes: Boxes) -> Boxes:
-    """The same boxes as left, top, right, bottom."""
+    """Convert boxes to left, top, right, bottom."""
     centre, half = boxes[..., :2], boxes[..., 2:] / 2
     return torch.cat((centre - half, centre + half), dim=-1)
 
 
 def from_corners(edges: Boxes) -> Boxes:
-    """Boxes from left, top, right, bottom."""
+    """Convert boxes from left, top, right, bottom."""
     near, far = edges[..., :2], edges[..., 2:]
     return torch.cat(((near + far) / 2, far - near), dim=-1)
 
 
 def from_pixels(edges: Boxes, width: int, height: int) -> Boxes:
-    """Boxes from left, top, right, bottom in pixels, as most annotations have them."""
+    """Convert boxes from left, top, right, bottom in pixels, as most annotations have them."""
     return from_corners(edges / edges.new_tensor([width, height, width, height]))
 
 
 def area(edges: Boxes) -> Float[Tensor, "..."]:
-    """Of boxes by their corners; 0 where the right is left of the left."""
+    """Area of boxes given by their corners; 0 where right is less than left."""
     return (edges[..., 2:] - edges[..., :2]).clamp_min(0.0).prod(-1)
 
 
 def iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
-    """What two boxes share, of what they cover together: box by box, with the usual rules of broadcasting.
+    """Intersection over union, box by box, with the usual rules of broadcasting.
 
         IoU = |A ∩ B| / |A ∪ B|
 
@@ -47,7 +47,7 @@ def iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
 
 
 def generalised_iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
-    """IoU that also tells boxes which do not touch how far they are apart; from -1 to 1.
+    """Generalised IoU, from -1 to 1, which also measures how far apart boxes without overlap are.
 
         GIoU = IoU - |C \\ (A ∪ B)| / |C|,    C the smallest box around both
 
@@ -61,7 +61,7 @@ def generalised_iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
 
 
 def shared(first: Boxes, second: Boxes) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
-    """IoU, and the area that two boxes cover together."""
+    """IoU and the area of the union."""
     for boxes in (first, second):
         if boxes.shape[-1:] != (4,):
             raise ValueError(f"boxes need four numbers each, (..., 4), got shape {tuple(boxes.shape)}")
@@ -73,14 +73,14 @@ def shared(first: Boxes, second: Boxes) -> tuple[Float[Tensor, "..."], Float[Ten
 
 
 def quotient(part: Float[Tensor, "..."], whole: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """The share that an area is of another one around it; of nothing the part itself, which is nothing too."""
+    """Quotient of an area and one that contains it; 0 for empty areas."""
     return part / whole.masked_fill(whole <= TINY, 1.0)
 
 
 def check(boxes: Float[Tensor, "objects 4"], name: str, names: Sequence[str] = ()) -> None:
     """Raise unless every box of the picture called `name` has a width and a height and lies in the picture.
 
-    `names` say what is in each box.
+    `names` are the labels of the boxes.
     """
     if boxes.shape[-1:] != (4,) or boxes.ndim != 2:
         raise ValueError(f"{name} needs boxes of (objects, 4), got shape {tuple(boxes.shape)}")
@@ -102,5 +102,5 @@ def check(boxes: Float[Tensor, "objects 4"], name: str, names: Sequence[str] = (
 
 
 def told(numbers: Sequence[float]) -> str:
-    """Numbers as an error shows them."""
+    """Format numbers for an error message."""
     return ", ".join(f"{each:.4g}" for each in numbers)

@@ -1,4 +1,4 @@
-"""Average precision: how well detections find what is there and nothing else."""
+"""Mean average precision of object detection."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from regard.models.detections import Detections, Objects
 
 
 class Precision(NamedTuple):
-    """The average precision of each class, NaN where there is nothing of it, and its mean over the others."""
+    """Average precision of each class, NaN without objects of it, and the mean over the others (mAP)."""
 
     mean: float
     classes: tuple[float, ...]
 
 
 class Judged(NamedTuple):
-    """The detections of one class in one picture: their scores, and which of them are right."""
+    """Detections of one class in one picture: their scores, and which of them are true positives."""
 
     scores: NDArray[np.float64]
     right: NDArray[np.bool_]
@@ -30,14 +30,15 @@ class Judged(NamedTuple):
 def average_precision(
     found: Sequence[Detections], there: Sequence[Objects], classes: int, overlap: float = 0.5
 ) -> Precision:
-    """The mean over classes of the area under the curve of precision over recall: mAP at one IoU.
+    """Mean average precision at one IoU: the mean over classes of the area under the precision-recall curve.
 
         AP = Σ_n (r_n - r_{n-1}) max_{m ≥ n} p_m
 
     All points of the curve count, as in PASCAL VOC from 2010 on (Everingham et al. 2015,
-    https://doi.org/10.1007/s11263-014-0733-5). A detection is right where it overlaps the nearest object of its class by
-    `overlap` or more and no surer one of them took that object; a second one for it is wrong. Detections that are equally
-    sure enter the curve together, so that the order of a list decides nothing but who took an object first.
+    https://doi.org/10.1007/s11263-014-0733-5). A detection is a true positive if its IoU with the nearest object of its
+    class is `overlap` or more and no detection of higher score was matched to that object; a second one for it is a false
+    positive. Detections of equal score enter the curve together, so that the order of a list decides only which is matched
+    first.
     """
     if len(found) != len(there):
         raise ValueError(
@@ -51,7 +52,7 @@ def average_precision(
 
 
 def of_class(found: Sequence[Detections], there: Sequence[Objects], number: int, overlap: float) -> float:
-    """The average precision of one class; NaN where there is nothing of it."""
+    """Average precision of one class; NaN without objects of it."""
     count, judged = 0, []
     for detections, objects in zip(found, there, strict=True):
         mine, right = detections.labels == number, objects.boxes[objects.labels == number]
@@ -65,7 +66,7 @@ def of_class(found: Sequence[Detections], there: Sequence[Objects], number: int,
 def judge(
     boxes: Float[Tensor, "found 4"], scores: Float[Tensor, " found"], right: Float[Tensor, "objects 4"], overlap: float
 ) -> Judged:
-    """Which detections of one picture and class are right, from the surest down."""
+    """Match detections of one picture and class to its objects, by descending score."""
     order = torch.argsort(scores.double(), descending=True, stable=True)
     hits = np.zeros(len(order), dtype=bool)
     taken = np.zeros(len(right), dtype=bool)
@@ -78,12 +79,12 @@ def judge(
 
 
 def area(scores: NDArray[np.float64], right: NDArray[np.bool_], count: int) -> float:
-    """The area under precision over recall, where precision at a recall is the best at that recall or a higher one."""
+    """Area under the precision-recall curve, with precision interpolated as the maximum at that recall or a higher one."""
     if not len(scores):
         return 0.0
     order = np.argsort(-scores, kind="stable")
     hits = np.cumsum(right[order])
-    last = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)  # of each run of equal scores
+    last = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)  # last index of each run of equal scores
     recall, precision = hits[last] / count, hits[last] / (last + 1)
     best = np.maximum.accumulate(precision[::-1])[::-1]
     return float(np.sum(np.diff(recall, prepend=0.0) * best))

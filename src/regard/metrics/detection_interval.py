@@ -1,4 +1,4 @@
-"""How sure average precision is: detections ranked once, and measured again for pictures drawn with replacement."""
+"""Confidence interval of mean average precision: detections are ranked once, pictures resampled by bootstrap."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,25 +14,25 @@ from regard.models.detections import Detections, Objects
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 STRICT = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
-"""The overlaps of COCO: 0.5, 0.55, ..., 0.95."""
+"""IoU thresholds of COCO: 0.5, 0.55, ..., 0.95."""
 BLOCK = 1 << 20
-"""How many weights of detections the bootstrap holds at a time."""
+"""Maximum number of detection weights that the bootstrap holds at a time."""
 
 
 class Ranked(NamedTuple):
-    """All detections of one class, the surest first: the picture of each, and whether it is right at each overlap."""
+    """Detections of one class by descending score: the picture of each, and whether it is right at each IoU threshold."""
 
     picture: Numbers
     right: NDArray[np.bool_]
     """(overlaps, detections)"""
     last: Numbers
-    """Where runs of equal scores end: such detections enter the curve together."""
+    """Last index of each run of equal scores: such detections enter the curve together."""
     things: Floats
-    """How many of the class are on each picture."""
+    """Number of objects of the class in each picture."""
 
 
 def ranked(found: Sequence[Detections], there: Sequence[Objects], number: int, overlaps: Sequence[float]) -> Ranked:
-    """The detections of a class in all pictures. What is right is as `average_precision` has it."""
+    """Rank the detections of a class over all pictures; matches are those of `average_precision`."""
     things, pictures, scores, right = [], [], [], []
     for place, (detections, objects) in enumerate(zip(found, there, strict=True)):
         mine, boxes = detections.labels == number, objects.boxes[objects.labels == number]
@@ -51,7 +51,7 @@ def ranked(found: Sequence[Detections], there: Sequence[Objects], number: int, o
 
 
 def hits(shared: Floats, overlap: float) -> NDArray[np.bool_]:
-    """Which detections of a picture are right: the surest of those that overlap the thing nearest to them enough."""
+    """True positives of a picture: for each object the best-scored detection with enough IoU to it."""
     right = np.zeros(len(shared), dtype=bool)
     if shared.size:
         enough = np.flatnonzero(shared.max(1) >= overlap)
@@ -61,7 +61,7 @@ def hits(shared: Floats, overlap: float) -> NDArray[np.bool_]:
 
 
 def areas(found: Ranked, times: Floats) -> Floats:
-    """Average precision where picture p counts `times[draw, p]` times, the mean over overlaps; NaN without any thing.
+    """Average precision, averaged over IoU thresholds, with pictures weighted by `times[sample, p]`; NaN without objects.
 
     AP = Σ_n (r_n - r_{n-1}) max_{m ≥ n} p_m
     """
@@ -80,7 +80,7 @@ def areas(found: Ranked, times: Floats) -> Floats:
 
 
 def measured(classes: Sequence[Ranked], said: str, resamples: int = 1000, seed: int = 0) -> Measured:
-    """The mean over classes in per cent, and the interval in which it lies when pictures are drawn again."""
+    """Mean over classes in per cent, with its bootstrap interval over pictures."""
     pictures = len(classes[0].things)
     draw = np.random.default_rng(seed)
     size = max(1, BLOCK // max(1, *(len(each.picture) for each in classes)))
@@ -94,7 +94,7 @@ def measured(classes: Sequence[Ranked], said: str, resamples: int = 1000, seed: 
 
 
 def mean(classes: Sequence[Ranked], times: Floats) -> Floats:
-    """The mean over the classes that are there, in per cent; NaN where none is."""
+    """Mean over the classes with objects, in per cent; NaN where none has any."""
     each = np.stack([areas(one, times) for one in classes])
     there = np.isfinite(each)
     return np.where(there.any(0), 100 * np.where(there, each, 0).sum(0) / np.maximum(there.sum(0), 1), np.nan)

@@ -1,4 +1,4 @@
-"""Ranks: how far up a search finds what belongs to its question."""
+"""Retrieval metrics: recall@k and median rank."""
 
 from typing import NamedTuple
 
@@ -10,30 +10,30 @@ from torch import Tensor
 
 AT = (1, 5, 10)
 Counts = NDArray[np.int64]
-"""One for each question."""
+"""One count for each query."""
 Counted = tuple[Counts, Counts, Counts]
 
 
 class Ranks(NamedTuple):
-    """The share of questions with a right answer among the first 1, 5 and 10, in per cent, and its median rank."""
+    """Recall at 1, 5 and 10 in per cent, and the median rank of the first right answer."""
 
     recall: dict[int, float]
     median: float
 
 
 class Ways(NamedTuple):
-    """Both ways."""
+    """Retrieval metrics in both directions."""
 
     to_text: Ranks
     to_picture: Ranks
 
 
 def ranks(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "questions answers"]) -> Ranks:
-    """How a search that puts the highest scores first does; `right` is True where an answer belongs to a question.
+    """Recall@k and median rank of a ranking by score; `right` is True where an answer belongs to a question.
 
-    Answers with equal scores are in no order: what counts is the mean over all orders of them. With g wrong answers above
-    the best right one and a run of e wrong and c right ones level with it, the first right one has the mean rank
-    g + (e + c + 1) / (c + 1), and is among the first k unless the first k - g of the run are all wrong:
+    Answers with equal scores are in no order: the metrics are means over all orders of them. With g wrong answers above the
+    best right one and a tie of it with e wrong and c right ones, the first right one has the mean rank g + (e + c + 1) / (c
+    + 1), and is among the first k unless the first k - g of the tie are all wrong:
 
         P = 1 - Π_{i < k - g} (e - i) / (e + c - i)
     """
@@ -42,7 +42,7 @@ def ranks(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "quest
 
 
 def counted(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "questions answers"]) -> Counted:
-    """Of each question: the wrong answers above the best right one, and the wrong and the right ones level with it."""
+    """Counts for each question: wrong answers above the best right one, and wrong and right ones tied with it."""
     if scores.shape != right.shape or scores.ndim != 2:
         raise ValueError(f"ranks need scores and answers of one shape, got {tuple(scores.shape)} and {tuple(right.shape)}")
     if len(scores) == 0 or not bool(right.any(1).all()):
@@ -57,12 +57,12 @@ def counted(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "que
 
 
 def first(above: Counts, wrong: Counts, good: Counts) -> NDArray[np.float64]:
-    """The rank of the first right answer."""
+    """Mean rank of the first right answer."""
     return above + (wrong + good + 1) / (good + 1)
 
 
 def chance(above: Counts, wrong: Counts, good: Counts, most: int) -> NDArray[np.float64]:
-    """How likely a right answer is among the first `most`, when answers that are level come in any order."""
+    """Probability that a right answer is among the first `most`, with ties in random order."""
     missed = np.ones(len(above))
     for place in range(most):
         drawn = above + place < most
@@ -71,7 +71,7 @@ def chance(above: Counts, wrong: Counts, good: Counts, most: int) -> NDArray[np.
 
 
 def both_ways(scores: Float[Tensor, "pictures texts"], right: Bool[Tensor, "pictures texts"] | None = None) -> Ways:
-    """Ranks of texts for pictures and of pictures for texts; without `right`, picture n belongs to text n."""
+    """Retrieval metrics of texts for pictures and of pictures for texts; without `right`, picture n belongs to text n."""
     if right is None:
         if scores.shape[0] != scores.shape[1]:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The reward of one output: a metric of single sentences, from 0 to 1, that a training can go by."""
+"""Sentence-level rewards, from 0 to 1, for sequence-level training."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from typing import Any, Literal
 from regard.data.text.vocabulary import EOS
 
 Text = Callable[[Sequence[int]], str]
-"""What the numbers of an output say to a person."""
+"""Function from token ids to text."""
 
 
 @dataclass(frozen=True)
 class Reward:
-    """How good an output is beside its reference; both are token numbers, and count up to their first EOS.
+    """Reward of an output given its reference; both are token ids, and count up to their first EOS.
 
         exact   1 where the tokens are the same, else 0
         edit    1 - d / max(n, m), with d the edit distance of the tokens, n and m how many there are
         chrf    chrF of the texts / 100
         bleu    BLEU of the texts / 100, smoothed, of n-grams as long as both have
 
-    A metric of single sentences is not that of a corpus, whose parts do not add up; it moves with it.
-    `tokenise` is how BLEU cuts text: auto is zh where the reference has Chinese in it, else 13a.
+    A sentence-level metric is not the corpus metric, whose parts do not add up; it correlates with it. `tokenise` is BLEU's
+    tokenizer: auto is zh where the reference has Chinese in it, else 13a.
     """
 
     metric: Literal["chrf", "bleu", "edit", "exact"]
@@ -41,20 +41,20 @@ class Reward:
         return min(1.0, float(metric.sentence_score(self.text(output), [right]).score) / 100)
 
     def cut(self, reference: str) -> str:
-        """How BLEU cuts this reference."""
+        """BLEU's tokenizer for this reference."""
         chinese = any("\u4e00" <= letter <= "\u9fff" for letter in reference)
         return self.tokenise if self.tokenise != "auto" else "zh" if chinese else "13a"
 
 
 def similarity(first: Sequence[int], second: Sequence[int]) -> float:
-    """1 less the edit distance (Levenshtein), as a share of the longer one."""
+    """Edit similarity: 1 minus the Levenshtein distance divided by the longer length."""
     from rapidfuzz.distance import Levenshtein
 
     return float(Levenshtein.normalized_similarity(first, second))
 
 
 def until_end(numbers: Sequence[int]) -> list[int]:
-    """The numbers before the first EOS."""
+    """Token ids before the first EOS."""
     numbers = list(numbers)
     return numbers[: numbers.index(EOS)] if EOS in numbers else numbers
 

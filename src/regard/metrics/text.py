@@ -1,7 +1,7 @@
-"""Metrics: how good outputs are, how sure that is, and how it depends on the length of the source.
+"""Text metrics (BLEU, chrF, exact match, error rates, perplexity) with bootstrap intervals, and by source length.
 
-Every metric here is a function of sums over sentences (n-grams matched, edits made, ...). So each gives a row of numbers
-per sentence and a score of their sum, and bootstrap, buckets and corpora all come from adding rows.
+Every metric here is a function of sums over sentences (n-grams matched, edits made, ...). So each returns a row of numbers
+per sentence and a score of their sum, and bootstrap, length buckets and corpora all come from adding rows.
 """
 
 import math
@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.float64]
 References = Sequence[str] | Sequence[Sequence[str]]
-"""One right answer for each output, or several."""
+"""One reference for each output, or several."""
 
 DOWNWARDS = {"loss", "perplexity", "wer", "cer", "per", "text_rank", "picture_rank"}
-"""Figures of which less is better; of all others more is."""
+"""Metrics of which less is better; of all others more is."""
 BLOCK = 1 << 22
-"""How many draws the bootstrap holds at a time."""
+"""Maximum number of resampled counts that the bootstrap holds at a time."""
 
 
 @runtime_checkable
 class Metric(Protocol):
-    """Numbers per sentence, a score of their sum, and the words that make it comparable."""
+    """Metric protocol: statistics per sentence, a score of their sum, and a signature that makes it comparable."""
 
     def rows(self, outputs: Sequence[str], references: References) -> Rows: ...
 
@@ -34,7 +34,7 @@ class Metric(Protocol):
 
 
 class Measured(NamedTuple):
-    """A score with its 95 % confidence interval, and how it was computed."""
+    """Score with its 95 % confidence interval, and its signature."""
 
     value: float
     low: float
@@ -43,7 +43,7 @@ class Measured(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """The score of sources of some lengths: first <= length <= last."""
+    """Score of the sources of some lengths: first <= length <= last."""
 
     first: int
     last: int | None
@@ -52,20 +52,20 @@ class Bucket(NamedTuple):
 
 
 def measure(metric: Metric, outputs: Sequence[str], references: References, seed: int = 0) -> Measured:
-    """The score of outputs, with its interval."""
+    """Score of outputs, with its interval."""
     rows = checked(metric, outputs, references)
     low, high = bootstrap(rows, metric.score, seed=seed)
     counts = {len(answers) for answers in several(references)}
-    answers = counts.pop() if len(counts) == 1 else -1  # sacreBLEU's sign for a number that varies
+    answers = counts.pop() if len(counts) == 1 else -1  # sacreBLEU's code for a number that varies
     return Measured(metric.score(rows.sum(0)), low, high, metric.signature(answers))
 
 
 def bootstrap(
     rows: Rows, score: Callable[[Rows], float], resamples: int = 1000, seed: int = 0, level: float = 0.95
 ) -> tuple[float, float]:
-    """The interval in which the score lies when the sentences are drawn again, with replacement.
+    """Bootstrap interval of a score, resampling sentences with replacement.
 
-    Koehn 2004, section 3, https://aclanthology.org/W04-3250; percentiles of `resamples` draws from a seeded generator.
+    Koehn 2004, section 3, https://aclanthology.org/W04-3250; percentiles of `resamples` samples from a seeded generator.
     """
     sentences = len(rows)
     draw = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def by_length(
     lengths: Sequence[int],
     edges: Sequence[int] = (10, 20, 30, 40, 50, 60),
 ) -> list[Bucket]:
-    """The score in buckets of source length, up to each edge and beyond the last; those without a sentence are left out.
+    """Score by source length, in buckets up to each edge and beyond the last; empty buckets are left out.
 
     Bahdanau et al. 2015, figure 2: the curve that shows why attention exists. https://arxiv.org/abs/1409.0473
     """
@@ -102,7 +102,7 @@ def by_length(
 
 
 def checked(metric: Metric, outputs: Sequence[str], references: References) -> Rows:
-    """The rows of a metric, once outputs and references are seen to belong together."""
+    """Rows of a metric, after checking that outputs and references belong together."""
     if not outputs or len(outputs) != len(references):
         raise ValueError(
             f"{type(metric).__name__} needs one reference for each of one or more outputs, "
@@ -113,25 +113,25 @@ def checked(metric: Metric, outputs: Sequence[str], references: References) -> R
 
 @dataclass(frozen=True)
 class Bleu:
-    """BLEU of sacreBLEU: n-grams of up to four tokens that output and reference share, with a penalty for brevity.
+    """BLEU by sacreBLEU: n-gram precision up to four tokens, with a brevity penalty.
 
     Papineni et al. 2002, https://aclanthology.org/P02-1040; Post 2018, https://aclanthology.org/W18-6319
-    `tokenise` is none for text that is tokenised already, 13a for most languages, zh for Chinese.
+    `tokenise` is none for text that is already tokenised, 13a for most languages, zh for Chinese.
     """
 
     tokenise: Literal["none", "13a", "zh", "char", "intl"] = "13a"
     lowercase: bool = False
 
     def rows(self, outputs: Sequence[str], references: References) -> Rows:
-        """Lengths of output and reference, n-grams matched, n-grams written."""
+        """Length of output and reference, n-grams matched, n-grams in the output."""
         return _statistics(self._make(), outputs, references)
 
     def score(self, total: Rows) -> float:
-        """From 0 to 100."""
+        """Score from 0 to 100."""
         return float(self._make()._compute_score_from_stats([int(each) for each in total]).score)
 
     def signature(self, answers: int = 1) -> str:
-        """As sacreBLEU writes it."""
+        """Signature of sacreBLEU."""
         return _signature(self._make(), answers)
 
     def _make(self) -> Any:
@@ -142,23 +142,23 @@ class Bleu:
 
 @dataclass(frozen=True)
 class Chrf:
-    """chrF of sacreBLEU: n-grams of up to six characters, recall counted twice; chrF++ with words=2.
+    """Character n-gram F-score (chrF) by sacreBLEU: n-grams of up to six characters, recall counted twice.
 
-    Popović 2015, https://aclanthology.org/W15-3049
+    Popović 2015, https://aclanthology.org/W15-3049; chrF++ with words=2
     """
 
     words: int = 0
 
     def rows(self, outputs: Sequence[str], references: References) -> Rows:
-        """N-grams written, in the reference, and matched, for each n."""
+        """N-grams in the output, in the reference, and matched, for each n."""
         return _statistics(self._make(), outputs, references)
 
     def score(self, total: Rows) -> float:
-        """From 0 to 100."""
+        """Score from 0 to 100."""
         return float(self._make()._compute_score_from_stats([int(each) for each in total]).score)
 
     def signature(self, answers: int = 1) -> str:
-        """As sacreBLEU writes it."""
+        """Signature of sacreBLEU."""
         return _signature(self._make(), answers)
 
     def _make(self) -> Any:
@@ -169,31 +169,31 @@ class Chrf:
 
 @dataclass(frozen=True)
 class ExactMatch:
-    """The share of outputs that are a reference, letter for letter; spaces at the ends do not count."""
+    """Exact match: share of outputs equal to a reference, letter for letter; spaces at the ends do not count."""
 
     def rows(self, outputs: Sequence[str], references: References) -> Rows:
-        """1 for a hit, and 1 for the sentence."""
+        """Hit, and count of sentences."""
         pairs = zip(outputs, several(references), strict=True)
         return np.array(
             [[output.strip() in {each.strip() for each in right}, 1] for output, right in pairs], dtype=np.float64
         )
 
     def score(self, total: Rows) -> float:
-        """From 0 to 100."""
+        """Score from 0 to 100."""
         return float(100 * total[0] / total[1])
 
     def signature(self, answers: int = 1) -> str:
-        """Nothing to choose."""
+        """Signature of exact match."""
         return "exact match, ends stripped"
 
 
 @dataclass(frozen=True)
 class ErrorRate:
-    """Edits (substitutions, deletions, insertions) per unit of the reference: word, character or phoneme error rate.
+    """Error rate: edits (substitutions, deletions, insertions) per word, character or phoneme of the reference.
 
         100 (S + D + I) / N          may exceed 100
 
-    Phonemes are what stands between spaces, as words are. Of several references the one with the fewest edits counts.
+    Phonemes are separated by spaces, as words are. Of several references the one with the fewest edits counts.
     """
 
     unit: Literal["words", "characters", "phonemes"] = "words"
@@ -212,17 +212,17 @@ class ErrorRate:
         return np.array(best, dtype=np.float64)
 
     def score(self, total: Rows) -> float:
-        """In per cent; without any reference unit, 0 when nothing was written and 100 otherwise."""
+        """Error rate in per cent; without any reference unit, 0 when nothing was written and 100 otherwise."""
         edits, units = total
         return float(100 * edits / units) if units else 100.0 * bool(edits)
 
     def signature(self, answers: int = 1) -> str:
-        """The unit."""
+        """Signature: the unit."""
         return f"edits per {self.unit.removesuffix('s')} of the reference, jiwer"
 
 
 def token_perplexity(nll: float, tokens: int) -> float:
-    """exp(nll / tokens): among how many equally likely tokens the model wavers."""
+    """Perplexity exp(nll / tokens)."""
     try:
         return math.exp(nll / max(tokens, 1))
     except OverflowError:
@@ -230,7 +230,7 @@ def token_perplexity(nll: float, tokens: int) -> float:
 
 
 def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Measured:
-    """exp(Σ nll / Σ tokens) over sentences, with its interval; less is better, 1 is certainty."""
+    """Perplexity exp(Σ nll / Σ tokens) over sentences, with its interval; less is better."""
     rows = np.array([nll, tokens], dtype=np.float64).T
 
     def score(total: Rows) -> float:
@@ -242,7 +242,7 @@ def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Me
 
 
 def several(references: References) -> list[list[str]]:
-    """The right answers of each output, as a list even where there is one."""
+    """References of each output, as a list even where there is one."""
     return [[each] if isinstance(each, str) else list(each) for each in references]
 
 

@@ -1,4 +1,4 @@
-"""One word for an attention: "additive", "scaled_dot+top_k", "transformer", "none"."""
+"""Attention factory: builds an attention from a name such as "additive", "scaled_dot+top_k", "transformer" or "none"."""
 
 import inspect
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from regard.attention.scope import Scope
 from regard.attention.scope.everywhere import Everywhere
 
 Make = Callable[[int, int], Attention | None]
-"""Makes an attention for the size of a query and the size of a key, or none: partial(attention, "additive")."""
+"""Factory of an attention from the sizes of query and key; may return None: partial(attention, "additive")."""
 
 PARTS = ("score", "normalise", "scope", "mechanisms")
 
@@ -29,12 +29,12 @@ def attention(
     limit: int = 1024,
     bias: bool = True,
 ) -> Attention | None:
-    """The attention called `name`: stages or a mechanism, joined by +; "none" is none.
+    """Build the attention called `name`: stages or a mechanism, joined by +; "none" gives None.
 
-    What is not named is scaled_dot, softmax, everywhere; a scope that is named holds beside `scope`. A mechanism that takes
-    a score may be joined with one. A product of a query and a key of different sizes gets projections to one size (`size`,
-    or else the query's). `heads` are those of mechanisms that have several; `limit` is the longest source of a score
-    that learns something for each position; without `bias` its projections have none.
+    Stages that are not named are scaled_dot, softmax and everywhere; a named scope is intersected with `scope`. A mechanism
+    that takes a score may be joined with one. A dot product of query and key of different sizes gets projections to one size
+    (`size`, or else the query's). `heads` applies to multi-head mechanisms; `limit` is the maximum source length of a score
+    with parameters for each position; without `bias` its projections have none.
     """
     if name == "none":
         return None
@@ -54,9 +54,9 @@ def attention(
 def self_attention(
     name: str, width: int, heads: int, *, dropout: float = 0.0, scope: str = "everywhere", limit: int = 1024, **options: Any
 ) -> MultiHead:
-    """The heads with which a Transformer's layer looks at itself: a score, normaliser or scope, or several joined by +.
+    """Build a Transformer layer's self-attention from the name of a score, normaliser or scope, or several joined by +.
 
-    `width` is that of the layer; options are MultiHead's, such as the `size` that it projects to.
+    `width` is the hidden size of the layer; options are MultiHead's, such as the `size` that it projects to.
     """
     named = parts(name)
     if "mechanisms" in named:
@@ -80,7 +80,7 @@ def self_attention(
 
 
 def parts(name: str) -> dict[str, str]:
-    """The name in each kind: "additive+sparsemax" is {"score": "additive", "normalise": "sparsemax"}."""
+    """Split an attention's name by kind: "additive+sparsemax" is {"score": "additive", "normalise": "sparsemax"}."""
     found: dict[str, str] = {}
     for part in name.split("+"):
         kind = registry.locate(part)
@@ -103,19 +103,19 @@ def parts(name: str) -> dict[str, str]:
 
 
 def takes(name: str, option: str) -> bool:
-    """Whether a mechanism's own constructor has a place for an option."""
+    """Return True if a mechanism's constructor takes an option."""
     return option in inspect.signature(registry.find(name, "mechanisms")).parameters
 
 
 def both(left: str, right: str) -> Scope:
-    """Two scopes at once; one alone stays as it is, so that kernels know it."""
+    """Intersection of two scopes; a single one is returned unchanged, so that kernels recognise it."""
     scopes: list[Scope] = [registry.build(each, "scope") for each in (left, right)]
     hiding = [each for each in scopes if not isinstance(each, Everywhere)]
     return hiding[0] & hiding[1] if len(hiding) == 2 else (hiding or scopes)[0]
 
 
 def mechanism(name: str, query: int, key: int, heads: int, options: dict[str, Any]) -> Attention:
-    """A mechanism, with as many heads as asked for where it has heads."""
+    """Build a mechanism, multi-head where its constructor takes `heads`."""
     made: Callable[..., Attention] = registry.find(name, "mechanisms")
     wanted = inspect.signature(made).parameters.values()
     if "bias" in options and all(each.name != "bias" and each.kind != each.VAR_KEYWORD for each in wanted):

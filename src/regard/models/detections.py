@@ -1,4 +1,4 @@
-"""Things in pictures: what is there, what was found, and what is there with noise, for a detector to see through."""
+"""Object detection records: ground truth, predictions, and noised ground truth for denoising training."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,18 +8,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 SMALLEST = 1e-3
-"""The least width and height that noise leaves a box."""
+"""Minimum width and height of a noised box."""
 
 
 class Objects(NamedTuple):
-    """What is in a picture: the number of each thing's class, and its box (centre x, centre y, width, height in shares)."""
+    """Ground truth of a picture: class labels and boxes (centre x, centre y, width, height, relative to the picture)."""
 
     labels: Int[Tensor, " objects"]
     boxes: Float[Tensor, "objects 4"]
 
 
 class Detections(NamedTuple):
-    """What was found in a picture, how sure that is, and which query found it: its row in the weights is where it looked."""
+    """Predictions for a picture: labels, boxes, confidence scores, and the query (row of the attention weights) of each."""
 
     labels: Int[Tensor, " found"]
     boxes: Float[Tensor, "found 4"]
@@ -28,19 +28,19 @@ class Detections(NamedTuple):
 
 
 class Together(NamedTuple):
-    """The things of several pictures, filled up to the most; `keep` is True where there is one."""
+    """Ground truth of a batch, padded to the most objects; `keep` is True where there is one."""
 
     labels: Int[Tensor, "batch objects"]
     boxes: Float[Tensor, "batch objects 4"]
     keep: Bool[Tensor, "batch objects"]
 
     def to(self, device: torch.device | str) -> "Together":
-        """The same on another device."""
+        """Copy on another device."""
         return Together(*(each.to(device, non_blocking=True) for each in self))
 
 
 class Noised(NamedTuple):
-    """Several copies of all things, each with other mistakes in its labels and boxes."""
+    """Noised copies of all objects, each group with other errors in labels and boxes."""
 
     labels: Int[Tensor, "batch groups objects"]
     boxes: Float[Tensor, "batch groups objects 4"]
@@ -48,7 +48,7 @@ class Noised(NamedTuple):
 
 
 def together(pictures: Sequence[Objects]) -> Together:
-    """The things of several pictures as one record. What fills up is a box in the middle, which is never read."""
+    """Collate the objects of several pictures; padding is a box in the middle, which is never read."""
     most = max((len(each.labels) for each in pictures), default=0)
     labels = torch.zeros(len(pictures), most, dtype=torch.long)
     boxes = torch.full((len(pictures), most, 4), 0.5)
@@ -71,12 +71,12 @@ def noised(
     flip: float = 0.2,
     generator: torch.Generator | None = None,
 ) -> Noised:
-    """Boxes moved by up to `shift` of half their size and stretched by up to `scale`, and a share `flip` of wrong labels.
+    """Noise ground truth: move boxes by up to `shift` of half their size, scale by up to `scale`, flip a share of labels.
 
         |Δx| < shift · w / 2,    w' = w (1 ± scale)
 
     Li et al. 2022, https://arxiv.org/abs/2203.01305
-    A centre stays in its box where `shift` is at most 1. Labels are drawn from all `classes`, so that some come out right.
+    A centre stays in its box where `shift` is at most 1. Labels are sampled from all `classes`, so that some come out right.
     """
     if groups < 1 or not 0 <= shift <= 1 or not 0 <= scale < 1 or not 0 <= flip <= 1:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Picture to sequence: an encoder of pictures, a decoder that writes, and how a config becomes the two."""
+"""Picture-to-sequence model: a picture encoder and a decoder, and how a config builds them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,11 +17,11 @@ from regard.models.types import Decoder, Source
 
 
 class Picture2Seq(Seq2Seq):
-    """An encoder of pictures and any decoder.
+    """Picture-to-sequence model: any picture encoder and any decoder.
 
-    Pictures are standardised first, by the mean and the deviation of each channel over all pictures of the training: most of
-    a picture is ground, and what all places share would drown what is on it. `positions` tell each place of a CNN's map
-    where it is, which convolutions know at the edges alone.
+    Pictures are standardised first, by the mean and the standard deviation of each channel over the training data: most of a
+    picture is background, and what all positions share would drown what is on it. `positions` are added to a CNN's feature
+    map, since convolutions know them at the edges alone.
     Xu et al. 2015, https://arxiv.org/abs/1502.03044
     """
 
@@ -42,7 +42,7 @@ class Picture2Seq(Seq2Seq):
         self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
 
     def read(self, source: Source) -> Encoded:
-        """What the encoder makes of pictures."""
+        """Encode pictures."""
         found = super().read(source._replace(data=(source.data - self.mean) / self.deviation))
         return placed(found, self.positions)
 
@@ -55,9 +55,9 @@ def build(
     standard: tuple[Sequence[float], Sequence[float]],
     longest: int = 1024,
 ) -> Picture2Seq:
-    """The network that a config describes, for pictures within a box and targets up to the longest.
+    """Build the model that a config describes, for pictures within a box and targets of at most `longest` tokens.
 
-    `standard` are the mean and the deviation of each channel.
+    `standard` are the mean and the standard deviation of each channel.
     """
     rows, columns = (-(-side // model.stride) for side in box)
     told = options(model, dropout) | (own(model.patches, (rows, columns)) if model.encoder == "patches" else {})
@@ -77,7 +77,7 @@ def build(
 
 
 def own(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
-    """What patches are told that the decoder is not, on a map of so many rows and columns."""
+    """Arguments of a patch encoder that differ from the decoder's, for a map of so many rows and columns."""
     said: dict[str, Any] = {"heads": patches.heads, "inner": patches.feedforward, "norm": patches.norm}
     said |= {
         "activation": patches.activation,
@@ -89,7 +89,7 @@ def own(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
 
 
 def options(model: PictureModel | SightModel, dropout: PictureDropout) -> dict[str, Any]:
-    """What the encoder of a config is told."""
+    """Arguments of the encoder that a config describes."""
     found: dict[str, Any] = {"layers": model.depth, "dropout": dropout.encoder}
     if model.encoder == "patches":
         found |= {"patch": model.stride, "heads": model.heads, "inner": model.feedforward, "activation": model.activation}

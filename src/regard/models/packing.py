@@ -1,4 +1,4 @@
-"""Which models may be taught from packed rows, in which several examples follow each other, and by which settings."""
+"""Checks that a model and its settings can be trained on packed rows, which hold several examples each."""
 
 from torch import nn
 
@@ -8,11 +8,11 @@ from regard.errors import ConfigError
 from regard.models.layers.beam_attention import POSITIONAL
 
 BY_ROWS = ("self_decoding", "coverage", "doubly_stochastic", "diagonal", "guided", "statistics", "risk")
-"""Settings of a training that take a row for one example."""
+"""Settings of a training run that take a row for one example."""
 
 
 def apart(train: Train) -> None:
-    """Raise where rows are to be packed and another setting takes each for one example."""
+    """Raise where packing is combined with a setting that needs one example per row."""
     for name in BY_ROWS if train.packed else ():
         if (value := getattr(train, name)) not in (0, "none"):
             raise ConfigError(
@@ -22,7 +22,7 @@ def apart(train: Train) -> None:
 
 
 def packable(model: nn.Module) -> None:
-    """Raise where something in a model would reach from one example of a row to the next."""
+    """Raise where a part of a model would mix the examples of a packed row."""
     for kind in ("encoder", "decoder"):
         part = getattr(model, kind)
         if type(part).__name__ != "Transformer":
@@ -42,7 +42,7 @@ def packable(model: nn.Module) -> None:
 
 
 def unpackable(name: str, attention: Attention) -> str | None:
-    """Why this attention of a model cannot be kept to one example of a row, where that is so."""
+    """Reason why this attention cannot separate the examples of a packed row, or None."""
     if attention.unpackable:
         return attention.unpackable
     if getattr(attention.normalise, "rewarded", False):

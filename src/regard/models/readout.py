@@ -1,7 +1,7 @@
-"""Models of pictures that do not write: they classify, find, answer and retrieve what is shown.
+"""Types for models of pictures without a decoder: classification, detection, question answering, retrieval.
 
-Each takes an encoder of pictures and, asked for weights, says by name where it looked: (batch, heads, queries, places), with
-places row after row as the encoder's map has them.
+Each takes a picture encoder and returns, if asked, attention weights by module path: (batch, heads, queries, positions),
+with positions row-major as in the encoder's feature map.
 """
 
 from collections.abc import Mapping
@@ -16,30 +16,30 @@ from regard.attention.types import Attended, Memory
 from regard.models.encoders.backbones import PictureEncoder as PictureEncoder
 
 Weights = Mapping[str, Float[Tensor, "batch heads queries places"]]
-"""Where each attention looked, by the path of its module."""
+"""Attention weights by module path."""
 NOTHING: Weights = MappingProxyType({})
 
 
 class Answer(NamedTuple):
-    """A score for each label, and where was looked."""
+    """Logits of the labels, and attention weights."""
 
     logits: Float[Tensor, "batch labels"]
     weights: Weights = NOTHING
 
 
 def look(attention: Attention, query: Float[Tensor, "batch queries query"], memory: Memory, weights: bool) -> Attended:
-    """Ask an attention from its first step on, whether it carries something from query to query or not."""
+    """Call an attention from its initial state, whether it is stateful or not."""
     found: Attended = attention(query, memory, attention.start(memory), offset=0, weights=weights)
     return found
 
 
 def seen(attended: Mapping[str, Attended]) -> Weights:
-    """The weights of those attentions that were asked for them."""
+    """Weights of those attentions that returned them."""
     return {name: each.weights for name, each in attended.items() if each.weights is not None}
 
 
 def needed(made: Attention | None, who: str) -> Attention:
-    """An attention where there has to be one."""
+    """Return the attention, or raise if there is none."""
     if made is None:
         raise ValueError(f"{who} reads by an attention, and got none; name one, such as transformer or additive")
     return made

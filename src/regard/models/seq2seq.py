@@ -1,4 +1,4 @@
-"""Sequence to sequence: an encoder, a decoder, and how a config becomes the two."""
+"""Sequence-to-sequence model: encoder and decoder, and how a config builds them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ from regard.tree import Tree
 
 
 class Seq2Seq(nn.Module):
-    """Any encoder and any decoder.
+    """Sequence-to-sequence model: any encoder and any decoder.
 
         step = model(source, target_input)            teacher-forced, all positions
         memory = model.encode(source)                 once per source, then decoder.start and decoder.step
@@ -39,20 +39,20 @@ class Seq2Seq(nn.Module):
         self.encoder, self.decoder = encoder, decoder
 
     def encode(self, source: Source) -> Tree:
-        """What the decoder remembers of a source."""
+        """Encode a source into the decoder's memory."""
         return self.decoder.remember(self.read(source))
 
     def read(self, source: Source) -> Encoded:
-        """What the encoder makes of a source."""
+        """Encode a source, without the decoder's projections."""
         encoder: Callable[[Any], Encoded] = self.encoder
         return encoder(source)
 
     def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
-        """The logits of every position, given the tokens before it: `target` begins with BOS. Options are the decoder's."""
+        """Forward with teacher forcing: logits of every position; `target` begins with BOS. Options are the decoder's."""
         return self.decoder(target, self.encode(source), **options)
 
     def attentions(self) -> dict[str, Attention]:
-        """Every attention by its module path, which is also its name in a Step, a log and a picture."""
+        """Attentions by module path, which is also their name in a Step, a log and a picture."""
         return {name: module for name, module in self.named_modules() if isinstance(module, Attention)}
 
 
@@ -65,11 +65,10 @@ def build(
     counterparts: Sequence[int] | None = None,
     longest: tuple[int, int] = (1024, 1024),
 ) -> Seq2Seq:
-    """The network that a config describes, for vocabularies of these sizes; `joint`: they are one and the same.
+    """Build the model that a config describes, for vocabularies of these sizes; `joint`: they are one and the same.
 
-    `longest` are the most tokens of a source and of a target, for parts that learn something for each position.
-    `counterparts` are for an attention that copies: the target's number of each source number, or -1. Without them equal
-    numbers are equal tokens.
+    `longest` are the maximum lengths of source and target, for parts with parameters for each position. `counterparts` are
+    for an attention that copies: the target's id of each source id, or -1. Without them equal ids are equal tokens.
     """
     if joint and source_size != target_size:
         raise ValueError(f"a joint vocabulary has one size, got {source_size} and {target_size}; build with joint=False")
@@ -90,7 +89,7 @@ def build(
 def build_encoder(
     model: Model, dropout: Dropout, vocabulary: int, longest: int = 1024
 ) -> RecurrentEncoder | ConvolutionEncoder | TransformerEncoder:
-    """The encoder that a config describes."""
+    """Build the encoder that a config describes."""
     if model.encoder == "recurrent":
         return RecurrentEncoder(
             vocabulary,
@@ -121,7 +120,7 @@ def build_decoder(
     counterparts: Sequence[int] | None = None,
     longest: tuple[int, int] = (1024, 1024),
 ) -> RecurrentDecoder | ConvolutionDecoder | TransformerDecoder:
-    """The decoder that a config describes, for an encoder of size `source`."""
+    """Build the decoder that a config describes, for an encoder of size `source`."""
     named = model.attention
     options: dict[str, Any] = {"heads": named.heads, "size": named.size, "dropout": dropout.attention, "bias": model.bias}
     make = partial(attention, named.name, limit=longest[0], **options)
@@ -154,7 +153,7 @@ def build_decoder(
 
 
 def shared(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
-    """What both halves of a Transformer are told."""
+    """Arguments that the Transformer's encoder and decoder share."""
     return placed(model, dropout, longest) | {
         "heads": model.heads,
         "self_attention": model.self_attention,
@@ -172,7 +171,7 @@ def shared(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
 
 
 def placed(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
-    """What all halves are told whose embeddings know their positions, of which there are `longest`."""
+    """Arguments of all encoders and decoders with position embeddings, for at most `longest` positions."""
     sizes = {"size": model.embedding or model.size, "join": model.join, "limit": longest}
     positions: Positions | None = None
     if model.positions != "none":
@@ -187,10 +186,10 @@ def placed(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
 
 
 def initialise(part: nn.Module) -> None:
-    """Xavier's start for the matrices of a Transformer. Others keep theirs: recurrent ones PyTorch's, within ±1/√size.
+    """Xavier initialisation of a Transformer's matrices; recurrent ones keep PyTorch's, uniform within ±1/√size.
 
     Glorot and Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html
-    So does what has a `pace`, which begins as small as its steps are.
+    Matrices with a `pace` keep theirs too, which is scaled down as their learning rate is.
     """
     for module in part.modules():
         if isinstance(module, nn.Linear) and not hasattr(module, "pace"):

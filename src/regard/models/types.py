@@ -1,4 +1,4 @@
-"""What encoders and decoders promise, so that they mix freely and search knows nothing else of them."""
+"""Interfaces of encoders and decoders, so that they mix freely and search depends on nothing else."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -12,11 +12,11 @@ from regard.data.image.batch import Pictures
 from regard.tree import Tree
 
 Source = Padded | Pictures
-"""What an encoder reads."""
+"""Input of an encoder."""
 
 
 class Step(NamedTuple):
-    """What a decoder gives: logits, the state to carry on with, and what each attention saw, by module path."""
+    """Output of a decoder: logits, the next state, and the output of each attention by module path."""
 
     output: Float[Tensor, "..."]
     state: State
@@ -25,7 +25,7 @@ class Step(NamedTuple):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Token numbers in, one vector of `size` for each out."""
+    """Encoder protocol: token ids in, one vector of `size` per token out."""
 
     size: int
 
@@ -34,10 +34,10 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Decoder(Protocol):
-    """Writes a target, one token at a time or, taught, all at once; the two must agree.
+    """Decoder protocol: predicts one token per step or, with teacher forcing, all positions at once; the two must agree.
 
     `step` may get several rows for each source, side by side (the beams of a search): rows = sources x beams. It folds them
-    into the query axis of each attention, so that one memory serves all beams of a sentence.
+    into the query axis of each attention, so that one memory serves all beams of a source.
     """
 
     def remember(self, encoded: Encoded) -> Tree: ...

@@ -1,1 +1,1 @@
-"""Constrained decoding: required prefixes and phrases, forbidden phrases and repeated n-grams."""
+"""Constrained decoding: required prefixes and phrases, forbidden phrases and repeated n-grams, tracked per hypothesis."""

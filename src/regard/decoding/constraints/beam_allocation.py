@@ -1,6 +1,6 @@
-"""Banks: a beam that is shared out between hypotheses that have written more and less of what they must hold.
+"""Dynamic beam allocation: divides the beam between hypotheses by how many constraint tokens they have met.
 
-Without that, hypotheses that have not yet written an unlikely phrase would push out those that have. A bank holds the
+Without it, hypotheses that have not yet written an unlikely phrase would crowd out those that have. A bank holds the
 hypotheses that have written equally many tokens of their phrases; each gets an equal part of the beam.
 Post and Vilar 2018, "dynamic beam allocation", https://arxiv.org/abs/1804.06609
 
@@ -22,7 +22,7 @@ from regard.decoding.topk import highest
 
 
 def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: Watched, beams: int) -> Ways:
-    """One step: each row's best tokens, and for each phrase the best token that goes on with it."""
+    """Extensions of a step: each row's best tokens, and for each phrase the best token that continues it."""
     values, tokens = suggested(logs, guard, watched, beams)
     left = guard.include.left(guard.include.move(watched.include, tokens)).cpu()
     values, tokens = values.cpu(), tokens.cpu()
@@ -39,7 +39,7 @@ def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], guard: Guard, wat
 def suggested(
     logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: Watched, beams: int
 ) -> tuple[Float[Tensor, "rows tokens"], Int[Tensor, "rows tokens"]]:
-    """The tokens that are tried after each row, each once: a second time it is impossible."""
+    """Candidate tokens of each row, each once: duplicates are impossible."""
     best, likely = highest(logs, beams + 1)
     value, token = guard.include.advancing(watched.include, logs)
     values, tokens = torch.cat([best, value], 1), torch.cat([likely, token], 1)
@@ -49,7 +49,7 @@ def suggested(
 
 
 def kept(ahead: Candidates, left: Int[Tensor, "sentences candidates"], needed: Sequence[int], beams: int) -> Candidates:
-    """The candidates that go on, best first: of each bank as many as it is allotted."""
+    """Candidates that go on, best first: of each bank as many as it is allotted."""
     going = (ahead.tokens != EOS) & (ahead.scores > IMPOSSIBLE)
     chosen = torch.zeros(len(needed), beams, dtype=torch.long)
     alive = torch.zeros(len(needed), beams, dtype=torch.bool)
@@ -64,9 +64,9 @@ def kept(ahead: Candidates, left: Int[Tensor, "sentences candidates"], needed: S
 
 
 def allot(counts: Sequence[int], beams: int) -> list[int]:
-    """How many of its candidates each bank keeps, the one with least written first.
+    """Number of candidates that each bank keeps, the one with the fewest constraint tokens met first.
 
-    Equal parts, the rest to the last bank; what a bank cannot fill goes to the fullest-written one that can.
+    Equal parts, the rest to the last bank; what a bank cannot fill goes to the furthest bank that can.
     """
     part = beams // len(counts)
     found = [min(part, count) for count in counts]
@@ -77,7 +77,7 @@ def allot(counts: Sequence[int], beams: int) -> list[int]:
 
 
 def _first(places: Sequence[int], banks: Sequence[int], room: list[int]) -> list[int]:
-    """The places of the first few of each bank, in their order."""
+    """Places of the first few of each bank, in order."""
     found = []
     for place, bank in zip(places, banks, strict=True):
         if room[bank] > 0:

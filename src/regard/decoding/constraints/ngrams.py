@@ -1,4 +1,4 @@
-"""N-grams: a target that says nothing twice."""
+"""N-gram blocking: a target in which no n-gram is repeated."""
 
 import torch
 from jaxtyping import Bool, Int
@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def repeating(written: Int[Tensor, "rows time"], size: int, vocabulary: int) -> Bool[Tensor, "rows vocabulary"]:
-    """The tokens that would make the last `size` tokens a group that the row has written already.
+    """Mask of the tokens that would repeat an n-gram of `size` tokens.
 
     Paulus, Xiong and Socher 2018, https://arxiv.org/abs/1705.04304, for groups of three.
     """

@@ -1,4 +1,4 @@
-"""Decoders: read what an encoder found, and write a target one token at a time or, taught, all at once."""
+"""Decoders: predict a target from an encoded source, one token at a time or, with teacher forcing, all at once."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,23 +11,23 @@ from regard.tree import beside
 
 
 class Remembered(NamedTuple):
-    """A source as a decoder reads it, batch first: one memory for each attention by its name, and what else it needs."""
+    """Encoded source as a decoder reads it, batch first: one memory per attention by name, and initial states."""
 
     memories: dict[str, Memory]
     initial: tuple[Tensor, ...] = ()
-    """The states that a recurrent decoder starts from, (batch, layers, size) each."""
+    """Initial states of a recurrent decoder, (batch, layers, size) each."""
     summary: Any = ()
-    """The source in one vector, for a decoder without attention that sees it at every step."""
+    """Summary vector of the source, for a decoder without attention that reads it at every step."""
     tokens: Any = ()
-    """The target's token for each place of the source, where a decoder copies it."""
+    """Target token of each source position, for a decoder that copies."""
 
 
 def shown(attended: Mapping[str, Attended], weights: bool) -> dict[str, Attended]:
-    """What each attention saw, without the weights that a decoder needed itself and nobody asked for."""
+    """Outputs of the attentions by name, without weights that only the decoder itself needed."""
     return dict(attended) if weights else {name: each._replace(weights=None) for name, each in attended.items()}
 
 
 def spread(vectors: Float[Tensor, "sources size"], rows: int) -> Float[Tensor, "rows size"]:
-    """A source's vector for each of its beams."""
+    """Repeat each source's vector for its beams."""
     beams = rows // vectors.shape[0]
     return vectors if beams == 1 else beside(vectors, beams)

@@ -1,4 +1,4 @@
-"""How every decoder writes: one token at a time, or all that it is taught at once."""
+"""Base class of decoders: one step at a time, or the whole target with teacher forcing."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -14,16 +14,16 @@ from regard.models.types import Step
 
 
 class Writing(nn.Module):
-    """A decoder that goes on from a state by any number of tokens: `write` is its own, and a step is one token of it."""
+    """Decoder whose `write` advances a state by any number of tokens; a step is one token of it."""
 
     outcome: Outcome | None
     output: nn.Module
     packs: ClassVar[bool] = False
-    """Whether `write` takes the `documents` of examples that share a row."""
+    """True if `write` takes the `documents` of packed examples."""
 
     @abstractmethod
     def start(self, memory: Remembered) -> Any:
-        """The state before the first token."""
+        """Initial state, before the first token."""
 
     @abstractmethod
     def write(
@@ -36,10 +36,10 @@ class Writing(nn.Module):
         statistics: tuple[str, ...] = (),
         project: bool = True,
     ) -> Step:
-        """Go on from a state by any number of tokens."""
+        """Advance a state by any number of tokens."""
 
     def step(self, token: Int[Tensor, " rows"], memory: Remembered, state: Any, *, weights: bool = False) -> Step:
-        """One token for each row, and what follows from it."""
+        """Decoding step: one token per row in, logits and the next state out."""
         step = self.write(token[:, None], memory, state, weights=weights)
         return step._replace(output=step.output[:, 0])
 
@@ -55,10 +55,10 @@ class Writing(nn.Module):
         project: bool = True,
         documents: Int[Tensor, "batch time"] | None = None,
     ) -> Step:
-        """All positions at once; with `own` above 0, each token is the decoder's own with that probability.
+        """Forward over all positions; `own` is the probability that an input is the decoder's own (scheduled sampling).
 
-        Without `project` the output is what `self.output` would project onto the vocabulary: for a loss that does so itself.
-        `documents` says to which example each token belongs, where several share a row.
+        Without `project` the output is the hidden state that `self.output` would project to logits: for a fused linear +
+        cross-entropy loss. `documents` holds the example of each token in packed rows.
         """
         if documents is not None and (own or not self.packs):
             given = f"own={own}" if own else f"a {type(self).__name__.lower()} decoder"

@@ -1,4 +1,4 @@
-"""The convolutional decoder, reading the source in every layer by any attention."""
+"""Convolutional decoder with any cross-attention in every layer."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -32,17 +32,17 @@ Logits = Float[Tensor, "rows time vocabulary"]
 
 
 class Carried(NamedTuple):
-    """What goes from step to step, one row for each beam of each source."""
+    """Decoder state carried from step to step, one row per beam of each source."""
 
     inputs: tuple[Float[Tensor, "rows before size"], ...]
-    """The last kernel - 1 inputs of each layer: zeros where there were none."""
+    """Last kernel - 1 inputs of each layer; zeros before the first token."""
     attentions: tuple[State, ...]
-    """What each layer's attention carries itself: () for most."""
+    """State of each layer's attention; () for most."""
     position: Int[Tensor, " rows"]
 
 
 class Asked(NamedTuple):
-    """What an attention is told beside its query, and what a caller wants to know of it."""
+    """Arguments of a cross-attention beside its query."""
 
     position: Int[Tensor, " rows"]
     weights: bool
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
 
 class Layer(nn.Module):
-    """Mix the tokens so far, then look at the source."""
+    """Decoder layer: a causal gated convolution, then cross-attention."""
 
     def __init__(self, size: int, embedding: int, source: int, kernel: int, attention: Make, dropout: float):
         super().__init__()
@@ -64,7 +64,7 @@ class Layer(nn.Module):
     def convolve(
         self, entered: Data, before: Float[Tensor, "rows before size"]
     ) -> tuple[Data, Float[Tensor, "rows before size"]]:
-        """What the convolution makes of these inputs and those before them, and what it needs to go on."""
+        """Convolve these inputs behind the cached ones; returns the output and the new cache."""
         whole = torch.cat((before, entered), dim=1)
         return self.gated(whole), whole[:, whole.shape[1] - before.shape[1] :]
 
@@ -77,34 +77,34 @@ class Layer(nn.Module):
         state: State,
         asked: Asked,
     ) -> Attended:
-        """Ask for what the data needs, knowing which token it stands at."""
+        """Cross-attention whose query adds the target embedding to the projected hidden state."""
         return ask(cross, (self.query(data) + embedded) * HALF, memory, state, **asked._asdict())
 
     def read(self, data: Data, context: Context, memory: Memory) -> Data:
-        """The data and what was found, which the number of places that it is a mean of has made small."""
+        """Add the context, scaled by √m because it is a mean over m source positions."""
         scale = spread(places(memory).sqrt(), data.shape[0])[..., None].to(context.dtype)
         return (data + self.fit(context * scale)) * HALF
 
     def leave(self, entered: Data, data: Data, context: Context | None, memory: Memory | None) -> Data:
-        """The data of the next layer, from what entered this one and what it found: each position for itself."""
+        """Output of the layer: adds the context and the residual connection, position by position."""
         if context is not None and memory is not None:
             data = self.read(data, context, memory)
         return (data + entered) * HALF
 
 
 class Convolution(Writing):
-    """Layers of causal gated convolutions, each with an attention to the source of its own.
+    """Convolutional decoder: layers of causal gated convolutions, each with its own cross-attention.
 
         g = E[y] √d + PE,   h⁰ = W g
         u = gated(hˡ⁻¹),   d = (W_d u + g) √½,   c = attend(d),   hˡ = ((u + √m W_c c) √½ + hˡ⁻¹) √½,   logits = E W_o hᴺ + b
 
     Gehring et al. 2017, section 3, eq. 1 and 2, https://arxiv.org/abs/1705.03122
-    m is the length of the source without its padding. What is read differs from what is compared where the encoder says so
-    (Encoded.values). A token sees (kernel - 1) · layers tokens before it. A state holds the last kernel - 1 inputs of each
-    layer, so that a step costs the same however long the target has become. The source may be read by any attention;
-    without one the source in one vector is added to every input. The highest attention may have a say in the output
-    (models/layers/attention_output.py), and `counterparts` tell one that points what it copies. What differs from the paper
-    is said in the encoder. Layer n is the submodule "n".
+    m is the source length without padding. Values differ from keys where the encoder provides them (Encoded.values). The
+    receptive field is (kernel - 1) · layers tokens. The state holds the last kernel - 1 inputs of each layer, so that the
+    cost of a step does not grow with the target. Any attention may read the source; without one the summary vector of the
+    source is added to every input. The top layer's attention may take part in the output
+    (models/layers/attention_output.py), and `counterparts` tell a pointing one what it copies. The encoder's docstring lists
+    the differences from the paper. Layer n is the submodule "n".
     """
 
     def __init__(
@@ -143,11 +143,11 @@ class Convolution(Writing):
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers, from the lowest up."""
+        """Layers, bottom to top."""
         return [cast(Layer, self.get_submodule(name)) for name in self.names]
 
     def remember(self, encoded: Encoded) -> Remembered:
-        """The source as each layer's attention reads it, or in one vector."""
+        """Memory of the source for each layer's attention, or its summary vector."""
         if self.summary is not None:
             return Remembered({}, summary=self.summary(summarise(encoded)))
         crosses = {f"decoder.{name}.cross": layer.cross for name, layer in zip(self.names, self.layers, strict=True)}
@@ -155,7 +155,7 @@ class Convolution(Writing):
         return Remembered(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
 
     def start(self, memory: Remembered) -> Carried:
-        """The state before the first token: nothing has entered any layer."""
+        """Initial state, before the first token: zeros as the inputs of every layer."""
         memories = list(memory.memories.values())
         like = memory.summary if self.summary is not None else memories[0].values
         crosses = [layer.cross for layer in self.layers]
@@ -173,7 +173,7 @@ class Convolution(Writing):
         statistics: tuple[str, ...] = (),
         project: bool = True,
     ) -> Step:
-        """Go on from a state by any number of tokens."""
+        """Advance a state by any number of tokens."""
         embedded = self.embedding(tokens, state.position)
         data = self.widen(embedded)
         if self.summary is not None:
@@ -203,7 +203,7 @@ class Convolution(Writing):
         memory: Remembered,
         project: bool,
     ) -> Logits:
-        """The output of every position, from what its highest layer found or from what the attention makes of it."""
+        """Logits of every position, from the top layer or through its attention's outcome."""
         layer, name = self.layers[-1], f"decoder.{self.names[-1]}.cross"
         kept, last = memory.memories.get(name), attended.get(name)
 
@@ -220,7 +220,7 @@ class Convolution(Writing):
 
 
 def places(memory: Memory) -> Float[Tensor, "sources 1"]:
-    """How many places each source has: at least one, so that a source without any stays finite."""
+    """Source length of each example without padding, at least 1, so that an empty source stays finite."""
     if memory.keep is None:
         return memory.values.new_full((memory.values.shape[0], 1), memory.values.shape[2])
     return memory.keep.sum(1, keepdim=True).clamp_min(1).to(memory.values.dtype)

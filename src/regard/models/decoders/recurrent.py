@@ -1,4 +1,4 @@
-"""The recurrent decoder, with attention before the step (Bahdanau), after it (Luong), or none."""
+"""Recurrent decoder with attention before the step (Bahdanau), after it (Luong), or none."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -27,50 +27,51 @@ from regard.models.types import Step
 
 NAME = "decoder.cross"
 SPREAD = 0.5
-"""Within ± what the embeddings of tokens begin. From ±0.1 the states after any two tokens are much the same: an attention
-that is asked the same again and again learns to prefer places, whoever asks, and many trainings never get over that."""
+"""Bound of the uniform initialisation of token embeddings. With ±0.1 the states after any two tokens are almost equal: an
+attention whose queries barely differ learns to prefer positions, whatever the query, and many training runs never
+recover."""
 
 Data = Float[Tensor, "rows time _"]
 
 
 class Carried(NamedTuple):
-    """What goes from step to step, one row for each beam of each source."""
+    """Decoder state carried from step to step, one row per beam of each source."""
 
     hidden: tuple[Float[Tensor, "rows layers size"], ...]
     fed: Any
-    """The attentional vector of the step before; () without input feeding."""
+    """Attentional vector of the previous step; () without input feeding."""
     attention: Any
     position: Int[Tensor, " rows"]
     masks: tuple[Any, ...]
-    """One mask of dropout for all steps: on the embedding, into each layer but the first, on the read-out."""
+    """Variational dropout masks shared by all steps: on the embedding, into each layer but the first, on the readout."""
 
 
 class Found(NamedTuple):
-    """What each position can say something from."""
+    """Decoder states from which the logits of each position are computed."""
 
     top: Data
-    """The highest cell after the step."""
+    """Hidden state of the top layer after the step."""
     readout: Data
     attended: Attended | None = None
 
 
 class Recurrent(Writing):
-    """Write with recurrent cells that look at the source once for each token.
+    """Recurrent decoder whose cells attend to the source once per token.
 
         bahdanau:  c_t = attend(h_{t-1}),  h_t = cell([y_t; c_t], h_{t-1}),        r_t = tanh(W [h_t; c_t; y_t])
         luong:     h_t = cell([y_t; r_{t-1}], h_{t-1}),  c_t = attend(h_t),        r_t = tanh(W [h_t; c_t])
         none:      h_t = cell([y_t; s], h_{t-1}),                                  r_t = tanh(W [h_t; s; y_t])
 
-    with y_t the embedding of the token before, s the source in one vector, and logits from r_t.
+    with y_t the embedding of the previous token, s the summary vector of the source, and logits from r_t.
     Bahdanau, Cho and Bengio 2015, appendix A.2.2, https://arxiv.org/abs/1409.0473 (a tanh in place of its maxout);
     Luong, Pham and Manning 2015, eq. 5 and section 3.3, https://arxiv.org/abs/1508.04025; Cho et al. 2014, section 2.2,
     https://arxiv.org/abs/1406.1078. Luong's r_{t-1} is input feeding and may be switched off; all cells then run as one
-    fused call, and the attention is asked once. `summary` says what a decoder without attention gets of s: the "initial"
-    state, s at "every_step", or "both". `bridge` learns the initial states from s; without it they are the encoder's own.
-    With an attention they may be `initial="zeros"`: the source is then known through the attention alone, which may read it
-    while it still arrives.
-    An attention may have a say in the output (models/layers/attention_output.py), and `counterparts` tell one that points
-    what it copies; the cells are fed its context all the same.
+    fused call, with one call of the attention. `summary` says how a decoder without attention receives s: as the "initial"
+    state, at "every_step", or "both". `bridge` learns the initial states from s; without it they are the encoder's final
+    states. With attention they may be `initial="zeros"`: the source is then read through attention alone, which also works
+    on a source that is still arriving (streaming).
+    An attention may take part in the output (models/layers/attention_output.py), and `counterparts` tell a pointing one what
+    it copies; the cells are fed its context all the same.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Recurrent(Writing):
         self.embedding = Embedding(vocabulary, embedding, spread=SPREAD, dropout=drop_embedding, variational=variational)
         self.layers = nn.ModuleList(layer(cell, size if number else embedding + fed, size) for number in range(layers))
         self.bridge = nn.Linear(source, STATES[cell] * layers * size) if bridge and self.starts else None
-        token = 0 if self.cross is not None and not self.before else embedding  # the token before, unless as Luong does it
+        token = 0 if self.cross is not None and not self.before else embedding  # previous token, except in Luong's order
         self.readout = nn.Linear(size + context + token, size)
         self.output = output(size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": embedding, "vocabulary": vocabulary}
@@ -117,7 +118,7 @@ class Recurrent(Writing):
         self.size, self.states = size, STATES[cell]
 
     def remember(self, encoded: Encoded) -> Remembered:
-        """The attention's memory, the initial states and the summary, as far as each is used."""
+        """Memory of the attention, initial states and summary vector, each where it is used."""
         vector = summarise(encoded)
         if not self.starts:
             initial = (vector.new_zeros(vector.shape[0], len(self.layers), self.size),) * self.states
@@ -131,7 +132,7 @@ class Recurrent(Writing):
         return Remembered(memories, initial, vector if self.sees else (), tokens)
 
     def fitting(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The encoder's last states, or an error where these cells cannot start from them."""
+        """Final states of the encoder; raises where the cells cannot start from them."""
         needed = [(len(self.layers), self.size)] * self.states
         given = [tuple(each.shape[1:]) for each in final]
         if given != needed:
@@ -139,7 +140,7 @@ class Recurrent(Writing):
         return final
 
     def start(self, memory: Remembered) -> Carried:
-        """The state before the first token."""
+        """Initial state, before the first token."""
         first = memory.initial[0]
         masks = [
             self.embedding.drop.draw(first, self.embedding.size),
@@ -163,7 +164,7 @@ class Recurrent(Writing):
         statistics: tuple[str, ...] = (),
         project: bool = True,
     ) -> Step:
-        """Go on from a state by any number of tokens: what can be done for all of them at once is."""
+        """Advance a state by any number of tokens, all at once where the recurrence allows."""
         embedded = self.embedding(tokens, mask=state.masks[0])
         if self.sees:
             vector = spread(memory.summary, tokens.shape[0])[:, None].expand(-1, tokens.shape[1], -1)
@@ -175,7 +176,7 @@ class Recurrent(Writing):
         return Step(output, state, shown({} if found.attended is None else {NAME: found.attended}, weights))
 
     def say(self, found: Found, embedded: Data, memory: Remembered, mask: Tensor | None, project: bool) -> Data:
-        """The output of every position, from its read-out or from what the attention makes of it."""
+        """Logits of every position, from its readout or through the attention's outcome."""
 
         def logits(readout: Data) -> Data:
             data = self.drop(readout, mask)
@@ -192,7 +193,7 @@ class Recurrent(Writing):
     def find(
         self, embedded: Data, memory: Remembered, state: Carried, *, weights: bool, statistics: tuple[str, ...]
     ) -> tuple[Found, Carried]:
-        """The read-out of every position, by the shortest way that this decoder allows."""
+        """Readout of every position, with as few sequential steps as this decoder allows."""
         if self.cross is None:
             data, state = self.at_once(embedded, state)
             return Found(data, self.read(data, embedded)), state
@@ -208,7 +209,7 @@ class Recurrent(Writing):
         return Found(top, readout, attended), after
 
     def at_once(self, embedded: Data, state: Carried) -> tuple[Data, Carried]:
-        """Nothing that is found returns into the cells, so each layer is one fused call."""
+        """Fused call per layer: no context returns into the cells."""
         data, lasts = embedded, []
         for number, rnn in enumerate(self.layers):
             data = self.drop(data, state.masks[number]) if number else data
@@ -220,7 +221,7 @@ class Recurrent(Writing):
     def bahdanau(
         self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
     ) -> tuple[Data, Data, Attended, Carried]:
-        """Look with the state before the step; what is found enters the step."""
+        """Bahdanau's order: attend with the previous state; the context enters the step."""
         time = embedded.shape[1]
         stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
         looks = Deferred(cross, memory, state.attention, time, state.position, weights)
@@ -232,7 +233,7 @@ class Recurrent(Writing):
     def luong(
         self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
     ) -> tuple[Data, Data, Attended, Carried]:
-        """Look with the state after the step; the read-out enters the next step."""
+        """Luong's order: attend with the state after the step; the readout enters the next step."""
         if recurrent_fused.covers(self.layers, cross, embedded, memory, weights) is None:
             return self.luong_at_once(cross, embedded, memory, state)
         rows, time, _ = embedded.shape
@@ -250,7 +251,7 @@ class Recurrent(Writing):
     def luong_at_once(
         self, cross: Attention, embedded: Data, memory: Memory, state: Carried
     ) -> tuple[Data, Data, Attended, Carried]:
-        """The same loop as one operation, on a GPU."""
+        """Luong's order over all steps as one fused GPU operation."""
         hidden, cell = (each[:, 0] for each in state.hidden)
         found = recurrent_fused.loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
         top, context, read = (each.transpose(0, 1) for each in found[:3])
@@ -258,12 +259,12 @@ class Recurrent(Writing):
         return top, read, Attended(context), state
 
     def read(self, *parts: Data) -> Data:
-        """tanh(W [h; c; y]), for all positions at once."""
+        """Readout tanh(W [h; c; y]), for all positions at once."""
         return torch.tanh(self.readout(torch.cat(parts, dim=-1)))
 
 
 def check(order: str, summary: str, initial: str) -> None:
-    """Raise for an order, a summary or a beginning that does not exist."""
+    """Raise for an unknown order, summary or initial state."""
     if order not in ("bahdanau", "luong"):
         raise ValueError(f"order needs to be 'bahdanau' or 'luong', got {order!r}")
     if summary not in ("initial", "every_step", "both"):

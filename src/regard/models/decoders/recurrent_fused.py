@@ -1,8 +1,8 @@
-"""Luong's decoder over all steps as one operation on a GPU: five kernels a step, and five on the way back.
+"""Luong's decoder over all steps as one GPU operation: five kernel launches a step forward, and five backward.
 
-Step by step through autograd a GPU waits for its host, and even replayed as a graph it is held up by the number of kernels.
-Here a step is two products and three kernels (kernels/loop_triton), and what the loop does not need at once waits for its
-end: the gradients of matrices, keys and values are one product each over all steps.
+Step by step through autograd a GPU waits for the host, and even a replayed CUDA graph is limited by the number of launches.
+Here a step is two matrix products and three kernels (kernels/triton/lstm_decoder), and what the recurrence does not need
+waits for the end of the loop: the gradients of weights, keys and values are one matrix product each over all steps.
 """
 
 import importlib.util
@@ -25,17 +25,17 @@ from regard.kernels.runtime import capability
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Device types that Triton compiles for; tests add the CPU, on which its interpreter runs."""
 SCORES = (Dot, ScaledDot, Bilinear)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 LONGEST = 1024
-"""The longest source that one program can hold the weights of."""
+"""Maximum source length whose weights one program can hold."""
 
 
 def covers(
     layers: nn.ModuleList, cross: Attention, known: Float[Tensor, "rows time _"], memory: Memory, weights: bool
 ) -> str | None:
-    """None where `loop` computes the same as the steps one by one, else the reason why not."""
+    """Reason why `loop` cannot replace single steps here, or None."""
     if known.device.type not in DEVICES:
         return f"needs a GPU, got {known.device.type}"
     if not INSTALLED:
@@ -72,13 +72,13 @@ def _covers_attention(cross: Attention) -> str | None:
 
 
 class Looped(NamedTuple):
-    """What a loop leaves, time first."""
+    """Outputs of all steps, time first."""
 
     top: Float[Tensor, "time rows size"]
     context: Float[Tensor, "time rows context"]
     read: Float[Tensor, "time rows fed"]
     cell: Float[Tensor, "rows size"]
-    """The LSTM's cell after the last step."""
+    """Cell state of the LSTM after the last step."""
 
 
 def loop(
@@ -91,12 +91,12 @@ def loop(
     hidden: Float[Tensor, "rows size"],
     cell: Float[Tensor, "rows size"],
 ) -> Looped:
-    """All steps of a decoder as Luong has it, from the state before the first.
+    """Run all steps of Luong's decoder from its initial state.
 
         h_t = cell([y_t; r_{t-1}], h_{t-1}),  c_t = attend(h_t),  r_t = tanh(W [h_t; c_t] + b)
 
     Luong, Pham and Manning 2015, eq. 5 and section 3.3, https://arxiv.org/abs/1508.04025
-    Under autocast products are in its type; the cell is in single precision.
+    Under autocast matrix products are in its dtype; the cell state is in float32.
     """
     half, width = precision(known), known.shape[2]
     W, U, bias, other = (layer.get_parameter(f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
@@ -119,13 +119,13 @@ def loop(
 
 
 def precision(known: Float[Tensor, "rows time _"]) -> torch.dtype:
-    """That of the products."""
+    """Dtype of matrix products, that of autocast where it is on."""
     kind = known.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else known.dtype
 
 
 class Loop(torch.autograd.Function):
-    """The loop, and the loop back. `went` are [r_t; h_t] from before the first step on, `found` [h_t; c_t] of each."""
+    """Autograd function of all steps; `went` is [r_t; h_t] from the initial state on, `found` [h_t; c_t] of each step."""
 
     @staticmethod
     def forward(

@@ -1,4 +1,4 @@
-"""Self-decoding: the decoder is fed what it wrote itself."""
+"""Scheduled sampling (self-decoding): the decoder is fed its own predictions."""
 
 from typing import Any
 
@@ -22,12 +22,12 @@ def write_alone(
     weights: bool = False,
     statistics: tuple[str, ...] = (),
 ) -> Step:
-    """All positions, where each token after the first is the decoder's own best guess with probability `own`.
+    """Forward with scheduled sampling: each input after the first is the decoder's own argmax with probability `own`.
 
         y_t = argmax output_{t-1}  if u_t < own  else  target_t,    u_t ~ uniform(0, 1)
 
-    Bengio et al. 2015, "scheduled sampling", https://arxiv.org/abs/1506.03099; own=1 never looks at the target but for its
-    first token. The choice passes no gradient; everything else does. `draws` are the u, for runs that must repeat.
+    Bengio et al. 2015, "scheduled sampling", https://arxiv.org/abs/1506.03099; own=1 reads no more of the target than its
+    first token. The choice passes no gradient; everything else does. `draws` are the u, for reproducible runs.
     """
     if not 0 <= own <= 1:
         raise ValueError(f"own needs to be a probability from 0 to 1, got {own}")

@@ -1,4 +1,4 @@
-"""The Transformer's decoder, reading the source by any attention."""
+"""Transformer decoder with any cross-attention."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -32,26 +32,26 @@ Logits = Float[Tensor, "rows time vocabulary"]
 
 
 class Carried(NamedTuple):
-    """What goes from step to step: the tokens so far, as each layer's self-attention remembers them."""
+    """Decoder state: the KV cache of each layer's self-attention, and the states of the cross-attentions."""
 
     caches: tuple[Memory, ...]
     attentions: tuple[State, ...]
-    """What each layer's attention to the source carries itself: () for most."""
+    """State of each layer's cross-attention; () for most."""
 
 
 class Asked(NamedTuple):
-    """What a caller wants to know beside the output."""
+    """Optional results of the attentions beside the output."""
 
     weights: bool
     statistics: tuple[str, ...]
     source: bool = False
-    """Whether the weights over the source are needed in any case."""
+    """True if the cross-attention's weights are needed in any case."""
     documents: Int[Tensor, "rows time"] | None = None
-    """To which example each token belongs, where several share a row."""
+    """Example of each token in packed rows."""
 
 
 class Layer(nn.Module):
-    """Look at the target so far, then at the source, then think."""
+    """Decoder layer: causal self-attention, cross-attention, feed-forward."""
 
     def __init__(self, source: int, attention: Make, made: Sublayers):
         super().__init__()
@@ -68,8 +68,8 @@ class Layer(nn.Module):
     def look(
         self, data: Data, entered: Data, cache: Memory, memory: Memory | None, state: State, asked: Asked
     ) -> tuple[Data, Memory, dict[str, Attended]]:
-        """The data as it asks the source, the cache with these tokens in it, and what each attention saw."""
-        seen, looks, told = cache.keys.shape[2], {}, asked.statistics  # a dict with its types would stop torch.compile
+        """Self- and cross-attention: returns the residual stream, the extended KV cache and each attention's output."""
+        seen, looks, told = cache.keys.shape[2], {}, asked.statistics  # dict[str, Attended]() would stop torch.compile
         before, documents = cache if seen else None, asked.documents
         entering = Encoded(entered, documents=documents)
         looks["self"], cache = self.self.itself(entering, before, weights=asked.weights, statistics=told)
@@ -83,7 +83,7 @@ class Layer(nn.Module):
         return data, cache, looks
 
     def think(self, data: Data, context: Context | None, norm: nn.Module) -> tuple[Data, Data]:
-        """The data of the next layer and what enters that, from what was found in the source: each position for itself."""
+        """Cross-attention residual and feed-forward: returns the residual stream, and its norm for the next layer."""
         if context is None:
             entered = self.around_feedforward.enter(data)
         else:
@@ -92,15 +92,15 @@ class Layer(nn.Module):
 
 
 class Transformer(Writing):
-    """Layers of causal self-attention, attention to the source, and feed-forward networks.
+    """Transformer decoder: layers of causal self-attention, cross-attention and feed-forward networks.
 
         x = layer_N(... layer_1(E[y] √d + PE)),  logits = E x + b
 
     Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
-    The source may be read by any attention; one without a projection of its own gets one behind it. Without attention the
-    source in one vector is added to every input. A state holds the keys and values of the tokens so far, so that a step
-    costs one token. The highest attention may have a say in the output (models/layers/attention_output.py), and
-    `counterparts` tell one that points what it copies. Layer n is the submodule "n".
+    Any attention may read the source; one without an output projection gets one. Without attention the summary vector of the
+    source is added to every input. The state is the KV cache, so that a step costs one token. The top layer's attention may
+    take part in the output (models/layers/attention_output.py), and `counterparts` tell a pointing one what it copies. Layer
+    n is the submodule "n".
     """
 
     packs: ClassVar[bool] = True
@@ -157,11 +157,11 @@ class Transformer(Writing):
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers, from the lowest up."""
+        """Layers, bottom to top."""
         return [cast(Layer, self.get_submodule(name)) for name in self.names]
 
     def remember(self, encoded: Encoded) -> Remembered:
-        """The source as each layer's attention reads it, or in one vector."""
+        """Memory of the source for each layer's attention, or its summary vector."""
         if self.summary is not None:
             return Remembered({}, summary=self.summary(summarise(encoded)))
         crosses = {f"decoder.{name}.cross": layer.cross for name, layer in zip(self.names, self.layers, strict=True)}
@@ -169,7 +169,7 @@ class Transformer(Writing):
         return Remembered(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
 
     def start(self, memory: Remembered) -> Carried:
-        """The state before the first token: empty caches."""
+        """Initial state, before the first token: empty KV caches."""
         memories = list(memory.memories.values())
         like = memory.summary if self.summary is not None else memories[0].values
         caches, attentions = [], []
@@ -190,7 +190,7 @@ class Transformer(Writing):
         project: bool = True,
         documents: Int[Tensor, "rows time"] | None = None,
     ) -> Step:
-        """Go on from a state by any number of tokens; examples that share a row are written whole."""
+        """Advance a state by any number of tokens; packed rows are written whole."""
         placed = None if documents is None else places(documents)
         data = embedded = self.widen(self.embedding(tokens, state.caches[0].keys.shape[2], places=placed))
         if self.summary is not None:
@@ -212,7 +212,7 @@ class Transformer(Writing):
         return Step(output, Carried(tuple(caches), carried), shown(attended, weights))
 
     def say(self, data: Data, embedded: Data, attended: Mapping[str, Attended], memory: Remembered, project: bool) -> Logits:
-        """The output of every position, from what its highest layer found or from what the attention makes of it."""
+        """Logits of every position, from the top layer or through its attention's outcome."""
         layer, name = self.layers[-1], f"decoder.{self.names[-1]}.cross"
         last = attended.get(name)
 

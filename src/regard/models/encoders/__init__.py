@@ -1,8 +1,8 @@
-"""Encoders: token numbers in, one vector for each out.
+"""Encoders: token ids in, one vector per token out.
 
-Each gives Encoded(data, keep, final, tokens). `final` is a tuple of (batch, layers, size): the states that a recurrent
-decoder may start from, of which `summary` takes one vector for a decoder that wants the whole source in one. `tokens` are
-what was read, for a decoder that copies. Encoders of pictures (`pictures.py`) give the `grid` of a map in place of tokens.
+Each returns Encoded(data, keep, final, tokens). `final` is a tuple of (batch, layers, size): initial states for a recurrent
+decoder, from which `summary` takes the summary vector for a decoder without attention. `tokens` are the source's, for a
+decoder that copies. Picture encoders (`backbones.py`) return the `grid` of a feature map in place of tokens.
 """
 
 from jaxtyping import Bool, Float, Int
@@ -13,7 +13,7 @@ from regard.data.batch import Padded
 
 
 def alone(source: Padded, kind: str) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
-    """The tokens of a source and where there are any, for an encoder that would read on from one example into the next."""
+    """Tokens of a source and their padding mask; raises for packed rows, which this encoder would read across."""
     if source.documents is not None:
         raise ValueError(
             f"a {kind} encoder reads one example a row, got packed rows; give each a row (train.packed=0), or use the "
@@ -23,6 +23,6 @@ def alone(source: Padded, kind: str) -> tuple[Int[Tensor, "batch time"], Bool[Te
 
 
 def summary(encoded: Encoded) -> Float[Tensor, "batch size"]:
-    """The source in one vector: the last layer of the first of the final states."""
+    """Summary vector of the source: the top layer of the first final state."""
     vector: Tensor = encoded.final[0][:, -1]
     return vector

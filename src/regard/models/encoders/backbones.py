@@ -1,4 +1,4 @@
-"""One word for an encoder of pictures: "residual", "dense", "patches"."""
+"""Factory of picture encoders by name: "residual", "dense", "patches"."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,7 +14,7 @@ STAGES = 4
 
 @runtime_checkable
 class PictureEncoder(Protocol):
-    """Pictures in, a map out: Encoded.data holds vectors of `size`, one for each square of `stride` x `stride` pixels."""
+    """Pictures in, a feature map out: Encoded.data holds vectors of `size`, one for each `stride` x `stride` pixels."""
 
     size: int
     stride: int
@@ -32,11 +32,11 @@ def picture_encoder(
     dropout: float = 0.0,
     **options: Any,
 ) -> Residual | Dense | Patches:
-    """The encoder called `kind` for pictures of so many channels, whose map has vectors of `size`.
+    """Build the picture encoder called `kind` for so many channels, with feature vectors of `size`.
 
-    `attention` is the word for one inside a CNN; patches look at themselves by self-attention and have none beside it.
-    `layers` are the blocks of each of four stages, the layers of each of three dense blocks, or those of the Transformer;
-    None: as many as the encoder has by default. Options are those of the class.
+    `attention` names one inside a CNN; patches have self-attention instead. `layers` is the number of blocks in each of four
+    stages, of layers in each of three dense blocks, or of Transformer layers; None: the encoder's default. Options are those
+    of the class.
     """
     if kind == "residual":
         stages = {} if layers is None else {"stages": (layers,) * STAGES}

@@ -1,4 +1,4 @@
-"""The convolutional encoder."""
+"""Convolutional encoder of token sequences."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -14,16 +14,16 @@ from regard.models.layers.gated_convolution import HALF, Gated, started
 
 
 class Convolution(nn.Module):
-    """Layers of gated convolutions: each token knows its neighbours, and with every layer more of them.
+    """Convolutional encoder: layers of gated convolutions with residual connections.
 
         x = E[s] √d + PE,   h⁰ = W x,   hˡ = (gated(hˡ⁻¹) + hˡ⁻¹) √½,   z = W' hᴺ
 
     Gehring et al. 2017, section 3, https://arxiv.org/abs/1705.03122
-    Compared is z, read is (z + x) √½: what stands at a place in its surroundings, and the token itself. Both are as wide as
-    the embedding, which `size`, the width of what comes out, therefore is. A token sees (kernel - 1) / 2 places further to
-    each side with every layer. Padding is set to zero before each convolution, so that it looks like the end.
-    Unlike the paper: the embedding is scaled, as the Transformer's is, there is no weight normalisation, and the encoder's
-    gradient is not divided by the number of attentions, which Adam would undo. The final state is the mean of z.
+    Keys are z, values (z + x) √½: the token in its context, and the token itself. Both are as wide as the embedding, and so
+    is the output `size`. The receptive field grows by (kernel - 1) / 2 positions to each side with every layer. Padding is
+    set to zero before each convolution, so that it looks like the end. Unlike the paper: the embedding is scaled, as the
+    Transformer's is, there is no weight normalisation, and the encoder's gradient is not divided by the number of
+    attentions, which Adam would undo. The final state is the mean of z.
     """
 
     def __init__(
@@ -66,5 +66,5 @@ class Convolution(nn.Module):
         return Encoded(data, keep, (mean,), values=(data + embedded) * HALF, tokens=tokens)
 
     def around(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch around size"]:
-        """The data with zeros before and after it, so that as much comes out of a convolution as went in."""
+        """Pad with zeros on both sides, so that the convolution keeps the length."""
         return F.pad(data, (0, 0, self.side, self.side))

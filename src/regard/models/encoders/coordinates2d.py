@@ -1,4 +1,4 @@
-"""Where the places of a map stand in their picture, and waves that say it."""
+"""Coordinates of feature-map positions in their picture, and their sinusoidal encoding."""
 
 import math
 
@@ -10,19 +10,19 @@ from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 
 SLOWEST, FASTEST = 0.25, 16.0
-"""Periods in the width of a picture, of the slowest wave and of the fastest."""
+"""Lowest and highest frequency of the encoding, in periods per width of a picture."""
 
 
 def sizes(pictures: Pictures) -> Float[Tensor, "batch 2"]:
-    """Width and height of each picture in pixels, in float32 whatever the pictures are in: bfloat16 has no 257."""
+    """Width and height of each picture in pixels; always float32, since bfloat16 has no 257."""
     across, down = pictures.keep.any(1).sum(-1), pictures.keep.any(2).sum(-1)
     return torch.stack((across, down), dim=-1).clamp_min(1).float()
 
 
 def centres(pictures: Pictures, encoded: Encoded, stride: int) -> Float[Tensor, "batch places 2"]:
-    """The middle of each place's window, x and y in shares of the place's own picture: padding changes nothing.
+    """Centre of each position's window, x and y relative to its own picture: padding changes nothing.
 
-    In float32 whatever the pictures are in, as a half has too few digits to tell pixels apart.
+    Always in float32: half precision has too few digits to tell pixels apart.
     """
     if encoded.grid is None:
         raise ValueError("a picture's places need a map with rows and columns, and this encoder gives no grid")
@@ -35,12 +35,12 @@ def centres(pictures: Pictures, encoded: Encoded, stride: int) -> Float[Tensor, 
 
 
 def waves(coordinates: Float[Tensor, "*rows numbers"], size: int) -> Float[Tensor, "*rows size"]:
-    """Sines and cosines of numbers from 0 to 1, as many of each number, sine and cosine taking turns.
+    """Sinusoidal encoding of numbers from 0 to 1: equal parts of the vector for each, sines and cosines alternating.
 
         sin(2π f_i x), cos(2π f_i x),    f_i from 1/4 to 16 in equal ratios
 
     The product of two such vectors is Σ_i cos(2π f_i (x - y)): largest where x = y, and smaller the farther apart they are.
-    As the positions of Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762, for shares in place of counts.
+    As the positions of Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762, for coordinates, not indices.
     """
     numbers = coordinates.shape[-1]
     if size % (2 * numbers):

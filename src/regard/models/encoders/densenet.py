@@ -1,4 +1,4 @@
-"""The dense CNN: every layer sees what all layers before it found. Made for formulas, whose smallest parts are dots."""
+"""DenseNet encoder: each layer reads the outputs of all before it. Made for formulas, whose smallest parts are dots."""
 
 import torch
 from torch import nn
@@ -15,18 +15,18 @@ BLOCKS = 3
 
 
 class Dense(nn.Module):
-    """Three dense blocks with a halving of the map between them, each place one of 16 x 16 pixels in the end.
+    """DenseNet encoder: three dense blocks with the map halved between them; 16 x 16 pixels per position in the end.
 
         x_n = [x_{n-1}; f_n(x_{n-1})],    f(x) = conv₃(max(0, norm(conv₁ max(0, norm(x)))))
 
     Huang et al. 2017, DenseNet with bottlenecks and compression, https://arxiv.org/abs/1608.06993, in the shape that Zhang,
-    Du and Dai 2018 read formulas with, https://arxiv.org/abs/1801.03530: 16 layers in each block, each of which adds
-    `growth` channels, behind a convolution of 7 x 7 and a pooling. `layers` are those of a block. A last convolution of one
-    place leads to `size` channels; `attention` is one inside the CNN by its word, behind each block.
+    Du and Dai 2018 recognise formulas with, https://arxiv.org/abs/1801.03530: 16 layers in each block, each of which adds
+    `growth` channels, behind a 7 x 7 convolution and pooling. `layers` are those of a block. A last 1 x 1 convolution maps
+    to `size` channels; `attention` names one inside the CNN, behind each block.
 
     `fine` adds their branch of twice the resolution: from before the last halving, half as many layers go on. Unlike the
-    paper, whose decoder looks at both maps by two attentions, one attention reads both: each place of the fine map, 8 x 8
-    pixels, has what the coarse map found there beside it. Norms are as in the residual encoder.
+    paper, whose decoder attends to both maps by two attentions, one attention reads both: each position of the fine map
+    (stride 8) is concatenated with the coarse features of its region. Norms are as in the residual encoder.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Dense(nn.Module):
 
 
 class Layer(nn.Module):
-    """drop(conv(max(0, norm(x))))."""
+    """Pre-activation layer: drop(conv(max(0, norm(x))))."""
 
     def __init__(self, before: int, after: int, kernel: int, norm: str, dropout: float):
         super().__init__()
@@ -91,7 +91,7 @@ class Layer(nn.Module):
 
 
 class Block(nn.Module):
-    """Layers of which each sees all before it: a bottleneck of four times what it adds, then 3 x 3 places."""
+    """Dense block: each layer reads all before it through a bottleneck of 4 · growth channels, then convolves 3 x 3."""
 
     def __init__(self, before: int, growth: int, layers: int, norm: str, dropout: float):
         super().__init__()

@@ -1,7 +1,7 @@
-"""Feature maps with what is kept of them: how pictures enter an encoder, shrink on their way, and leave it.
+"""Feature maps with their padding masks: input, downsampling and output of the picture encoders.
 
-Padding changes nothing: every convolution finds zeros outside a picture, as it does at the border of a batch, and every
-mean is one over the kept places. A place is kept where its window of stride x stride has any pixel of the picture.
+Padding changes nothing: every convolution reads zeros outside a picture, as it does at the border of a batch, and every mean
+is one over the kept positions. A position is kept where its stride x stride window has any pixel of the picture.
 """
 
 import torch
@@ -15,13 +15,13 @@ from regard.data.image.batch import Pictures
 
 Kept = Bool[Tensor, "batch height width"]
 Found = Float[Tensor, "batch found rows columns"]
-"""A map of other channels, and of as many or fewer places."""
+"""Feature map with other channels and at most as many positions."""
 Left = Bool[Tensor, "batch rows columns"]
-"""What is kept of it."""
+"""Padding mask of such a map."""
 
 
 def enter(pictures: Pictures, channels: int) -> tuple[Image, Kept]:
-    """The pictures as a first map, with zeros around each; an error where they are not of so many channels."""
+    """First feature map of pictures, zero outside each; raises where the number of channels differs."""
     data, keep = pictures
     if data.shape[1] != channels or 0 in data.shape[2:]:
         raise ValueError(
@@ -32,18 +32,18 @@ def enter(pictures: Pictures, channels: int) -> tuple[Image, Kept]:
 
 
 def laid(image: Image) -> Image:
-    """The map with its channels last in memory where a GPU's convolutions in half precision want them so."""
+    """Convert to channels-last memory, which convolutions in half precision want on a GPU."""
     half = image.dtype in (torch.bfloat16, torch.float16)
     return image.contiguous(memory_format=torch.channels_last) if half and image.is_cuda else image
 
 
 def shrink(keep: Kept, stride: int = 2) -> Left:
-    """What is kept of a map of which `stride` x `stride` places have become one."""
+    """Padding mask after downsampling by `stride`."""
     return F.max_pool2d(keep[:, None].float(), stride, ceil_mode=True)[:, 0] > 0
 
 
 def halve(image: Image, keep: Kept) -> Found:
-    """The mean of each 2 x 2 places, of those that are kept."""
+    """Average pooling of 2 x 2 positions, over those that are kept."""
     height, width = image.shape[2:]
     sides = (0, width % 2, 0, height % 2)
     total = F.avg_pool2d(F.pad(hide(image, keep), sides), 2)
@@ -51,21 +51,21 @@ def halve(image: Image, keep: Kept) -> Found:
 
 
 def double(image: Image, height: int, width: int) -> Float[Tensor, "batch channels tall wide"]:
-    """Each place four times over, cut to a size: what `halve` made one is told the same."""
+    """Nearest-neighbour upsampling by 2, cropped to a size: undoes the shape of `halve`."""
     return image.repeat_interleave(2, 2).repeat_interleave(2, 3)[:, :, :height, :width]
 
 
 def leave(image: Image, keep: Kept, final: Float[Tensor, "batch size"] | None = None) -> Encoded:
-    """The map as a source: its places row after row, and the mean of those that are kept unless something else is final."""
+    """Flatten a map row by row into an encoded source; `final` is the mean over kept positions unless given."""
     final = mean(image, keep) if final is None else final
     data = hide(image, keep).flatten(2).mT
     return Encoded(data, keep.flatten(1), (final[:, None],), grid=(image.shape[2], image.shape[3]))
 
 
 def convolution(before: int, after: int, kernel: int, stride: int = 1) -> nn.Conv2d:
-    """A convolution that keeps the size, or divides it by its stride and rounds up, for layers of max(0, x).
+    """Build a convolution that keeps the size, or divides it by its stride and rounds up, for ReLU layers.
 
-    It begins as in He et al. 2015, https://arxiv.org/abs/1502.01852: as wide as keeps the size of what passes.
+    Initialised as in He et al. 2015, https://arxiv.org/abs/1502.01852, which keeps the variance through the layers.
     """
     made = nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False)
     nn.init.kaiming_normal_(made.weight, nonlinearity="relu")

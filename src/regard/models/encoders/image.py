@@ -1,4 +1,4 @@
-"""An encoder of pictures as a config describes it: they are standardised first, and its map knows its places."""
+"""Picture encoder as a config describes it: standardises its input and adds positions to its feature map."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ from regard.models.encoders.positions2d import GridPositions, grid, placed
 from regard.models.image2seq import options
 
 Standard = tuple[Sequence[float], Sequence[float]]
-"""The mean and the deviation of each channel."""
+"""Mean and standard deviation of each channel."""
 
 
 class Sighted(nn.Module):
-    """Take the mean of all pictures off, divide by their deviation, and tell each place of the map where it is.
+    """Picture encoder that standardises its input and adds positions to its feature map.
 
-    Most of a picture is ground, and what all places share would drown what is on it. Convolutions know where they are at the
-    edges alone.
+    Most of a picture is background, and what all positions share would drown what is on it. Convolutions know positions at
+    the edges alone.
     """
 
     mean: Tensor
@@ -39,7 +39,7 @@ class Sighted(nn.Module):
 
 
 def sighted(model: SightModel, dropout: PictureDropout, standard: Standard) -> Sighted:
-    """The encoder that a config describes."""
+    """Build the picture encoder that a config describes."""
     encoder = picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **options(model, dropout))
     positions = None if model.encoder == "patches" else grid(model.map_positions, encoder.size)
     return Sighted(encoder, standard, positions)

@@ -1,4 +1,4 @@
-"""Read a source while it still arrives: what `encoder(source)` finds, a few tokens at a time and each token once."""
+"""Incremental encoding of a source that is still arriving: equals `encoder(source)`, each token encoded once."""
 
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from regard.models.layers.cells import run, stacked
 
 
 def covers(encoder: Any) -> str | None:
-    """None where nothing that arrives later changes what this encoder found, else the reason that it needs the whole."""
+    """Reason why later tokens could change what this encoder computed (it needs the whole source), or None."""
     if isinstance(encoder, Recurrent):
         if encoder.reverse:
             return "its encoder reads from the end (model.reverse_source=false reads from the beginning)"
@@ -30,7 +30,7 @@ def covers(encoder: Any) -> str | None:
 
 
 def forward(scope: Scope) -> bool:
-    """Whether a scope hides everything that comes later."""
+    """Return True if a scope hides all later keys."""
     if isinstance(scope, And):
         return forward(scope.left) or forward(scope.right)
     if isinstance(scope, Or):
@@ -39,10 +39,10 @@ def forward(scope: Scope) -> bool:
 
 
 def read(encoder: Any, tokens: Int[Tensor, "batch time"], state: State = ()) -> tuple[Encoded, State]:
-    """What the encoder finds in tokens that go on from a state, () at the beginning; and the state to go on from.
+    """Encode further tokens from a state, () at the beginning; returns them encoded, and the new state.
 
-    `final` is that of a source that ends here. A Transformer's would be the mean over all tokens, which nobody may need who
-    cannot wait for them; here it is the last one.
+    `final` is that of a source that ends here. A Transformer's would be the mean over all tokens, which streaming does not
+    have; here it is the last one.
     """
     found = _recur(encoder, tokens, state) if isinstance(encoder, Recurrent) else _look(encoder, tokens, state)
     data, final, state = found
@@ -50,7 +50,7 @@ def read(encoder: Any, tokens: Int[Tensor, "batch time"], state: State = ()) -> 
 
 
 def _recur(encoder: Recurrent, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
-    """Each layer of cells goes on from its last state."""
+    """Recurrent encoding: each layer goes on from its last state."""
     seen, begin = state or (0, [None] * len(encoder.layers))
     data, lasts = encoder.embedding(tokens, seen), []
     for layer, before in zip(encoder.layers, begin, strict=True):
@@ -62,7 +62,7 @@ def _recur(encoder: Recurrent, tokens: Tensor, state: State) -> tuple[Tensor, tu
 
 
 def _look(encoder: Transformer, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
-    """Each layer remembers what it has seen, as a decoder's does."""
+    """Transformer encoding: each layer keeps a KV cache, as a decoder's does."""
     before: tuple[Memory | None, ...] = state or (None,) * len(encoder.names)
     data = encoder.widen(encoder.embedding(tokens, 0 if before[0] is None else before[0].keys.shape[2]))
     caches = []

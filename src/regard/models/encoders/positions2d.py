@@ -1,7 +1,7 @@
-"""Positions on a map: half of a vector says in which row a place is, the other half in which column.
+"""Two-dimensional positions of a feature map: half of the vector encodes the row, the other half the column.
 
-They are added to a map, (batch, size, rows, columns), and so are not of the kinds in regard.attention.positions, which know
-one direction.
+They are added to a map, (batch, size, rows, columns), and so are not of the kinds in regard.attention.positions, which are
+one-dimensional.
 """
 
 from abc import ABC, abstractmethod
@@ -16,11 +16,11 @@ from regard.attention.types import Encoded
 from regard.models.encoders.feature_map import Kept
 
 REACH = 64
-"""As how many rows and columns a picture is read whose positions are shares of it."""
+"""Number of rows and columns that normalised positions scale a picture to."""
 
 
 class GridPositions(nn.Module, ABC):
-    """A vector for each place of a map, added to what is there.
+    """Base class of two-dimensional positions: adds a vector to each position of a map.
 
     PE(r, c) = [rows(r); columns(c)]
     """
@@ -44,14 +44,14 @@ class GridPositions(nn.Module, ABC):
 
 
 class GridSinusoidal(GridPositions):
-    """Waves of many lengths along the rows and along the columns.
+    """Sinusoidal positions along the rows and along the columns.
 
         rows(p)_{2i} = sin(p / 10000^{2i/h}),    rows(p)_{2i+1} = cos(p / 10000^{2i/h}),    h = size / 2
 
     Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762, in two directions as in Carion et al. 2020,
     https://arxiv.org/abs/2005.12872
-    p is the number of the row, from 0. Where it is `normalised`, p is the share of the picture that lies above the middle of
-    the row, times 64: the same part of a large and of a small picture has the same position.
+    p is the index of the row, from 0. If `normalised`, p is the relative height of the row's middle in the picture, times
+    64: the same part of a large and of a small picture has the same position.
     """
 
     def __init__(self, size: int, normalised: bool = False):
@@ -63,13 +63,13 @@ class GridSinusoidal(GridPositions):
         return sinusoids(down, self.side), sinusoids(across, self.side)
 
     def along(self, kept: Tensor) -> Tensor:
-        """The position of each row, or of each column, of which these are kept."""
+        """Position of each row, or of each column, given which of them are kept."""
         places = torch.arange(kept.shape[1], device=kept.device)[None]
         return (places + 0.5) * REACH / kept.sum(1, keepdim=True).clamp_min(1) if self.normalised else places
 
 
 class GridLearned(GridPositions):
-    """A trained vector for each of `limit` rows, and one for each of `limit` columns.
+    """Learned vectors for each of `limit` rows and each of `limit` columns.
 
         PE(r, c) = [table_rows[r]; table_columns[c]]
 
@@ -95,7 +95,7 @@ class GridLearned(GridPositions):
 
 
 class GridTable(nn.Module):
-    """A trained vector for each place of a map that always has as many rows and columns.
+    """Learned vector for each position of a map of fixed size.
 
         PE(r, c) = table[r, c]
 
@@ -119,7 +119,7 @@ class GridTable(nn.Module):
 
 
 def grid(kind: str, size: int) -> GridPositions | None:
-    """The positions called "sinusoidal", "normalised" (sinusoidal, in shares of the picture), "learned" or "none"."""
+    """Build positions by name: "sinusoidal", "normalised" (sinusoidal, relative to the picture), "learned" or "none"."""
     if kind not in ("sinusoidal", "normalised", "learned", "none"):
         raise ValueError(f"positions on a map need to be sinusoidal, normalised, learned or none, got {kind!r}")
     if kind == "none":
@@ -128,7 +128,7 @@ def grid(kind: str, size: int) -> GridPositions | None:
 
 
 def placed(found: Encoded, positions: GridPositions | None) -> Encoded:
-    """A map whose places know where they are; as it was without positions."""
+    """Add positions to an encoded feature map; None leaves it unchanged."""
     if positions is None or found.grid is None or found.keep is None:
         return found
     image, keep = torch.unflatten(found.data.mT, 2, found.grid), torch.unflatten(found.keep, 1, found.grid)

@@ -1,4 +1,4 @@
-"""The recurrent encoder."""
+"""Recurrent encoder of token sequences."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -18,14 +18,14 @@ Data = Float[Tensor, "batch time _"]
 
 
 class Recurrent(nn.Module):
-    """Read the source from left to right, or from both ends, and keep what was known at each token.
+    """Recurrent encoder, forward or bidirectional: one hidden state per token.
 
         h_t = [forward(x_1 .. x_t); backward(x_T .. x_t)]
 
     Bahdanau, Cho and Bengio 2015, section 3.2, https://arxiv.org/abs/1409.0473
     `size` is that of h_t: with both directions each has half of it. Padding is never read (the sequences are packed).
-    `reverse` reads the source from its end, as Sutskever et al. 2014 do (section 3.3, https://arxiv.org/abs/1409.3215); what
-    comes out stands in the order of the source all the same.
+    `reverse` reads the source from its end, as Sutskever et al. 2014 do (section 3.3, https://arxiv.org/abs/1409.3215); the
+    output is in the order of the source all the same.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Recurrent(nn.Module):
 
 
 def over(rnn: nn.RNNBase, data: Data, lengths: Int[Tensor, " batch"]) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
-    """One layer over rows of these lengths, and its last states with both directions side by side."""
+    """Run one layer over rows of these lengths; returns outputs and final states with both directions side by side."""
     batch, time, _ = data.shape
     if int(lengths.min()) == time:
         found, last = run(rnn, data)
@@ -96,7 +96,7 @@ def over(rnn: nn.RNNBase, data: Data, lengths: Int[Tensor, " batch"]) -> tuple[D
 def stepped(
     rnn: nn.RNNBase, data: Data, keep: Bool[Tensor, "batch time"]
 ) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
-    """The same as `over`, step by step: no kernel depends on a length, so that a CUDA graph may hold them all."""
+    """Run one layer step by step, equal to `over`: no kernel depends on a length, as a CUDA graph requires."""
     ways = [(data, keep), (data.flip(1), keep.flip(1))][: 1 + rnn.bidirectional]
     found, lasts = list[Tensor](), list[tuple[Tensor, ...]]()
     for way, (given, real) in enumerate(ways):
@@ -113,6 +113,6 @@ def stepped(
 
 
 def backwards(keep: Bool[Tensor, "batch time"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, "batch time"]:
-    """Where each position goes when rows are read from their end; padding stays where it is."""
+    """Index of each position when rows are reversed; padding stays in place."""
     places = torch.arange(keep.shape[1], device=keep.device)[None]
     return torch.where(keep, lengths[:, None] - 1 - places, places)

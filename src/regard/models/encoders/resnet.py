@@ -1,4 +1,4 @@
-"""The residual CNN: pictures in, a map of what was seen at each place out."""
+"""ResNet encoder: pictures in, a feature map out."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,18 +14,18 @@ from regard.models.encoders.visual_attention import inside
 
 
 class Residual(nn.Module):
-    """Stages of residual blocks, each with twice the channels and half the places of the stage before.
+    """ResNet encoder: stages of residual blocks, each with twice the channels and half the resolution of the one before.
 
         y = max(0, x + a(f(x))),    f(x) = norm(conv(max(0, norm(conv x))))
 
-    He et al. 2016, its basic blocks, https://arxiv.org/abs/1512.03385; a is an attention inside the CNN by its word
-    (regard.attention.visual), where Hu, Shen and Sun 2018, https://arxiv.org/abs/1709.01507, have theirs.
-    `stages` are the numbers of blocks; the last stage has `size` channels. `stem` is the stride of the first convolution:
-    1, of 3 x 3 places, for small pictures, or 2, of 7 x 7. Unlike the paper no pooling follows it.
+    He et al. 2016, its basic blocks, https://arxiv.org/abs/1512.03385; a is an attention inside the CNN by its name
+    (regard.attention.visual), where Hu, Shen and Sun 2018, https://arxiv.org/abs/1709.01507, have theirs. `stages` are the
+    numbers of blocks; the last stage has `size` channels. `stem` is the stride of the first convolution: 1, with a 3 x 3
+    kernel, for small pictures, or 2, with 7 x 7. Unlike the paper no pooling follows it.
 
-    A norm is over each picture by itself ("group"), so that neither padding nor the other pictures of a batch, whose number
-    follows from their sizes, change what is found, and a picture is later what it was in training. "batch" is the paper's,
-    over the kept places of the batch.
+    Norms are over each picture by itself ("group"), so that neither padding nor the other pictures of a batch, whose number
+    follows from their sizes, change the result, and inference equals training. "batch" is the paper's, over the kept
+    positions of the batch.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Residual(nn.Module):
 
 
 class Block(nn.Module):
-    """Two convolutions and the way around them; a stride of 2 halves the map on both ways."""
+    """Residual block of two convolutions; a stride of 2 halves the map, on the shortcut too."""
 
     def __init__(self, before: int, after: int, stride: int, norm: str, attention: str, dropout: float):
         super().__init__()
@@ -84,7 +84,7 @@ class Block(nn.Module):
 
 
 def doubled(size: int, stages: Sequence[int]) -> list[int]:
-    """The channels of each stage, of which the last has `size`."""
+    """Number of channels of each stage: doubled from stage to stage, `size` in the last."""
     if not stages or min(stages) < 1:
         raise ValueError(f"a residual encoder needs stages of 1 block or more, got {tuple(stages)}")
     halvings = 2 ** (len(stages) - 1)
@@ -97,7 +97,7 @@ def doubled(size: int, stages: Sequence[int]) -> list[int]:
 
 
 def plan(widths: Sequence[int], stages: Sequence[int]) -> Iterable[tuple[int, int, int]]:
-    """The channels before and after each block, and its stride."""
+    """Channels before and after each block, and its stride."""
     before = widths[0]
     for number, (width, blocks) in enumerate(zip(widths, stages, strict=True)):
         for block in range(blocks):

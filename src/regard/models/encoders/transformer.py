@@ -1,4 +1,4 @@
-"""The Transformer's encoder."""
+"""Transformer encoder of token sequences."""
 
 from typing import cast
 
@@ -19,7 +19,7 @@ Documents = Int[Tensor, "batch time"] | None
 
 
 class Layer(nn.Module):
-    """Every token looks at all others, then thinks for itself."""
+    """Encoder layer: self-attention, then a feed-forward network."""
 
     def __init__(self, made: Sublayers):
         super().__init__()
@@ -34,7 +34,7 @@ class Layer(nn.Module):
     def through(
         self, data: Data, entered: Data, keep: Bool[Tensor, "batch time"], documents: Documents = None
     ) -> tuple[Data, Data]:
-        """The data as it leaves the last sublayer, and what that found, from what entered the first."""
+        """Residual stream and feed-forward output of this layer, from the normalised input of its self-attention."""
         seen = Encoded(entered, keep, clean=self.around_self.cleans(data), documents=documents)
         found, _ = self.self.itself(seen)
         data, entered = self.around_self.onto(data, found.context, self.around_feedforward.norm)
@@ -42,14 +42,14 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Layers of self-attention and feed-forward networks over embeddings that know their positions.
+    """Transformer encoder: layers of self-attention and feed-forward networks over embeddings with positions.
 
         x = layer_N(... layer_1(E[s] √d + PE))
 
     Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
     Unless norm="post" one more norm follows the last layer. The final state is the mean over the source: this encoder has no
-    last state, and a decoder without attention needs one vector. Layer n is the submodule "n". Examples that share a row
-    do not see each other, and each has its positions from 0 on; the mean is that of the row.
+    last state, and a decoder without attention needs one vector. Layer n is the submodule "n". Packed examples do not attend
+    to each other, and the positions of each begin at 0; the mean is that of the row.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Transformer(nn.Module):
         return Encoded(data, keep, (mean,), tokens=tokens, clean=encoded.clean, documents=documents)
 
     def stacked(self, data: Data, keep: Bool[Tensor, "batch time"], documents: Documents = None) -> Encoded:
-        """One layer after the other, and the last norm: what leaves a layer enters the next in one go."""
+        """Run all layers and the last norm; each layer's residual sum is fused with the next one's norm."""
         layers = [cast(Layer, self.get_submodule(name)) for name in self.names]
         norms = [*(layer.around_self.norm for layer in layers[1:]), self.norm]
         entered, clean = layers[0].around_self.enter(data, keep), layers[0].around_self.cleans(data)

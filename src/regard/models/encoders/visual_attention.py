@@ -1,4 +1,4 @@
-"""One word for the attention inside a CNN: "channel", "spatial", "none"."""
+"""Factory of the attention inside a CNN by name: "channel", "spatial", "none"."""
 
 import inspect
 from math import gcd
@@ -7,11 +7,11 @@ from regard import registry
 from regard.attention.visual import Visual
 
 REDUCTION, LEAST = 16, 8
-"""By how much an attention narrows its channels, as in the papers, and how many it leaves at least where it can."""
+"""Divisor of an attention's channels, as in the papers, and the fewest channels that it leaves where it can."""
 
 
 def inside(name: str, channels: int) -> Visual | None:
-    """The attention called `name` for maps of so many channels; "none" is none.
+    """Build the attention called `name` for maps of so many channels; "none" gives None.
 
     Where the papers divide the channels by 16, fewer channels are divided by less, so that 8 remain.
     """

@@ -1,4 +1,4 @@
-"""The Transformer over patches of a picture."""
+"""Vision Transformer (ViT): a Transformer over the patches of a picture."""
 
 from itertools import pairwise
 from typing import cast
@@ -18,19 +18,18 @@ from regard.models.layers.transformer import Sublayers
 
 
 class Patches(nn.Module):
-    """Cut a picture into squares, and let each look at all others.
+    """Vision Transformer: cuts a picture into patches, and each attends to all others.
 
         x = layer_N(... layer_1(E patch + PE))
 
     Dosovitskiy et al. 2021, ViT, https://arxiv.org/abs/2010.11929, with layers as in the Transformer's encoder. E is a
     convolution of `patch` x `patch` pixels, or with `convolutions` several of 3 x 3, each of which halves the map: Xiao et
-    al. 2021, https://arxiv.org/abs/2106.14881, who find that it learns sooner and minds its settings less.
-    `positions` are those of regard.models.encoders.positions2d. With `query`, the paper's class token, one more vector
-    looks at the
-    patches in every layer; it is no place of the map, and what it found is the final state in place of their mean. With
-    `whole` there are so many such vectors, and they come first in the data, before the places: a decoder may look at them.
-    `table` are the rows and columns of a map that is always as large, each place of which has a vector then. Layers of
-    another `width` than `size` are followed by a projection.
+    al. 2021, https://arxiv.org/abs/2106.14881, who find that it learns sooner and is less sensitive to its settings.
+    `positions` are those of regard.models.encoders.positions2d. With `query`, the paper's class token, one learned vector
+    attends to the patches in every layer; it is no position of the map, and its output is the final state in place of the
+    mean. With `whole` there are so many such vectors, and they come first in the data, before the patches: a decoder may
+    attend to them. `table` are the rows and columns of a map of fixed size, each position of which then has a learned
+    vector. Layers of another `width` than `size` are followed by a projection.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Patches(nn.Module):
 
 
 class Cut(nn.Module):
-    """E patch: the pixels of a square, all at once, as one vector."""
+    """Patch embedding E patch: one linear projection of all pixels of a square."""
 
     def __init__(self, channels: int, size: int, patch: int):
         super().__init__()
@@ -106,7 +105,7 @@ class Cut(nn.Module):
 
 
 class Stem(nn.Module):
-    """Convolutions that halve the map until a place is a patch, and one of a single place."""
+    """Convolutional stem: convolutions that halve the map down to one position per patch, then a 1 x 1 convolution."""
 
     def __init__(self, channels: int, size: int, patch: int):
         super().__init__()
@@ -129,7 +128,7 @@ class Stem(nn.Module):
 
 
 def started(layer: Layer) -> Layer:
-    """Xavier's start for its matrices, as those of a Transformer over tokens have."""
+    """Xavier initialisation of a layer's matrices, as in a Transformer over tokens."""
     for module in layer.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)

@@ -1,1 +1,1 @@
-"""Layers that encoders and decoders are made of."""
+"""Layers of which encoders and decoders are built."""

@@ -1,7 +1,7 @@
-"""The way around a sublayer in one kernel while a model learns on a GPU: Residual.onto and Residual.enter.
+"""Fused residual connection: dropout, sum and norm in one kernel for training on a GPU (Residual.onto, Residual.enter).
 
-Dropout, sum, norm and the rounding for the next product are each a pass over all numbers of a layer and, on the way back,
-several; together they take longer than the products between them. Here they are one pass there and one back.
+Dropout, sum, norm and the cast for the next matrix product are each a pass over the activations and, in backward, several;
+together they take longer than the products between them. Here they are one pass forward and one backward.
 """
 
 import importlib.util
@@ -15,16 +15,16 @@ from regard.kernels.runtime import capability
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Device types that Triton compiles for; tests add the CPU, on which its interpreter runs."""
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 WIDEST = 8192
-"""A program holds whole rows in registers."""
+"""Maximum row length: a program holds whole rows in registers."""
 Data = Float[Tensor, "*rows size"]
 Kept = Bool[Tensor, "*rows"]
 
 
 class Way(NamedTuple):
-    """How to go around a sublayer. `added` is a bias of what it finds, and norms are zeros outside `keep`."""
+    """Options of a residual connection: `added` is a bias of the sublayer's output, and norms are zeros outside `keep`."""
 
     chance: float = 0.0
     post: bool = False
@@ -33,7 +33,7 @@ class Way(NamedTuple):
 
 
 def covers(data: Data, norm: nn.Module) -> str | None:
-    """None where the kernel computes the same as sum and norm one after the other, else the reason why not."""
+    """Reason why the kernel cannot replace sum and norm here, or None."""
     if data.device.type not in DEVICES:
         return f"needs a GPU, got {data.device.type}"
     if not INSTALLED:
@@ -52,24 +52,24 @@ def covers(data: Data, norm: nn.Module) -> str | None:
 
 
 def precision(data: Data) -> torch.dtype:
-    """That of products, which norms are rounded to."""
+    """Dtype of matrix products, to which norms are cast."""
     kind = data.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else data.dtype
 
 
 def enter(data: Data, norm: nn.Module, keep: Kept | None = None) -> Data:
-    """The norm of the data in the precision of products; zeros outside `keep`."""
+    """Norm of the data in the dtype of matrix products; zeros outside `keep`."""
     found: Data = around(data, None, norm, Way(keep=keep), precision(data))[1]
     return found
 
 
 def onto(data: Data, found: Data, norm: nn.Module, way: Way) -> tuple[Data, Data]:
-    """What goes on, and what enters the next sublayer.
+    """Residual stream after the sublayer, and the normalised input of the next one.
 
     pre:  y = data + drop(found + added),  norm(y)
     post: norm(data + drop(found + added)), twice
 
-    What enters is in the precision of products, where what goes on keeps its own.
+    The input is in the dtype of matrix products, the residual stream keeps its own.
     """
     half = precision(data)
     if way.post and half == data.dtype:
@@ -79,20 +79,20 @@ def onto(data: Data, found: Data, norm: nn.Module, way: Way) -> tuple[Data, Data
 
 
 def around(data: Data, found: Data | None, norm: nn.Module, way: Way, half: torch.dtype | None) -> tuple[Any, Any]:
-    """The stream and what enters, each None where it is not asked for."""
+    """Residual stream and normalised input, each None where it is not needed."""
     weight, shift, eps, rms = told(norm)
     return Around.apply(data, found, way.added, weight, shift, eps, rms, way, half)  # type: ignore[no-untyped-call]
 
 
 def told(norm: Any) -> tuple[Tensor, Tensor | None, float, bool]:
-    """Weights, shifts, ε and kind of a norm. An RMSNorm without one has the ε of its precision."""
+    """Weight, bias, ε and kind of a norm; an RMSNorm without ε has that of its dtype."""
     rms = isinstance(norm, nn.RMSNorm)
     eps = torch.finfo(norm.weight.dtype).eps if norm.eps is None else norm.eps
     return norm.weight, None if rms else norm.bias, eps, rms
 
 
 class Around(torch.autograd.Function):
-    """Sum and norm of all rows. Of the two that come out, post has the norm in both precisions, and else sum and norm."""
+    """Autograd function of sum and norm; post-norm returns the norm in both dtypes, pre-norm returns sum and norm."""
 
     @staticmethod
     def forward(

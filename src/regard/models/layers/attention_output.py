@@ -1,4 +1,4 @@
-"""What the weights of a decoder's last attention become at its output, where its context is not all that it gives."""
+"""Decoder output computed from the weights of its last attention: the exact marginal of hard attention, and copying."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,24 +15,24 @@ Data = Float[Tensor, "rows time _"]
 
 
 class Look(NamedTuple):
-    """A decoder's last look at the source: who looked and where, what it found, and what it knew."""
+    """Last cross-attention of a decoder with its inputs and outputs, from which the output is computed."""
 
     cross: Attention
     memory: Memory
     attended: Attended
-    """With its weights."""
+    """Output of the attention, with its weights."""
     state: Data
     token: Data
-    """The token before, as a vector."""
+    """Embedding of the previous token."""
     tokens: Any = ()
-    """What each key would give to a decoder that copies; () where it does not."""
+    """Target token that each key would copy; () for a decoder that does not copy."""
 
 
 class Outcome(nn.Module):
-    """Say what follows from a look: by the marginal over its keys, by copying from where it points, or by both.
+    """Output computed from attention weights: the marginal over keys, copying from where it points, or both.
 
-    What comes out are log-probabilities. Those are logits too, since their softmax is the probabilities themselves, so that
-    losses and searches need not know.
+    Returns log-probabilities. Those are logits too, since their softmax is the probabilities themselves, so that losses and
+    searches need not know.
     """
 
     def __init__(self, cross: Attention, state: int, token: int, vocabulary: int, counterparts: Sequence[int] | None):
@@ -41,11 +41,11 @@ class Outcome(nn.Module):
         self.copying = Copying(cross.size, state, token, vocabulary, counterparts) if points(cross) else None
 
     def tokens(self, encoded: Encoded) -> Any:
-        """What there is to copy in a source, for Look.tokens."""
+        """Target tokens that a source offers for copying, for Look.tokens."""
         return () if self.copying is None else self.copying.tokens(encoded)
 
     def forward(self, look: Look, say: Say, *known: Data) -> Data:
-        """The output of every position, where `say(context, *known)` are the logits that follow from a context."""
+        """Log-probabilities of every position; `say(context, *known)` computes the logits that follow from a context."""
         if self.exact:
             output = marginalise(look.cross, look.memory, look.attended, say, *known)
         else:
@@ -58,7 +58,7 @@ class Outcome(nn.Module):
 def outcome(
     cross: Attention | None, *, state: int, token: int, vocabulary: int, counterparts: Sequence[int] | None = None
 ) -> Outcome | None:
-    """The outcome of an attention, or None where the context is all that it gives."""
+    """Build the outcome of an attention, or None where its context is all that the decoder uses."""
     if cross is None or not (exact(cross) or points(cross)):
         return None
     return Outcome(cross, state, token, vocabulary, counterparts)

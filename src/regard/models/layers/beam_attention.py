@@ -1,4 +1,4 @@
-"""How decoders ask an attention: several beams at once, step after step, and where it looked on the whole."""
+"""Cross-attention calls of a decoder: several beams per source, single steps, and statistics over all of them."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,7 +11,7 @@ from regard.attention.types import Attended, Memory, Sampled, State
 from regard.tree import repeat
 
 POSITIONAL = "goes by the positions of source and target, which in packed rows do not correspond"
-"""Why an attention to the source may not be asked by several examples of a row."""
+"""Reason why a positional cross-attention cannot serve packed examples."""
 
 
 def ask(
@@ -25,13 +25,13 @@ def ask(
     statistics: tuple[str, ...] = (),
     documents: Int[Tensor, "rows queries"] | None = None,
 ) -> Attended:
-    """Ask an attention for rows = sources x beams, with one memory for all beams of a source.
+    """Call an attention for rows = sources x beams, with one memory for all beams of a source.
 
-    The beams become queries side by side. That takes an attention which is blind to positions, since all beams stand at the
-    same one; any other is asked beam by beam. Only an attention with a state of its own gets a memory for each row, unless
-    it gathers the few keys it wants by itself. `position` is that of the first query. Statistics are about whole rows: with
-    beams there are none. `documents` are the examples of the queries where several share a row: a place in the target then
-    says nothing of one in the source, so that the attention has to be blind to both.
+    The beams become queries side by side. That takes an attention without positions, since all beams are at the same one;
+    any other is called beam by beam. Only an attention with a state of its own gets a memory per row, unless it gathers the
+    few keys that it needs. `position` is that of the first query. Statistics are about whole rows: with beams there are
+    none. `documents` are the examples of the queries in packed rows: positions of target and source then do not correspond,
+    so that the attention must use neither.
     """
     sources, rows = memory.values.shape[0], query.shape[0]
     if sources == 0 or rows % sources:
@@ -58,12 +58,12 @@ def ask(
 
 
 def stateless(state: State) -> bool:
-    """Whether a mechanism carries nothing between steps."""
+    """Return True if a mechanism carries no state between steps."""
     return isinstance(state, tuple) and not state
 
 
 def unfold(attended: Attended, beams: int) -> Attended:
-    """Rows of sources x beams from beams side by side in the axis of queries."""
+    """Reshape attention outputs from beams side by side in the query axis to rows of sources x beams."""
 
     def rows(tensor: Tensor) -> Tensor:
         return torch.unflatten(tensor, 2, (beams, -1)).movedim(2, 1).flatten(0, 1)
@@ -82,7 +82,7 @@ def report(
     weights: bool,
     statistics: tuple[str, ...],
 ) -> Attended:
-    """What was asked for, from the weights of all steps: measured once, and dropped unless they are wanted themselves."""
+    """Statistics of the weights of all steps; keeps the weights themselves only if `weights`."""
     found = attended.weights
     if found is None or not statistics:
         return attended if weights else attended._replace(weights=None)

@@ -1,4 +1,4 @@
-"""Recurrent cells, one step at a time: for loops in which a step needs what the step before it found.
+"""Recurrent cells, one step at a time: for loops with a dependence between steps.
 
 The layers are PyTorch's own (nn.RNN, nn.LSTM, nn.GRU), so that the same parameters also run as one fused call.
 """
@@ -16,14 +16,14 @@ from regard.tree import map_tree
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"tanh": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 STATES = {"tanh": 1, "lstm": 2, "gru": 1}
-"""How many vectors each cell carries: the LSTM has a hidden state and a cell state."""
+"""Number of state vectors of each cell: the LSTM has a hidden state and a cell state."""
 
 Vectors = tuple[Float[Tensor, "rows size"], ...]
 States = tuple[Float[Tensor, "rows layers size"], ...]
 
 
 def layer(cell: str, data: int, size: int, bidirectional: bool = False) -> nn.RNNBase:
-    """One layer of recurrent cells, batch first; an LSTM begins by remembering (forget gate open)."""
+    """Build one recurrent layer, batch first; the forget gate of an LSTM starts open."""
     if cell not in CELLS:
         raise ValueError(f"a cell needs to be one of {', '.join(CELLS)}, got {cell!r}")
     made = CELLS[cell](data, size, batch_first=True, bidirectional=bidirectional)
@@ -36,9 +36,9 @@ def layer(cell: str, data: int, size: int, bidirectional: bool = False) -> nn.RN
 
 
 def run(made: nn.Module, data: Any, begin: Any = None) -> tuple[Any, Any]:
-    """A whole layer in one fused call, over a tensor or a packed sequence.
+    """Run a whole layer as one fused call, over a tensor or a packed sequence.
 
-    On a CPU it keeps the precision of its parameters: PyTorch's LSTM in bf16 dies there of an illegal instruction where the
+    On a CPU it keeps the dtype of its parameters: PyTorch's LSTM in bf16 dies there of an illegal instruction where the
     processor announces more than it allows.
     """
     weight = made.get_parameter("weight_hh_l0")
@@ -49,10 +49,10 @@ def run(made: nn.Module, data: Any, begin: Any = None) -> tuple[Any, Any]:
 
 
 class Later(torch.autograd.Function):
-    """Takes the gradient of a matrix that a loop uses at every step, once for all steps.
+    """Autograd function that takes the gradient of a matrix used at every step of a loop once, for all steps.
 
     y_t = given_t + W x_t has dW = Σ_t dy_t x_tᵀ. A loop adds up T small products, each as large as W; here the gradient of
-    `given` holds all dy_t, and one product does it. `seen` is the list that the loop fills with its x.
+    `given` holds all dy_t, and one product computes dW. `seen` is the list that the loop fills with its x.
     """
 
     @staticmethod
@@ -68,7 +68,7 @@ class Later(torch.autograd.Function):
 
 
 class Repeated:
-    """y_t = given_t + [W_1 W_2 ...] [x_1; x_2; ...], for the steps t of a loop, each taken once and in order."""
+    """Affine map y_t = given_t + [W_1 W_2 ...] [x_1; x_2; ...] of the steps t of a loop, called once each and in order."""
 
     def __init__(self, given: Float[Tensor, "time rows out"], *weights: Float[Tensor, "out _"]):
         self.seen: list[Tensor] = []
@@ -94,10 +94,10 @@ class Repeated:
 
 
 class Unrolled:
-    """One layer, step by step. What is known of its input for all steps goes through its matrix before the loop.
+    """Recurrent layer, step by step; inputs known for all steps are projected before the loop.
 
     `known` may be narrower than the layer's input; `__call__` gets the rest at each step. `backwards` takes the parameters
-    of the direction that reads from the end; turning the data round is left to the caller.
+    of the backward direction; reversing the data is left to the caller.
     """
 
     def __init__(self, made: nn.Module, known: Float[Tensor, "rows time _"], backwards: bool = False):
@@ -122,7 +122,7 @@ class Unrolled:
 
 
 class Stack:
-    """Layers upon each other, step by step; `hidden` is where they stand, and `masks[n]` the dropout into layer n."""
+    """Stacked recurrent layers, step by step; `hidden` is their state, and `masks[n]` the dropout mask into layer n."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Stack:
         self.drop, self.masks = drop, masks
 
     def advance(self, step: int, *fed: Float[Tensor, "rows _"]) -> Float[Tensor, "rows size"]:
-        """One step of every layer, from the lowest up; what comes out on top."""
+        """Advance every layer by one step, bottom to top; returns the top hidden state."""
         for number, unrolled in enumerate(self.layers):
             if number:
                 fed = (self.drop(self.states[number - 1][0][:, None], self.masks[number])[:, 0],)
@@ -147,22 +147,22 @@ class Stack:
 
     @property
     def top(self) -> Float[Tensor, "rows size"]:
-        """The hidden state of the highest layer."""
+        """Hidden state of the top layer."""
         return self.states[-1][0]
 
     @property
     def hidden(self) -> States:
-        """All states, as they go from step to step."""
+        """States of all layers, as carried from step to step."""
         return stacked(self.states)
 
 
 def stacked(layers: Sequence[Vectors]) -> States:
-    """One tensor for each kind of state, from the states of each layer."""
+    """Stack the states of each layer into one tensor per kind of state."""
     return tuple(torch.stack(each, dim=1) for each in zip(*layers, strict=True))
 
 
 def simple(gates: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
-    """h' = tanh(W x + U h + b); Elman 1990, https://doi.org/10.1207/s15516709cog1402_1."""
+    """Elman cell h' = tanh(W x + U h + b); Elman 1990, https://doi.org/10.1207/s15516709cog1402_1."""
     return (torch.tanh(gates),)
 
 

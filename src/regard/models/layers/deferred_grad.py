@@ -1,4 +1,4 @@
-"""A memory that a loop reads at every step, and whose gradient is taken once for all steps."""
+"""Cross-attention in a loop whose gradient by the memory is taken once for all steps."""
 
 from typing import Any, NamedTuple
 
@@ -12,10 +12,10 @@ from regard.models.layers.beam_attention import ask, stateless
 
 
 class Reading(torch.autograd.Function):
-    """Zeros to add to the contexts of a loop, whose gradient tells what flows back into each of them.
+    """Autograd function that adds zeros to the contexts of a loop to collect their gradients.
 
     c_t = attend(q_t, M) has dM = Σ_t of T small gradients, each as large as M. Here the loop reads M without a gradient, and
-    when all dc_t are known the T queries are asked once more, together, for the gradient of M alone.
+    when all dc_t are known the attention is computed once more for all T queries, for the gradient of M alone.
     """
 
     @staticmethod
@@ -29,7 +29,7 @@ class Reading(torch.autograd.Function):
     def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
         asked = ctx.asked
         cross, now = asked.cross, asked.cross.training
-        cross.train(asked.training)  # as it was asked, whatever has been done to the model since
+        cross.train(asked.training)  # the mode of the forward pass, whatever has been done to the model since
         with torch.enable_grad(), torch.autocast(flowing.device.type, asked.half, enabled=asked.half is not None):
             keys, values = (each.detach().requires_grad_() for each in ctx.saved_tensors)
             memory = Memory(keys, values, asked.keep)
@@ -41,20 +41,20 @@ class Reading(torch.autograd.Function):
 
 
 class Asked(NamedTuple):
-    """Who was asked, and with what: all that is needed to ask again. It knows nothing of the loop, which holds it: what a
-    graph and a loop know of each other is only freed when Python looks for such rings."""
+    """Saved call of an attention, enough to recompute it in backward. It holds no reference to the loop, which holds it: a
+    cycle of graph and loop is only freed by Python's garbage collector."""
 
     cross: Attention
     keep: Tensor | None
     position: Tensor
     training: bool
     half: torch.dtype | None
-    """The type of autocast, where the loop ran under one."""
+    """Dtype of autocast, if the loop ran under one."""
     queries: list[Tensor]
 
 
 class Deferred:
-    """The looks of a loop at one memory, one for each step, taken in order."""
+    """Cross-attention calls of a loop on one memory, one per step and in order."""
 
     def __init__(
         self, cross: Attention, memory: Memory, state: State, time: int, position: Int[Tensor, " rows"], weights: bool
@@ -72,7 +72,7 @@ class Deferred:
             self.memory = Memory(memory.keys.detach(), memory.values.detach(), memory.keep)
 
     def defers(self, rows: int) -> bool:
-        """Whether the gradient can wait: a look must follow from query and memory alone, and only its context be used."""
+        """Return True if the gradient can be deferred: the context follows from query and memory, and only it is used."""
         memory, cross = self.memory, self.cross
         drawn = cross.training and (cross.dropout > 0 or getattr(cross.normalise, "random", False))
         wanted = memory.keys.requires_grad or memory.values.requires_grad
@@ -80,7 +80,7 @@ class Deferred:
         return plain and wanted and self.time > 1 and torch.is_grad_enabled() and not torch.compiler.is_compiling()
 
     def __call__(self, step: int, query: Float[Tensor, "rows size"]) -> Float[Tensor, "rows context"]:
-        """What the query of one step finds."""
+        """Context of the query of one step."""
         where = {"position": self.position + step, "weights": self.weights}
         look = ask(self.cross, query[:, None], self.memory, self.state, **where)  # type: ignore[arg-type]
         self.state = look.state

@@ -1,4 +1,4 @@
-"""Dropout for sequences: a mask for every step, or one for all of them."""
+"""Dropout for sequences: a mask for each step, or one for all of them (variational)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -6,13 +6,13 @@ from torch.nn import functional as F
 
 
 class Drop(nn.Module):
-    """Zeros at random while training; `variational` hides the same dimensions at every step of a sequence.
+    """Dropout; `variational` drops the same dimensions at every step of a sequence.
 
         y_t = m ∘ x_t / (1 - p),   m ~ Bernoulli(1 - p) once per sequence
 
     Gal and Ghahramani 2016, section 4, https://arxiv.org/abs/1512.05287
-    Unlike the paper, the mask falls on what enters a layer and not on its recurrent connections, so that a layer still runs
-    as one fused call.
+    Unlike the paper, the mask applies to the input of a layer and not to its recurrent connections, so that a layer still
+    runs as one fused call.
     """
 
     def __init__(self, probability: float = 0.0, variational: bool = False):
@@ -22,7 +22,7 @@ class Drop(nn.Module):
         self.probability, self.variational = probability, variational
 
     def draw(self, like: Float[Tensor, "rows ..."], size: int) -> Float[Tensor, "rows size"] | None:
-        """The mask of a whole sequence, or None where each step has its own or nothing is dropped."""
+        """Sample the mask of a whole sequence; None where each step has its own or nothing is dropped."""
         if not (self.training and self.variational and self.probability):
             return None
         return F.dropout(like.new_ones(like.shape[0], size), self.probability)

@@ -1,4 +1,4 @@
-"""Tokens as vectors: where every encoder and decoder begins."""
+"""Token embeddings with optional positions, norm and dropout."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -9,14 +9,14 @@ from regard.models.layers.dropout import Drop
 
 
 class Embedding(nn.Module):
-    """A vector for each token, with its position where one is asked for, and dropout.
+    """Token embedding with optional positions and dropout.
 
         x_t = drop(join(E[y_t] √d, PE(t)))
 
-    Vaswani et al. 2017, section 3.4 and 3.5, https://arxiv.org/abs/1706.03762. √d only where `scaled`; the table then starts
-    with a spread of 1/√d, so that it serves as an output layer too, and else within ±`spread`.
-    `size` is the width of what comes out, which positions set beside the vectors make wider. With `norm` a layer norm comes
-    before the dropout, as in BART's authors' code. Where examples share a row, `places` are the positions of its tokens.
+    Vaswani et al. 2017, section 3.4 and 3.5, https://arxiv.org/abs/1706.03762. √d only where `scaled`; the table is then
+    initialised with a standard deviation of 1/√d, so that it serves as an output layer too, and else uniformly within
+    ±`spread`. `size` is the width of the output, which concatenated positions make wider. With `norm` a layer norm comes
+    before the dropout, as in BART's authors' code. In packed rows, `places` are the positions of the tokens.
     """
 
     def __init__(

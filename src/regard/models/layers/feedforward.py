@@ -1,4 +1,4 @@
-"""The feed-forward network of a Transformer's layer: each position thinks for itself."""
+"""Feed-forward network of a Transformer layer, fused for training on a GPU."""
 
 import importlib.util
 from typing import Any
@@ -11,15 +11,15 @@ from regard.kernels.runtime import capability
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Device types that Triton compiles for; tests add the CPU, on which its interpreter runs."""
 Data = Float[Tensor, "*rows size"]
 
 
 class FeedForward(nn.Sequential):
-    """W₂ f(W₁ x + b₁) + b₂, where W₁ and f may be a Gate.
+    """Feed-forward network W₂ f(W₁ x + b₁) + b₂, where W₁ and f may be a Gate.
 
     Vaswani et al. 2017, section 3.3, https://arxiv.org/abs/1706.03762
-    While it learns on a GPU, and f is max(0, x), f comes with the first product there and with the sum for b₁ back.
+    In training on a GPU with f = ReLU, f is fused into the first product in forward and into the sum for db₁ in backward.
     """
 
     def forward(self, data: Data) -> Data:
@@ -31,7 +31,7 @@ class FeedForward(nn.Sequential):
 
 
 def covers(network: nn.Sequential, data: Data) -> str | None:
-    """None where `Thought` computes the same as the parts one after the other, else the reason why not."""
+    """Reason why `Thought` cannot replace the single layers here, or None."""
     if data.device.type not in DEVICES:
         return f"needs a GPU, got {data.device.type}"
     if not INSTALLED:
@@ -55,7 +55,7 @@ def covers(network: nn.Sequential, data: Data) -> str | None:
 
 
 class Thought(torch.autograd.Function):
-    """W₂ max(0, W₁ x + b₁) + b₂."""
+    """Autograd function of W₂ max(0, W₁ x + b₁) + b₂ with a fused ReLU."""
 
     @staticmethod
     def forward(ctx: Any, data: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor | None) -> Tensor:

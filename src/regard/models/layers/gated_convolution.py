@@ -1,4 +1,4 @@
-"""Gated convolutions: what the convolutional encoder and decoder are made of."""
+"""Gated convolutions, of which the convolutional encoder and decoder are built."""
 
 from typing import TypeVar
 
@@ -9,18 +9,18 @@ from torch.nn import functional as F
 Layer = TypeVar("Layer", nn.Linear, nn.Conv1d)
 
 HALF = 0.5**0.5
-"""What keeps the variance of a sum of two: Gehring et al. 2017, section 3.4."""
+"""Factor that keeps the variance of a sum of two: Gehring et al. 2017, section 3.4."""
 
 
 class Gated(nn.Module):
-    """Mix neighbours; one half of what comes out opens and closes the other.
+    """Gated convolution (GLU): one half of the output channels gates the other.
 
         y_i = A ∘ σ(B),    [A; B] = W [x_{i-k+1}; ...; x_i] + b
 
     Dauphin et al. 2017, https://arxiv.org/abs/1612.08083, as in Gehring et al. 2017, section 3.2,
     https://arxiv.org/abs/1705.03122
-    It adds no places at the ends: k - 1 more go in than come out, and who calls it says what stands there. `dropout` is that
-    on its input, for the start.
+    It adds no padding: k - 1 more positions go in than come out, and the caller decides what they hold. `dropout` is that on
+    its input, for the initialisation.
     """
 
     def __init__(self, size: int, kernel: int, dropout: float = 0.0):
@@ -35,7 +35,7 @@ class Gated(nn.Module):
 
 
 def started(layer: Layer, gain: float = 1.0, dropout: float = 0.0) -> Layer:
-    """The layer with parameters that keep the variance of its input.
+    """Initialise a layer so that it keeps the variance of its input.
 
         W ~ N(0, gain (1 - dropout) / inputs),    b = 0
 

@@ -1,11 +1,11 @@
-"""Gate: the first half of a gated feed-forward network."""
+"""Gate of a gated feed-forward network (GLU)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 
 class Gate(nn.Module):
-    """One projection of the data, bent, opens and closes another.
+    """Gated linear unit: one projection of the data, through an activation, gates another.
 
         f(W x) ∘ V x
 

@@ -1,4 +1,4 @@
-"""Learned queries: each reads from a source what it has learned to look for."""
+"""Learned queries, each of which attends to a source."""
 
 from functools import partial
 
@@ -12,11 +12,11 @@ from regard.models.readout import look, needed
 
 
 class Queries(nn.Module):
-    """`count` vectors that are learned, each asking a source by one attention.
+    """Learned query vectors, `count` of them, that attend to a source by one attention.
 
         c_n = attention(q_n, source)
 
-    An attention whose context is of another size than the queries gets a projection behind it.
+    An attention whose context is of another size than the queries gets a projection after it.
     """
 
     def __init__(self, count: int, source: int, size: int, attention: Make = partial(attention, "transformer")):
@@ -31,7 +31,7 @@ class Queries(nn.Module):
         self.size = size
 
     def forward(self, encoded: Encoded, weights: bool = False) -> Attended:
-        """The context of each query, (batch, count, size)."""
+        """Context of each query, (batch, count, size)."""
         query: Float[Tensor, "batch count size"] = self.table.expand(encoded.data.shape[0], -1, -1)
         attended = look(self.attention, query, self.attention.remember(encoded), weights)
         return attended._replace(context=self.fit(attended.context))

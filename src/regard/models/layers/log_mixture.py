@@ -1,4 +1,4 @@
-"""Mixtures of distributions, worked out in logarithms so that nothing small is lost."""
+"""Log-space mixtures of distributions, in which small probabilities are not lost."""
 
 import math
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def logarithm(shares: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """log a, and minus infinity where a share is 0; that share then gets no gradient, where the plain formula has NaN."""
+    """Logarithm, minus infinity at 0; a share of 0 then gets no gradient, where the plain formula has NaN."""
     some = shares > 0
     return torch.where(some, shares, 1.0).log().masked_fill(~some, -math.inf)
 
@@ -16,7 +16,7 @@ def logarithm(shares: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def mix(
     logits: Float[Tensor, "rows time parts vocabulary"], shares: Float[Tensor, "rows time parts"]
 ) -> Float[Tensor, "rows time vocabulary"]:
-    """The logarithm of several distributions, each taken for its share.
+    """Log-probabilities of a mixture of distributions.
 
         log p(y) = log Σ_n a_n softmax(logits_n)_y
 
@@ -26,5 +26,5 @@ def mix(
 
 
 def widened(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """At least single precision: half has no room for the logarithm of a probability near one."""
+    """Cast to at least float32: half precision has no room for the logarithm of a probability near one."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))

@@ -1,12 +1,12 @@
-"""The exact marginal of hard attention, at the end of a decoder.
+"""Exact marginal of hard attention, at the output of a decoder.
 
-Hard attention looks at one key k, with probability a_k. What comes out is then known without drawing any:
+Hard attention looks at one key k, with probability a_k. The marginal is known without sampling:
 
     p(y) = Σ_k a_k p(y | context = v_k)
 
 Deng et al. 2018, https://arxiv.org/abs/1807.03756; Wu, Shapiro and Cotterell 2018, https://arxiv.org/abs/1808.10024
-Soft attention has p(y | context = Σ_k a_k v_k) instead. All that follows a decoder's last look goes position by position, so
-that the keys fold into the axis of time: T positions that look at S keys are T S positions with a context each.
+Soft attention has p(y | context = Σ_k a_k v_k) instead. All layers after a decoder's last attention work position by
+position, so that the keys fold into the time axis: T positions that look at S keys are T S positions with a context each.
 """
 
 from collections.abc import Callable
@@ -24,11 +24,11 @@ from regard.tree import beside
 
 Data = Float[Tensor, "rows time _"]
 Say = Callable[..., Data]
-"""The logits that follow from a context and from what else a decoder knows, position by position."""
+"""Function from a context, and from what else a decoder knows, to logits, position by position."""
 
 
 def exact(cross: Attention | None) -> bool:
-    """Whether the output is to be the marginal over what an attention might look at."""
+    """Return True if the output is the marginal over the keys of this attention."""
     if cross is None or not isinstance(cross.normalise, Marginal):
         return False
     if (heads := getattr(cross, "heads", 1)) > 1:
@@ -45,10 +45,10 @@ def exact(cross: Attention | None) -> bool:
 
 
 def marginalise(cross: Attention, memory: Memory, attended: Attended, say: Say, *known: Data) -> Data:
-    """log p(y) for every position, from what `say(context, *known)` gives for each key as the context.
+    """Log-probability log p(y) of every position, from `say(context, *known)` for each key as the context.
 
-    `known` is what the decoder knows beside the context. A query that sees nothing has nothing to mix: there, the context
-    that it was given decides. Weights that do not sum to one are taken for shares of their sum.
+    `known` is the decoder's input beside the context. A query that sees nothing has nothing to mix: there its given context
+    decides. Weights that do not sum to one are normalised.
     """
     assert attended.weights is not None, "the marginal asks for them"
     weights = attended.weights[:, 0]
@@ -64,7 +64,7 @@ def marginalise(cross: Attention, memory: Memory, attended: Attended, say: Say, 
 
 
 def contexts(cross: Attention, memory: Memory, attended: Attended) -> Data:
-    """For each position, what it would read from each key alone, and behind them what it did read."""
+    """Context of each position from each key alone, and after them its actual context."""
     alone = cross.output(cross.merge(memory.values))  # sources keys size
     rows, time, _ = attended.context.shape
     alone = beside(alone, rows // alone.shape[0])[:, None].expand(-1, time, -1, -1)

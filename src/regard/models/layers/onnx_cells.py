@@ -1,4 +1,4 @@
-"""A recurrent layer as one operator of ONNX, which reads rows of any length: what an exported encoder is made of."""
+"""Recurrent layer as one ONNX operator over rows of any length, for exported encoders."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,18 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
-"""Which of PyTorch's gates stand where in ONNX: input, output, forget, cell; update, reset, new."""
+"""Order of PyTorch's gates in ONNX: input, output, forget, cell; update, reset, new."""
 VERSION = 14
-"""Of the operators: https://onnx.ai/onnx/operators/onnx__LSTM.html, onnx__GRU.html and onnx__RNN.html."""
+"""Version of the operators: https://onnx.ai/onnx/operators/onnx__LSTM.html, onnx__GRU.html and onnx__RNN.html."""
 
 
 def over(
     rnn: nn.RNNBase, data: Float[Tensor, "batch time data"], lengths: Int[Tensor, " batch"]
 ) -> tuple[Float[Tensor, "batch time size"], tuple[Float[Tensor, "batch size"], ...]]:
-    """One layer over rows of these lengths, and its last states with both directions side by side.
+    """Run one layer over rows of these lengths; returns outputs and final states with both directions side by side.
 
-    It only means something inside torch.onnx.export, and there equals `over` of the recurrent encoder: behind its length a
-    row is not read, and zeros come out. The GRU has a bias inside its reset gate, as PyTorch's does (linear_before_reset).
+    Valid only inside torch.onnx.export, where it equals `over` of the recurrent encoder: past its length a row is not read,
+    and the outputs are zeros. The GRU has a bias inside its reset gate, as PyTorch's does (linear_before_reset).
     """
     from torch.onnx import ops
 
@@ -45,7 +45,7 @@ def over(
 def parameters(
     rnn: nn.RNNBase, kind: str
 ) -> tuple[Float[Tensor, "ways gates data"], Float[Tensor, "ways gates size"], Float[Tensor, "ways biases"]]:
-    """W, R and the biases of both in one, as ONNX has them: directions side by side, gates in its order."""
+    """Weights W, R and concatenated biases as ONNX has them: directions side by side, gates in its order."""
     ends = ("", "_reverse")[: 1 + rnn.bidirectional]
 
     def reordered(name: str) -> Tensor:

@@ -1,4 +1,4 @@
-"""Copying: a decoder that writes a word of its own, or the one that it points at."""
+"""Copying (pointer-generator): the decoder generates a token, or copies one that its attention points at."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -14,26 +14,26 @@ from regard.models.layers.log_mixture import logarithm, widened
 from regard.tree import beside
 
 NOTHING = -1
-"""Where a token number belongs: there is nothing to copy."""
+"""Token id where there is nothing to copy."""
 
 
 def points(cross: Attention | None) -> bool:
-    """Whether a decoder is to copy from where this attention points."""
+    """Return True if this attention is one that a decoder copies by."""
     return bool(getattr(cross, "points", False))
 
 
 class Copying(nn.Module):
-    """Mix what a decoder would write with what its attention points at.
+    """Pointer-generator: mixes the decoder's distribution with the attention over source tokens.
 
         g = σ(w [c; h; y] + b)
         p(w) = g P(w) + (1 - g) Σ_{s: x_s = w} a_s
 
     See, Liu and Manning 2017, eq. 8 and 9, https://arxiv.org/abs/1704.04368, with c the context, h the decoder's state and
     y its input. Unlike the paper, nothing outside the target's vocabulary can be written: the weight of a source token that
-    has no counterpart there goes to P, and so does all of it where the attention sees nothing. What comes out is log p.
+    has no counterpart there goes to P, and so does all of it where the attention sees nothing. Returns log p.
 
-    `counterparts` holds the target's number for each number of the source, or NOTHING; without it both sides share their
-    numbers. It is saved with the model.
+    `counterparts` holds the target's token id for each id of the source, or NOTHING; without it both sides share their ids.
+    It is saved with the model.
     """
 
     def __init__(self, context: int, state: int, token: int, vocabulary: int, counterparts: Sequence[int] | None = None):
@@ -48,7 +48,7 @@ class Copying(nn.Module):
         self.register_buffer("counterparts", None if counterparts is None else torch.tensor(counterparts, dtype=torch.long))
 
     def tokens(self, encoded: Encoded) -> Int[Tensor, "batch time"]:
-        """The target token that each place of a source would give, or NOTHING."""
+        """Target token id that each source position would copy, or NOTHING."""
         if encoded.tokens is None:
             raise ValueError(
                 "an attention that points copies from the source, which needs to come with its tokens "
@@ -68,7 +68,7 @@ class Copying(nn.Module):
         token: Float[Tensor, "rows time token"],
         tokens: Int[Tensor, "sources keys"],
     ) -> Float[Tensor, "rows time vocabulary"]:
-        """log p(w), where `output` is the logits of P and `tokens` what each key would give; heads point together."""
+        """Log-probabilities log p(w) from the logits of P and the token that each key would copy; heads are averaged."""
         assert attended.weights is not None, "copying asks for them"
         weights = attended.weights.to(widened(output).dtype).mean(1)  # rows time keys
         tokens = beside(tokens, weights.shape[0] // tokens.shape[0])[:, None].expand_as(weights)

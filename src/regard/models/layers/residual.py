@@ -1,4 +1,4 @@
-"""The way around a sublayer of a Transformer."""
+"""Residual connection around a sublayer of a Transformer, with its norm."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ Kept = Bool[Tensor, "rows time"]
 
 
 class Residual(nn.Module):
-    """Add what a sublayer finds to what went into it, with a norm before the sublayer or after the sum.
+    """Residual connection with dropout, and a norm before the sublayer (pre-norm, RMSNorm) or after the sum (post-norm).
 
     pre:  x + drop(f(norm(x)))        Xiong et al. 2020, https://arxiv.org/abs/2002.04745
     post: norm(x + drop(f(x)))        Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
@@ -22,7 +22,7 @@ class Residual(nn.Module):
     """
 
     added: Float[Tensor, " size"] | None = None
-    """The last bias of the sublayer, which mixed precision may hand over: adding it here costs no pass of its own."""
+    """Last bias of the sublayer, which training may lend (training/mixed_precision.py): added here at no extra pass."""
 
     def __init__(self, size: int, norm: str = "pre", dropout: float = 0.0, epsilon: float | None = None):
         super().__init__()
@@ -33,19 +33,19 @@ class Residual(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def enter(self, data: Data, keep: Kept | None = None) -> Data:
-        """What the sublayer gets. Where it `cleans` them, rows outside `keep` are zeros."""
+        """Input of the sublayer: normalised in pre-norm. Where it `cleans` them, rows outside `keep` are zeros."""
         if self.first and add_norm.covers(data, self.norm) is None:
             return add_norm.enter(data, self.norm, keep)
         return self.norm(data) if self.first else data
 
     def leave(self, data: Data, found: Data) -> Data:
-        """What goes on, from what went in and what the sublayer found."""
+        """Residual sum of the input and the sublayer's output, normalised in post-norm."""
         total = data + self.drop(found if self.added is None else found + self.added)
         return total if self.first else self.norm(total)
 
     def onto(self, data: Data, found: Data, norm: nn.Module, keep: Kept | None = None) -> tuple[Data, Data]:
-        """Leave this sublayer and enter what follows, which begins with `norm` where norms come first: what goes on beside
-        it, and what it gets."""
+        """Leave this sublayer and enter the next, whose pre-norm is `norm`: returns the residual stream, and the next
+        input."""
         first = norm if self.first else self.norm
         if add_norm.covers(data, first) is None:
             way = add_norm.Way(self.drop.p if self.training else 0.0, not self.first, self.added, keep)
@@ -54,7 +54,7 @@ class Residual(nn.Module):
         return data, norm(data) if self.first else data
 
     def cleans(self, data: Data) -> bool:
-        """Whether what enters is zero outside `keep` at no cost: where a kernel writes a norm before each sublayer."""
+        """Return True if the norm zeroes rows outside `keep` at no cost: where the fused kernel writes it."""
         return self.first and add_norm.covers(data, self.norm) is None
 
 
@@ -63,14 +63,14 @@ ACTIVATIONS["gelu_tanh"] = partial(nn.GELU, "tanh")
 
 
 def bend(activation: str) -> nn.Module:
-    """What bends the middle of a feed-forward network."""
+    """Build the activation of a feed-forward network by name."""
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation needs to be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
     return ACTIVATIONS[activation]()
 
 
 def norm_of(size: int, norm: str, epsilon: float | None = None) -> nn.Module:
-    """The norm that stands at a place called `norm`; without an `epsilon`, 1e-6 for rms and else 1e-5."""
+    """Build the norm for a kind of residual connection; ε is `epsilon`, by default 1e-6 for rms and else 1e-5."""
     if norm == "rms":
         return nn.RMSNorm(size, eps=1e-6 if epsilon is None else epsilon)
     return nn.LayerNorm(size, eps=1e-5 if epsilon is None else epsilon)

@@ -1,4 +1,4 @@
-"""One bias for all layers of half a Transformer, as T5 has it."""
+"""Relative position bias shared by all layers of an encoder or decoder, as in T5."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from regard.attention.score.t5 import T5
 
 
 def share(looks: Sequence[MultiHead], causal: bool) -> None:
-    """Give these self-attentions, one of each layer, one and the same score.
+    """Give the self-attentions of all layers one shared score.
 
         score_n(q at i, k at j) = qᵀ k + b_h[bucket(j - i)]        b is the same for every layer n
 

@@ -1,4 +1,4 @@
-"""Sublayers: what the layers of a Transformer are made of, alike in both halves."""
+"""Factory of the sublayers of Transformer layers, for encoder and decoder."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,40 +15,40 @@ from regard.models.lr_scale import steady
 
 @dataclass(frozen=True)
 class Sublayers:
-    """How a layer looks at itself, thinks, and goes around both."""
+    """Settings of a Transformer layer, and builders of its self-attention, residual connections and feed-forward network."""
 
     size: int
     heads: int = 4
     inner: int | None = None
-    """The size of the middle of a feed-forward network; None: four times `size`."""
+    """Inner size of the feed-forward network; None: four times `size`."""
     activation: str = "relu"
     gated: bool = False
     bias: bool = True
-    """Whether matrices have a vector that is added."""
+    """True if linear layers have a bias."""
     looks: str = "scaled_dot"
     width: int | None = None
-    """What self-attention projects to; None: `size`."""
+    """Size that self-attention projects to; None: `size`."""
     norm: str = "pre"
     drop_residual: float = 0.0
     drop_attention: float = 0.0
     epsilon: float | None = None
-    """What norms add to a variance; None: the usual."""
+    """Epsilon of the norms; None: the default."""
 
     def look(self, scope: str = "everywhere") -> MultiHead:
-        """Self-attention."""
+        """Build the self-attention."""
         options: dict[str, Any] = {"dropout": self.drop_attention, "size": self.width, "bias": self.bias}
         return steady(self_attention(self.looks, self.size, self.heads, scope=scope, **options))
 
     def around(self) -> Residual:
-        """The way around a sublayer."""
+        """Build a residual connection."""
         return Residual(self.size, self.norm, self.drop_residual, self.epsilon)
 
     def last(self) -> nn.Module:
-        """What follows the last layer: one more norm, where norms come first."""
+        """Build the final norm of a pre-norm stack; identity in post-norm."""
         return nn.Identity() if self.norm == "post" else norm_of(self.size, self.norm, self.epsilon)
 
     def think(self) -> FeedForward:
-        """A feed-forward network whose f is max(0, x) unless another `activation` is named; `gated`, W₁ and f are a Gate."""
+        """Build the feed-forward network, with ReLU unless another `activation` is named; `gated`, W₁ and f are a Gate."""
         inner = self.inner or 4 * self.size
         last = nn.Linear(inner, self.size, self.bias)
         if self.gated:

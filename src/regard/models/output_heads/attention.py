@@ -1,4 +1,4 @@
-"""Attention over the words: to choose one is to look at it."""
+"""Output layer by attention over the vocabulary: the weights are the distribution."""
 
 import inspect
 import math
@@ -13,7 +13,7 @@ from regard.models.output_heads import matrix
 
 
 class Attention(nn.Module):
-    """What the decoder found is the query, the embeddings of all words are the keys, and the weights are the distribution.
+    """Attention over the vocabulary: the decoder state is the query, the embeddings are the keys, the weights are p(y).
 
         p(y) = softmax_y(β score(x, E_y))
 
@@ -47,7 +47,7 @@ class Attention(nn.Module):
 
 
 def chosen(score: str) -> type:
-    """The score of that name, if it compares a query with a key and with nothing else."""
+    """Class of the score called so, which must compare a query with a key and use no positions."""
     found = registry.find(score, "score")
     if positional(found) or "limit" in inspect.signature(found).parameters:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Mixture of softmaxes: several opinions, each sure of its own."""
+"""Mixture of softmaxes as output layer."""
 
 import torch
 from jaxtyping import Float
@@ -10,14 +10,13 @@ from regard.models.output_heads import matrix
 
 
 class Mixture(nn.Module):
-    """Several heads propose a distribution each, and the data says how far each is to be trusted.
+    """Mixture of softmaxes: several heads give a distribution each, weighted by the decoder state.
 
         p(y) = Σ_k π_k softmax_y(E h_k + b),    h_k = tanh(W_k x),    π = softmax(U x)
 
     Yang et al. 2018, https://arxiv.org/abs/1711.03953
-    One softmax of E x has a matrix of logarithms, contexts by words, whose rank is at most that of E and one more; a mixture
-    has no such bound. Unlike the paper there is a bias b, as the projection has it, the same for all heads. What comes out
-    is log p.
+    The log-probabilities of one softmax of E x, contexts by tokens, have at most the rank of E plus one; a mixture has no
+    such bound. Unlike the paper there is a bias b, as the projection has it, the same for all heads. Returns log p.
     Cost: time O(K T V d), memory K T V for K heads.
     """
 

@@ -1,4 +1,4 @@
-"""Projection: a matrix with a row for each word."""
+"""Linear projection onto the vocabulary, as output layer."""
 
 import torch
 from jaxtyping import Float
@@ -9,11 +9,11 @@ from regard.models.output_heads import matrix
 
 
 class Projection(nn.Module):
-    """Logits over the vocabulary; tied, their matrix is the table of embeddings.
+    """Logits by a linear projection; tied, its matrix is the embedding table.
 
         logits = E x + b,  or  E (P x) + b  where x is not as wide as an embedding
 
-    Press and Wolf 2017, https://arxiv.org/abs/1608.05859. Without `bias` b stays as it is, 0 unless it is given.
+    Press and Wolf 2017, https://arxiv.org/abs/1608.05859. Without `bias` b is frozen, at 0 unless it is given.
     Cost: time O(T V d), memory T V; training never holds the logits of more than a few rows.
     """
 
@@ -29,5 +29,5 @@ class Projection(nn.Module):
         return F.linear(self.fit(data), self.matrix(table), self.bias)
 
     def matrix(self, table: Float[Tensor, "vocabulary embedding"]) -> Float[Tensor, "vocabulary width"]:
-        """What the fitted data is multiplied by."""
+        """Matrix of the projection, tied or own."""
         return table if self.weight is None else self.weight

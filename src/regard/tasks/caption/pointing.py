@@ -1,4 +1,4 @@
-"""Pointing: whether a model that tells what is on a picture looks at what it names."""
+"""Pointing accuracy: how often a captioning model attends to the object that a word names."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,10 +25,10 @@ SAYS = "words of the right caption that name a thing, and whose largest weight l
 
 
 def pointing(trained: "Trained", examples: Sequence[Any]) -> dict[str, Measured]:
-    """The share of words whose attention is where what they name is, for pictures that were drawn; nothing for others.
+    """Share of words whose attention peaks on the object they name, for synthetic pictures; empty for others.
 
-    The model is shown the right caption word by word, so that every word has its things whatever it would have written. Of
-    a word in several tokens the weights are added up.
+    Teacher forcing on the right caption, so that every word has its objects whatever the model would have written. Weights
+    of a word in several tokens are added up.
     """
     drawn = [example for example in examples if isinstance(example, Pictured) and isinstance(example.picture, Drawing)]
     if not drawn or not any(map(crosses, trained.model.attentions())):
@@ -42,7 +42,7 @@ def pointing(trained: "Trained", examples: Sequence[Any]) -> dict[str, Measured]
 
 
 def hits(trained: "Trained", examples: Sequence[Pictured]) -> Iterator[tuple[int, int]]:
-    """For each example how many of its words look at what they name, and how many name something."""
+    """Number of words with a correct peak, and of words that name an object, for each example."""
     codec, device = trained.codec, next(trained.model.parameters()).device
     table = codec.target.table
     for indices, batch in codec.loader(examples, codec.budget(examples, trained.config.search.batch)).in_order():
@@ -62,7 +62,7 @@ def hits(trained: "Trained", examples: Sequence[Pictured]) -> Iterator[tuple[int
 
 
 def hit(drawing: Drawing, weights: Float[Tensor, "target places"], covered: Sequence[Span], stride: int) -> tuple[int, int]:
-    """How many words of a caption look at what they name, where `covered` is what each token covers of it."""
+    """Count the words of a caption with a correct peak, and those that name an object; `covered` are the tokens' spans."""
     found = told = 0
     for word in drawing.caption.words:
         rows = [row for row, span in enumerate(covered) if span and span[0] < word.end and span[1] > word.start]
