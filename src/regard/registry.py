@@ -1,7 +1,7 @@
-"""Find every stage, mechanism and kernel by its file name: the folder is the registry.
+"""Registry: finds every stage, mechanism and kernel by its file name; the folder is the registry.
 
 File `score/scaled_dot.py` holds `ScaledDot`, and that is all there is to register. Nothing here imports torch, so that
-listing what exists is quick; a file is imported when somebody asks for what is in it.
+listing is quick; a file is imported on first use.
 """
 
 import ast
@@ -25,7 +25,7 @@ FOLDERS = {
     "tasks": "tasks",
     "output_heads": "models/output_heads",
 }
-"""Each kind of thing that has a name, and the folder whose files are those things."""
+"""Kinds and the folder whose files are their members."""
 
 ONE = {
     "normalise": "normaliser",
@@ -34,24 +34,24 @@ ONE = {
     "tasks": "task",
     "output_heads": "output layer",
 }
-"""What one of a kind is called, where it is not called as its kind."""
+"""Singular of a kind, where it differs from the kind's name."""
 
 MAIN = {"tasks": "task"}
-"""Kinds that may be a folder in place of a file, and the file in it that the name stands for: tasks/vqa/task.py is vqa."""
+"""Kinds whose members may be a folder, and the file in it that the name stands for: tasks/vqa/task.py is vqa."""
 
 FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")
-"""The kinds that `find` looks through when it is told none: a kernel may carry the name of what it makes fast."""
+"""Kinds that `find` searches by default; kernels are excluded, as they may share the name of what they make fast."""
 
 
 def names(kind: str) -> list[str]:
-    """The names of one kind, in alphabetical order."""
+    """Names of one kind, in alphabetical order."""
     folder = PACKAGE / _folder(kind)
     packages = folder.glob(f"[!_]*/{MAIN[kind]}.py") if kind in MAIN else ()
     return sorted([path.stem for path in folder.glob("[!_]*.py")] + [path.parent.name for path in packages])
 
 
 def find(name: str, kind: str | None = None) -> type[Any]:
-    """The class called `name`: find("scaled_dot") is ScaledDot."""
+    """Class called `name`: find("scaled_dot") is ScaledDot."""
     module = load(locate(name, kind), name)
     found = getattr(module, class_name(name), None)
     if not isinstance(found, type):
@@ -60,7 +60,7 @@ def find(name: str, kind: str | None = None) -> type[Any]:
 
 
 def locate(name: str, kind: str | None = None) -> str:
-    """The kind that `name` belongs to. An unknown name names the nearest; an ambiguous one lists its kinds."""
+    """Kind of a name; raises with the nearest name if it is unknown, or with its kinds if it is ambiguous."""
     kinds = FINDABLE if kind is None else (kind,)
     holders = [each for each in kinds if name in names(each)]
     if len(holders) == 1:
@@ -75,20 +75,19 @@ def locate(name: str, kind: str | None = None) -> str:
 
 
 def load(kind: str, name: str) -> ModuleType:
-    """The module of one file."""
+    """Import the module of one file."""
     return import_module(".".join(("regard", *_path(kind, name).split("/"))))
 
 
 def every(kind: str) -> list[type[Any]]:
-    """All classes of one kind: what the contract tests run over."""
+    """Classes of one kind, which the contract tests run over."""
     return [find(name, kind) for name in names(kind)]
 
 
 def build(what: Any, kind: str, **sizes: Any) -> Any:
-    """A stage from its name, its class, or itself.
+    """Build a stage from its name or class; an instance is returned as it is.
 
-    A name or a class is built with those of `sizes` that its constructor has a place for; what is already built is
-    returned as it is.
+    A name or a class is built with those of `sizes` that its constructor takes.
     """
     made = find(what, kind) if isinstance(what, str) else what
     if not isinstance(made, type):
@@ -103,7 +102,7 @@ def build(what: Any, kind: str, **sizes: Any) -> Any:
 
 
 def needs(what: Any, kind: str) -> list[str]:
-    """What a stage, by its name or class, cannot be built without."""
+    """Required constructor arguments of a stage, given by name or class."""
     made = find(what, kind) if isinstance(what, str) else what
     spread = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     asked = inspect.signature(made).parameters.values()
@@ -111,7 +110,7 @@ def needs(what: Any, kind: str) -> list[str]:
 
 
 def summary(name: str, kind: str) -> str:
-    """The first line of a thing's docstring, read without importing it."""
+    """First line of the docstring of a class, read without importing it."""
     tree = ast.parse((PACKAGE / f"{_path(kind, name)}.py").read_text(encoding="utf-8"))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name(name)]
     text = ast.get_docstring(classes[0] if classes else tree) or ""
@@ -119,7 +118,7 @@ def summary(name: str, kind: str) -> str:
 
 
 def attribute(module: str, name: str) -> Any:
-    """What a stage folder answers when asked for a class by name: `from regard.attention.score import ScaledDot`."""
+    """Class of a stage folder by name, for `from regard.attention.score import ScaledDot`."""
     kind = module.rpartition(".")[2]
     for stem in names(kind):
         if class_name(stem) == name:
@@ -128,12 +127,12 @@ def attribute(module: str, name: str) -> Any:
 
 
 def class_name(stem: str) -> str:
-    """scaled_dot -> ScaledDot."""
+    """Class name of a file's stem: scaled_dot -> ScaledDot."""
     return "".join(word.capitalize() for word in stem.split("_"))
 
 
 def _path(kind: str, name: str) -> str:
-    """The file of a name, without its ending, seen from the package."""
+    """Path of a name's file in the package, without its suffix."""
     path = f"{_folder(kind)}/{name}"
     return f"{path}/{MAIN[kind]}" if kind in MAIN and (PACKAGE / path).is_dir() else path
 

@@ -13,7 +13,7 @@ Kind = TypeVar("Kind")
 
 
 def leaves(tree: Tree, kind: type[Kind]) -> Iterator[Kind]:
-    """The things of this kind in the order of the tree; what is inside one of them is not looked at."""
+    """Iterate over the leaves of a type, in the order of the tree, without descending into them."""
     if isinstance(tree, kind):
         yield tree
     elif isinstance(tree, Mapping):
@@ -25,7 +25,7 @@ def leaves(tree: Tree, kind: type[Kind]) -> Iterator[Kind]:
 
 
 def map_tree(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
-    """The same tree with `function` applied to every tensor."""
+    """Apply a function to every tensor of a tree."""
     if isinstance(tree, Tensor):
         return function(tree)
     if isinstance(tree, dict):
@@ -38,15 +38,15 @@ def map_tree(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
 
 
 def select(tree: Tree, rows: Int[Tensor, " chosen"]) -> Tree:
-    """These rows of every tensor, in this order: how search reorders a state and drops what is finished."""
+    """Select these rows of every tensor, in this order: search reorders and drops hypotheses by it."""
     return map_tree(lambda tensor: tensor.index_select(0, rows), tree)
 
 
 def repeat(tree: Tree, times: int) -> Tree:
-    """Every row `times` over, side by side: one for each beam."""
+    """Repeat every row `times` over, side by side: one for each beam."""
     return map_tree(lambda tensor: beside(tensor, times), tree)
 
 
 def beside(tensor: Shaped[Tensor, "rows *rest"], times: int) -> Shaped[Tensor, "more *rest"]:
-    """Every row of a tensor `times` over: repeat_interleave, by operators that an exporter knows for any `times`."""
+    """Repeat every row of a tensor: repeat_interleave, by operators that an exporter knows for any `times`."""
     return tensor[:, None].expand(-1, times, *tensor.shape[1:]).flatten(0, 1)

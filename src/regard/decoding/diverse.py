@@ -1,10 +1,10 @@
-"""Diverse beam search: groups of hypotheses, each of which keeps away from what the groups before it write.
+"""Diverse beam search: groups of hypotheses, each penalised for tokens that earlier groups choose.
 
-    choose by  log P(y_1 ... y_t | X) - diversity * (how many hypotheses of earlier groups write y_t at this step)
+    choose by  log P(y_1 ... y_t | X) - diversity * (number of hypotheses of earlier groups with y_t at this step)
 
 Vijayakumar et al. 2018, "Hamming diversity", https://arxiv.org/abs/1610.02424
-The fine only steers the choice: the scores of what is found are the model's own. A group is done as a beam of its own is,
-and writes no more; EOS is nobody's token and is not fined.
+The penalty only steers the choice: the reported scores are the model's own. A group is done as a beam of its own is, and no
+longer counts; EOS is not penalised.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -20,7 +20,7 @@ from regard.decoding.logprobs import IMPOSSIBLE
 
 
 def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], beams: int, groups: int, diversity: float) -> Ways:
-    """One step: the groups one after the other, `beams` hypotheses in all."""
+    """Extensions of a step: one group after the other, `beams` hypotheses in all."""
     width, written = beams // groups, torch.zeros(len(front.sentences), logs.shape[1], device=logs.device)
     steps = []
     for group in range(groups):
@@ -38,9 +38,9 @@ def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], beams: int, group
 
 
 def alive(ways: Ways, over: Callable[[int, int, float], bool]) -> tuple[Ways, list[int]]:
-    """The ways of the groups that are not over, dead ones at the end, and the sentences that have such a group.
+    """Extensions of the groups that are not done, dead ones last, and the sentences that have such a group.
 
-    `over(place, group, score)` says whether a group is done whose best hypothesis that still grows has this score.
+    `over(place, group, score)` is True if a group is done whose best active hypothesis has this score.
     """
     assert ways.grown_groups is not None, "a search by groups"
     grown, numbers = ways.grown, ways.grown_groups
@@ -57,7 +57,7 @@ def alive(ways: Ways, over: Callable[[int, int, float], bool]) -> tuple[Ways, li
 
 
 def merge(pools: Sequence[Sequence[Ending]], best: int, target: Callable[[Ending], Hashable]) -> list[Ending]:
-    """The best of each group, then the second of each, until there are `best` different ones; those best first."""
+    """Merge groups: the best of each, then the second of each, up to `best` different ones, sorted."""
     found: dict[Hashable, Ending] = {}
     for rank in range(max(map(len, pools), default=0)):
         row = [pool[rank] for pool in pools if rank < len(pool)]
@@ -72,13 +72,13 @@ def _rank(ending: Ending) -> tuple[bool, float]:
 
 
 def _only(front: Front, group: int) -> Front:
-    """The same with the rows of other groups dead."""
+    """Mask the rows of other groups."""
     assert front.groups is not None, "a search by groups"
     return front._replace(scores=front.scores.masked_fill(front.groups != group, IMPOSSIBLE))
 
 
 def _own(fined: Candidates, front: Front, logs: Float[Tensor, "rows vocabulary"]) -> Candidates:
-    """The same candidates in the same order, with the model's own scores."""
+    """Restore the model's own scores of candidates, in the same order."""
     logprobs = logs[fined.rows.to(logs.device), fined.tokens.to(logs.device)].cpu()
     scores = front.scores.reshape(-1)[fined.rows] + logprobs.double()
     return fined._replace(scores=scores.masked_fill(fined.scores == IMPOSSIBLE, IMPOSSIBLE), logprobs=logprobs)
@@ -89,5 +89,5 @@ def _beside(groups: Sequence[Candidates]) -> Candidates:
 
 
 def _numbers(groups: Sequence[Candidates]) -> Tensor:
-    """The group of each column."""
+    """Group of each column."""
     return torch.cat([torch.full(each.tokens.shape, number) for number, each in enumerate(groups)], 1)

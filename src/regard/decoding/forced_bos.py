@@ -1,4 +1,4 @@
-"""Opening: an answer whose first token is not for the decoder to choose, such as the name of its language."""
+"""Forced BOS: an answer whose first token is given, such as a language code."""
 
 from typing import Any
 
@@ -15,25 +15,25 @@ from regard.tree import Tree
 
 
 class Opening:
-    """A decoder that opens every answer with `first`, which then is certain; everything after it is as it was.
+    """Decoder wrapper that forces the first token to be `first`, with probability 1.
 
         P(y_1 = first) = 1,    P(y_t | y_1 ... y_t-1) = the decoder's
 
-    So do transformers with forced_bos_token_id: the models of many languages are told by it which one to write.
+    Equals forced_bos_token_id of transformers, which selects the target language of multilingual models.
     """
 
     def __init__(self, decoder: Decoder, first: int):
         self.decoder, self.first = decoder, first
 
     def __call__(self, *given: Any, **options: Any) -> Step:
-        """Teacher-forced, the target says what it begins with."""
+        """Forward with teacher forcing, unchanged: the target has its own first token."""
         return self.decoder(*given, **options)
 
     def remember(self, encoded: Any) -> Tree:
         return self.decoder.remember(encoded)
 
     def start(self, memory: Tree) -> Any:
-        """The decoder's state, and for each row whether it has yet to open."""
+        """Initial state of the decoder, and a flag for each row that its first token is to be forced."""
         tensor = first_tensor(memory)
         return self.decoder.start(memory), torch.ones(len(tensor), dtype=torch.bool, device=tensor.device)
 

@@ -1,4 +1,4 @@
-"""Greedy search: always the most likely token."""
+"""Greedy search (the eager reference implementation)."""
 
 from collections.abc import Sequence
 
@@ -21,17 +21,16 @@ def greedy(
     unknown: bool = True,
     guard: Guard | None = None,
 ) -> list[Found]:
-    """One target for each sentence, in the order of the sentences.
+    """Greedy search: one hypothesis for each sentence, in the order of the sentences.
 
         y_t = argmax_y  P(y | X, y_1 ... y_t-1)
 
-    Of equally likely tokens the lowest number wins. `length` is the most tokens that a target may have, EOS included: one
-    number for all, or one for each sentence. `unknown=False` forbids UNK. A `guard` says what each target must begin with
-    and must not hold.
+    Of equally likely tokens the lowest id wins. `length` is the maximum length of a target, EOS included: one number for
+    all, or one for each sentence. `unknown=False` forbids UNK. A `guard` holds the constraints of each target.
     """
     return walk(decoder, memory, most_likely, length=length, weights=weights, unknown=unknown, guard=guard)
 
 
 def most_likely(logs: Float[Tensor, "rows vocabulary"]) -> Int[Tensor, " rows"]:
-    """The best token of each row, the first of several."""
+    """Most likely token of each row, the first of several."""
     return logs.argmax(-1)

@@ -1,4 +1,4 @@
-"""What every search gives back: a target, how likely the model finds it, and where it looked."""
+"""Hypothesis: the result of every search, with its log-probabilities and attention weights."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from torch import Tensor
 
 
 class Found(NamedTuple):
-    """One target. `logprobs` are the model's own, token by token, `score` is their sum and `normalised` what ranked it.
+    """Hypothesis: `logprobs` are the model's own, token by token, `score` is their sum and `normalised` is what ranks it.
 
     The tokens are without BOS and with EOS, unless the length limit cut the target off: then `finished` is False. The
-    weights, where they were asked for, are one row per token for each attention, by the attention's name; keys of the
-    source's padding are cut away, so that they do not depend on the batch that the sentence was in.
+    weights, if asked for, are one row per token for each attention, by the attention's name; padded keys of the source are
+    removed, so that they do not depend on the batch that the sentence was in.
     """
 
     tokens: list[int]

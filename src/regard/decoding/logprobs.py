@@ -1,4 +1,4 @@
-"""From a decoder's output to log-probabilities that a search can trust."""
+"""Log-probabilities of a decoder's output, checked for search."""
 
 import torch
 from jaxtyping import Float
@@ -15,12 +15,12 @@ class UndistributedError(DataError):
 
 
 def likelihood(output: Float[Tensor, "*rows vocabulary"]) -> Float[Tensor, "*rows vocabulary"]:
-    """log P(token | source, tokens before), in float32 whatever precision the decoder runs in; float64 stays.
+    """Log-probabilities log P(token | source, tokens before), in float32 whatever the decoder's dtype; float64 stays.
 
     A row that is NaN, holds +infinity, or is -infinity throughout has no distribution: that is an error, not a token.
     """
     logs = (output if output.dtype == torch.float64 else output.float()).log_softmax(-1)
-    if logs[..., :1].isnan().any():  # the sum below the fraction is in every column, so one column shows it
+    if logs[..., :1].isnan().any():  # NaN reaches the normaliser and so every column; one shows it
         raise undistributed()
     return logs
 
@@ -34,16 +34,16 @@ def undistributed() -> UndistributedError:
 
 
 def possible(logs: Float[Tensor, "*rows vocabulary"], unknown: bool = True) -> Float[Tensor, "*rows vocabulary"]:
-    """The same without PAD and BOS, which no target holds, and without UNK unless `unknown` tokens are welcome.
+    """Mask PAD and BOS, and UNK unless `unknown`.
 
-    The others are not scaled up: a target's score stays the model's own, the one that `rate` gives.
+    The others are not renormalised: a target's score stays the model's own, the one that `rate` gives.
     """
     forbidden = torch.tensor([PAD, BOS] if unknown else [PAD, BOS, UNK], device=logs.device)
     return logs.index_fill(-1, forbidden, IMPOSSIBLE)
 
 
 def stuck(length: int) -> ValueError:
-    """The error for a sentence that has no way on."""
+    """Error for a sentence without a possible token."""
     return ValueError(
         f"decoding needs a possible token at step {length}, and all are forbidden or have probability zero; "
         "allow unknown tokens, or let the decoder give EOS some probability"

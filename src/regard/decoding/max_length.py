@@ -1,4 +1,4 @@
-"""How many sentences there are to decode, and how long each may become."""
+"""Maximum length of each target, and the number of sentences of a batch."""
 
 from collections.abc import Sequence
 
@@ -11,34 +11,34 @@ from regard.tree import Tree, leaves
 
 
 def first_tensor(memory: Tree) -> Tensor:
-    """Any tensor of the memory: its rows are the sentences, its device is where the decoder works."""
+    """First tensor of the memory: its rows are the sentences, its device is the decoder's."""
     for tensor in leaves(memory, Tensor):
         return tensor
     raise ValueError(f"decoding needs a memory with a tensor in it, got {memory!r}; decoder.remember(encoded) makes one")
 
 
 def device(memory: Tree) -> torch.device:
-    """Where the memory lives."""
+    """Device of the memory."""
     return first_tensor(memory).device
 
 
 def longest(source: int, most: int, times: float = 3.0) -> int:
-    """The most tokens of the output to a source of so many: so many times that and ten more, and never above `most`.
+    """Maximum output length for a source length: `times` that length plus ten, and never above `most`.
 
-    Where `times` is 0, it is `most`.
+    With `times` = 0, it is `most`.
     """
     return min(most, int(times * source) + 10) if times else most
 
 
 def lengths(source: Source, most: int, times: float = 3.0) -> list[int]:
-    """The most tokens of the output to each of several sources; how large a picture is says nothing of that."""
+    """Maximum output length for each of several sources; for pictures it is `most`."""
     if isinstance(source, Pictures):
         return [most] * len(source.data)
     return [longest(int(length), most, times) for length in source.keep.sum(1).tolist()]
 
 
 def limits(length: int | Sequence[int], memory: Tree) -> list[int]:
-    """The most tokens that each sentence may get, EOS included: one number for all, or one for each."""
+    """Maximum length of each sentence's target, EOS included: one number for all, or one for each."""
     sentences = first_tensor(memory).shape[0]
     each = [length] * sentences if isinstance(length, int) else [int(one) for one in length]
     if len(each) != sentences:

@@ -1,10 +1,10 @@
-"""Minimum Bayes risk: the answer that is nearest to all answers that the model holds possible.
+"""Minimum Bayes risk decoding: the candidate of highest expected utility under the model.
 
     answer = argmax_c  sum_r  P(r) u(c, r)          over candidates c, with r the same candidates as references
 
 Kumar and Byrne 2004, https://aclanthology.org/N04-1022; with samples, Eikema and Aziz 2020, https://arxiv.org/abs/2005.10283
-P is the model's probability, scaled to sum to one over a list of the best; samples come as often as they are likely, so each
-counts alike. The utility u is the metric of a sentence: the higher, the less is lost by the wrong answer.
+P is the model's probability, renormalised over an n-best list; samples count alike, since they occur as often as they are
+likely. The utility u is a sentence-level metric: the higher, the lower the risk.
 """
 
 import math
@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from regard.decoding.hypothesis import Found
 
 Utility = Callable[[Sequence[int], Sequence[int]], float]
-"""What an output is worth beside a reference, both as tokens."""
+"""Utility of an output given a reference, both as tokens."""
 
 
 def rank(found: Sequence[Found], utility: Utility, *, drawn: bool) -> list[Found]:
-    """The different targets among these, the one of highest expected utility first; `normalised` is that utility.
+    """Rank the distinct hypotheses by expected utility, highest first; `normalised` is that utility.
 
-    What the length limit cut off comes behind what is finished; of equals, the likelier one is first.
+    Hypotheses cut off by the length limit come behind finished ones; of equals, the likelier one is first.
     """
     shares = [1 / len(found)] * len(found) if drawn else likely([each.score for each in found])
     distinct = {tuple(each.tokens): each for each in sorted(found, key=lambda each: each.score)}
@@ -34,7 +34,7 @@ def rank(found: Sequence[Found], utility: Utility, *, drawn: bool) -> list[Found
 
 
 def likely(scores: Sequence[float]) -> list[float]:
-    """Probabilities from log-probabilities, scaled to sum to one."""
+    """Normalised probabilities from log-probabilities."""
     most = max(scores)
     shares = [math.exp(score - most) for score in scores]
     return [share / sum(shares) for share in shares]

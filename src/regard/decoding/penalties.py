@@ -1,4 +1,4 @@
-"""What is added to a target's log-probability before targets of different lengths are ranked.
+"""Length and coverage penalties, by which finished hypotheses are ranked.
 
     s(Y, X) = log P(Y | X) / |Y|^alpha + beta * cp(X, Y)
 
@@ -11,16 +11,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 UNSEEN = 1e-6
-"""What a key that was never looked at counts as, so that sparse weights do not cost infinitely much."""
+"""Lower bound of a key's coverage, so that sparse weights do not cost infinitely much."""
 
 
 def normalise(score: float, length: int, alpha: float) -> float:
-    """The score after the length penalty: score / length^alpha. Nothing at all has length 1."""
+    """Score after the length penalty: score / length^alpha, with a length of at least 1."""
     return score / max(length, 1) ** alpha
 
 
 def cover(coverage: Float[Tensor, "rows keys"], keep: Bool[Tensor, "rows keys"] | None = None) -> Float[Tensor, " rows"]:
-    """The coverage penalty: every key of the source should get a whole token's attention over time.
+    """Coverage penalty: every key of the source should get a whole token's attention over time.
 
         cp(X, Y) = sum_i log(min(sum_j p_ij, 1))          p_ij: share of key i in the attention of token j
 

@@ -1,4 +1,4 @@
-"""Sampling: a token as often as the model finds it likely, less often, or more."""
+"""Sampling with temperature, top-k and top-p."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from regard.models.types import Decoder
 from regard.tree import Tree
 
 COLDEST = 1e-30
-"""Temperatures below differ from it only in what float32 cannot hold."""
+"""Lowest temperature: below it float32 shows no difference."""
 
 
 def sample(
@@ -34,15 +34,15 @@ def sample(
     unknown: bool = True,
     guard: Guard | None = None,
 ) -> list[Found]:
-    """One target for each sentence, drawn token by token; temperature 0 is greedy search.
+    """Sampling: one hypothesis for each sentence, sampled token by token; temperature 0 is greedy search.
 
-        y_t ~ P(y | X, y_1 ... y_t-1)^(1 / temperature), among the tokens that top-k and top-p leave, scaled to sum to one
+        y_t ~ P(y | X, y_1 ... y_t-1)^(1 / temperature), among the tokens that top-k and top-p keep, renormalised
 
     Top-k: the k most likely tokens (Fan et al. 2018, section 5.4, https://arxiv.org/abs/1805.04833). Top-p: of these, the
-    fewest that together hold the share p (Holtzman et al. 2020, section 3.1, https://arxiv.org/abs/1904.09751); never fewer
-    than one. The temperature is applied first. The log-probabilities of what is found are the model's own, untouched by
-    all three. The same generator state gives the same targets for the same batch. A `guard` says what each target must begin
-    with and must not hold.
+    fewest that together have probability p (Holtzman et al. 2020, section 3.1, https://arxiv.org/abs/1904.09751); never
+    fewer than one. The temperature is applied first. The reported log-probabilities are the model's own, untouched by all
+    three. The same generator state gives the same targets for the same batch. A `guard` holds the constraints of each
+    target.
     """
     draw = Draw(temperature, top_k, top_p, generator)
     choose = most_likely if temperature == 0 else draw
@@ -51,7 +51,7 @@ def sample(
 
 @dataclass(frozen=True)
 class Draw:
-    """Draws one token for each row."""
+    """Sampler of one token for each row."""
 
     temperature: float = 1.0
     top_k: int | None = None
@@ -73,13 +73,13 @@ class Draw:
         return drawn[:, 0].to(logs.device)
 
     def shares(self, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
-        """How often each token is drawn."""
+        """Sampling probability of each token."""
         heated = (logs - logs.amax(-1, keepdim=True)) / max(self.temperature, COLDEST)
         if self.top_k is not None:
             heated = _only(heated, highest(heated, self.top_k)[1])
         if self.top_p < 1:
             shares, places = highest(heated.softmax(-1), heated.shape[-1])
-            before = shares.cumsum(-1) - shares  # what is held by the more likely ones
+            before = shares.cumsum(-1) - shares  # cumulative probability of the more likely ones
             held = before < self.top_p
             held[:, 0] = True
             heated = heated.masked_fill(~torch.zeros_like(held).scatter(-1, places, held), IMPOSSIBLE)
@@ -87,5 +87,5 @@ class Draw:
 
 
 def _only(logs: Float[Tensor, "rows vocabulary"], places: Int[Tensor, "rows best"]) -> Float[Tensor, "rows vocabulary"]:
-    """The same with everything else impossible."""
+    """Mask all tokens but these."""
     return torch.full_like(logs, IMPOSSIBLE).scatter(-1, places, logs.gather(-1, places))

@@ -1,4 +1,4 @@
-"""Rate given targets: how likely does the model find them."""
+"""Forced decoding: log-probabilities of given targets."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from regard.tree import Tree
 
 
 class Rated(NamedTuple):
-    """The log-probability of each token, 0 where there is none, and of each target: their sum, in float64 on the CPU."""
+    """Log-probability of each token, 0 for padding, and of each target: their sum, in float64 on the CPU."""
 
     logprobs: Float[Tensor, "batch time"]
     scores: Float[Tensor, " batch"]
@@ -22,11 +22,11 @@ class Rated(NamedTuple):
 
 @torch.no_grad()
 def rate(decoder: Decoder, memory: Tree, target: Padded) -> Rated:
-    """Teach the decoder each target and read off what it gave the right token.
+    """Score given targets by teacher forcing.
 
         score(Y) = sum_t log P(y_t | X, y_1 ... y_t-1)
 
-    The targets are as search finds them: without BOS, with EOS. For a target that search found this is its score.
+    The targets are as search returns them: without BOS, with EOS. For such a target this is its score.
     """
     first = first_tensor(memory)
     target = target.to(first.device)

@@ -1,4 +1,4 @@
-"""Find answers as the settings of a search say."""
+"""Search by the settings: chooses the algorithm and the engine."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from regard.models.types import Decoder
 from regard.tree import Tree
 
 WITH_PHRASES = 8
-"""The least hypotheses that are followed where a target must hold phrases: some before each, some after."""
+"""Minimum beam size with required phrases: some hypotheses before each, some after."""
 
 
 @dataclass(frozen=True)
 class Finder:
-    """Greedy search, beam search, groups of beams, or the least risk, by the settings.
+    """Search by the settings: greedy, beam, diverse beam, sampling or minimum Bayes risk.
 
-    `text` says what tokens mean to a person; the `utility` is what risk goes by, and the seed what samples go by. `compiled`
+    `text` detokenises; `utility` is that of minimum Bayes risk, and `seed` that of sampling. `compiled`
     lets a plain search run in compiled code, where there is any for the decoder; it is no setting, so that no config of a
     model that somebody sent starts a compiler.
     """
@@ -53,7 +53,7 @@ class Finder:
         tree: Branches | None = None,
         guard: Guard | None = None,
     ) -> list[list[Found]]:
-        """The `best` answers to each source, best first, no two of one text; fewer where there are no more."""
+        """Hypotheses for each source, the `best` first, no two of one text; fewer where there are no more."""
         settings, phrases = self.settings, guard is not None and guard.includes
         search = self.fast(decoder, memory, plain=not weights and tree is None and guard is None)
         if settings.risk != "none" and settings.draw == "sample":
@@ -90,7 +90,7 @@ class Finder:
         return [self._distinct(few)[:best] for few in found]
 
     def fast(self, decoder: Decoder, memory: Tree, plain: bool) -> Callable[..., list[list[Found]]] | None:
-        """What searches faster on this device; None: the search that knows all options."""
+        """Select the fast search on this device; None: the reference search, which has all options."""
         settings = self.settings
         if self.plain(plain) and (found := on_gpu(decoder, memory, settings.precision, self.compiled)) is not None:
             return found
@@ -98,13 +98,13 @@ class Finder:
         return None if engine is None else partial(native, engine)
 
     def plain(self, asked: bool) -> bool:
-        """Whether nothing but the best answers is asked for, neither here nor by the settings."""
+        """Return True if only the best hypotheses are wanted, without options that only the reference search has."""
         settings = self.settings
         drawn = settings.risk != "none" and settings.draw == "sample"
         return asked and settings.groups == 1 and not settings.coverage_penalty and not drawn
 
     def engine(self, decoder: Decoder, memory: Tree, plain: bool) -> Engine | None:
-        """What searches faster, where nothing but the best answers is asked for; None: the search that knows all options."""
+        """Select the CPU engine for a plain search; None: the reference search, which has all options."""
         settings = self.settings
         if self.plain(plain):
             return ready(decoder, memory, settings.precision, self.compiled)
@@ -116,11 +116,11 @@ class Finder:
         return None
 
     def penalty(self, beams: int) -> float:
-        """Greedy search tells the mean log-probability of a token, whatever the penalty; no other answer competes."""
+        """Length penalty; greedy search reports the mean log-probability of a token, since no hypotheses compete."""
         return 1.0 if beams == 1 and self.settings.risk == "none" else self.settings.length_penalty
 
     def beams(self, several: int, phrases: bool) -> int:
-        """How many hypotheses to follow for so many answers: more than the settings say where there would be too few."""
+        """Beam size for so many answers: larger than the setting where that would be too few."""
         least = max(several, WITH_PHRASES if phrases else 1)
         groups = self.settings.groups
         return self.settings.beam if self.settings.beam >= least else ceil(least / groups) * groups
@@ -128,14 +128,14 @@ class Finder:
     def _draw(
         self, decoder: Decoder, memory: Tree, lengths: Sequence[int], weights: bool, guard: Guard | None
     ) -> list[list[Found]]:
-        """As many samples of each answer as there are to be candidates."""
+        """Sample as many hypotheses of each answer as there are candidates."""
         generator = torch.Generator().manual_seed(self.seed)
         times = range(self.settings.candidates)
         drawn = [sample(decoder, memory, length=lengths, generator=generator, weights=weights, guard=guard) for _ in times]
         return [list(each) for each in zip(*drawn, strict=True)]
 
     def _distinct(self, few: Sequence[Found]) -> list[Found]:
-        """The first of each text."""
+        """First hypothesis of each text."""
         found: dict[str, Found] = {}
         for each in few:
             found.setdefault(self.text(each.tokens), each)

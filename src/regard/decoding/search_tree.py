@@ -1,4 +1,4 @@
-"""The tree of a beam search: every hypothesis that was ever followed, for those who want to see why one won."""
+"""Search tree of a beam search: every hypothesis that was ever active, to show why one won."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,10 +13,10 @@ from regard.decoding.logprobs import IMPOSSIBLE
 
 
 class Level(NamedTuple):
-    """The hypotheses of one length: those that go on, in the order in which they are fed next, then those that ended.
+    """Hypotheses of one length: the active ones in the order of the next step, then the finished ones.
 
-    `parents` are places in the level before; those of the first level have the beginning, 0, as their parent. `looked` is
-    what the step that wrote these tokens saw, one row for each parent.
+    `parents` are indices in the level before; those of the first level are 0, the root. `looked` are the attention weights
+    of the step that predicted these tokens, one row for each parent.
     """
 
     parents: list[int]
@@ -27,12 +27,12 @@ class Level(NamedTuple):
 
 
 class Tree:
-    """Filled by `beam(..., tree=tree)`, for one sentence."""
+    """Search tree of one sentence, filled by `beam(..., tree=tree)`."""
 
     def __init__(self) -> None:
         self.levels: list[Level] = []
         self.best: tuple[int, int] | None = None
-        """The level and the place at which the answer ends."""
+        """Level and index at which the answer ends."""
 
     def add(
         self,
@@ -41,7 +41,7 @@ class Tree:
         ending: Bool[Tensor, "sentences candidates"],
         seen: Mapping[str, Float[Tensor, "rows heads keys"]],
     ) -> None:
-        """One step of a search: all candidates, those that go on, and which of all have ended."""
+        """Append a step of a search: all candidates, those that go on, and which of all have finished."""
         alive = (grown.scores > IMPOSSIBLE)[0]
         ended = torch.nonzero(ending[0])[:, 0]
         rows, tokens, scores = (
@@ -52,13 +52,13 @@ class Tree:
         self.levels.append(Level(rows, tokens, scores, over, dict(seen)))
 
     def choose(self, ending: Ending) -> None:
-        """Mark where the answer ends."""
+        """Mark the ending of the answer."""
         level = self.levels[ending.step]
         pairs = list(zip(level.parents, level.tokens, strict=True))
         self.best = ending.step, pairs.index((ending.row, ending.token))
 
     def follow(self, tokens: Sequence[int]) -> None:
-        """Mark where another target than the one chosen ends; unmarked where it was never followed."""
+        """Mark the ending of another target than the chosen one; unmarked if it was never active."""
         places, self.best = {0}, None
         for number, (level, token) in enumerate(zip(self.levels, tokens, strict=False), 1):
             pairs = enumerate(zip(level.parents, level.tokens, strict=True))

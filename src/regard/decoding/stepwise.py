@@ -1,4 +1,4 @@
-"""One hypothesis per sentence, one token per step: what greedy search and sampling share."""
+"""Step-by-step decoding of one hypothesis per sentence, shared by greedy search and sampling."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ from regard.models.types import Decoder
 from regard.tree import Tree, select
 
 Choose = Callable[[Tensor], Tensor]
-"""One token for each row of log-probabilities: (rows, vocabulary) -> (rows)."""
+"""Function that chooses one token per row from log-probabilities: (rows, vocabulary) -> (rows)."""
 
 
 @torch.no_grad()
@@ -32,9 +32,9 @@ def walk(
     unknown: bool,
     guard: Guard | None = None,
 ) -> list[Found]:
-    """Feed every sentence its chosen token until it ends; the sentence then leaves the batch.
+    """Decode step by step: feed every sentence its chosen token until EOS; the sentence then leaves the batch.
 
-    `normalised` is the mean log-probability of a token. A `guard` says what each target must begin with and must not hold.
+    `normalised` is the mean log-probability of a token. A `guard` holds the constraints of each target.
     """
     most, where, history = limits(length, memory), device(memory), History(memory)
     endings: dict[int, Ending] = {}
@@ -70,13 +70,13 @@ def walk(
 
 
 def _take(logs: Float[Tensor, "rows vocabulary"], choose: Choose) -> Moment:
-    """The chosen tokens, and what the model thinks of them."""
+    """Chosen tokens and their log-probabilities, as the next step."""
     chosen: Int[Tensor, " rows"] = choose(logs)
     return Moment(chosen.tolist(), logs.gather(-1, chosen[:, None])[:, 0].tolist(), list(range(len(logs))))
 
 
 def _end(moment: Moment, sentences: list[int], scores: list[float], length: int, most: list[int]) -> dict[int, Ending]:
-    """The sentences that end here: with EOS, or because they have become as long as they may."""
+    """Sentences that end here: with EOS, or at their maximum length."""
     return {
         sentence: Ending(
             sentence, length - 1, row, token, logprob, score, normalise(score, length, 1.0), finished=token == EOS

@@ -1,4 +1,4 @@
-"""The best few of each row, the same ones every time."""
+"""Deterministic top-k of each row."""
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -7,11 +7,10 @@ from torch import Tensor
 def highest(
     scores: Float[Tensor, "rows candidates"], count: int
 ) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
-    """The `count` highest scores of each row and where they stand, best first; of equal scores the leftmost.
+    """Top-k scores of each row and their indices, best first; of equal scores the leftmost.
 
-    `topk` alone leaves open which of several equal scores it takes and in which order. Where a tie straddles the last
-    place, the row is sorted in full; else only what was taken is put in order. Among scores of -infinity, which nobody
-    takes up, any may be given.
+    `topk` alone leaves open which of several equal scores it takes and in which order. Where a tie straddles the last place,
+    the row is sorted in full; else only the top k are put in order. Of scores of -infinity any may be returned.
     """
     values, places = scores.topk(min(count, scores.shape[-1]))
     last = values[:, -1:]

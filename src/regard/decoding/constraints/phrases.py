@@ -1,7 +1,7 @@
-"""Phrases: how far each hypothesis has come in each of several phrases, token by token.
+"""Phrase constraints: an automaton per phrase tracks how many of its tokens each hypothesis has matched.
 
-A phrase of n letters is an automaton of n + 1 states: the state is how many of its first letters were written last. A wrong
-letter leads back to the longest beginning that the last letters still are, so an unfinished phrase restarts by itself; the
+A phrase of n letters is an automaton of n + 1 states: the state is the number of its first letters that were matched last. A
+mismatch leads back to the longest prefix that the last letters still match, so an unfinished phrase restarts by itself; the
 last state is never left (Knuth, Morris and Pratt 1977, https://doi.org/10.1137/0206024).
 """
 
@@ -15,11 +15,11 @@ from regard.decoding.constraints.spelling import NOTHING, Letters, Spelling
 from regard.decoding.logprobs import IMPOSSIBLE
 
 NEVER = 1 << 30
-"""Tokens needed where no tokens do."""
+"""Number of tokens needed where no tokens suffice."""
 
 
 class Phrases:
-    """The phrases of every sentence in one table; a sentence with fewer than the others has place-holders, state 0.
+    """Automata of the phrases of every sentence in one table; sentences with fewer phrases are padded with state 0.
 
     `after[state, token]` is the next state, `needed[state]` the fewest tokens that complete the phrase from there, and
     `whole[state]` the fewest that write all of it.
@@ -44,14 +44,14 @@ class Phrases:
     def move(
         self, states: Int[Tensor, "rows phrases"], tokens: Int[Tensor, "rows *more"]
     ) -> Int[Tensor, "rows *more phrases"]:
-        """The states after a token of each row, or after each of several."""
+        """States after a token of each row, or after each of several."""
         shape = (len(states), *[1] * (tokens.ndim - 1), states.shape[1])
         return self.after[states.view(shape), tokens[..., None]].long()
 
     def left(self, states: Int[Tensor, "*rows phrases"]) -> Int[Tensor, "*rows"]:
-        """How many tokens are enough to complete every phrase: all of each, less what is written of the one furthest on.
+        """Number of tokens that complete every phrase: all of each, minus those matched of the one furthest on.
 
-        Only one phrase is ever under way, as in Post and Vilar 2018: to go on with one breaks the others off.
+        Only one phrase is ever in progress, as in Post and Vilar 2018: continuing one restarts the others.
         """
         needed, whole = self.needed[states], self.whole[states].masked_fill(self.needed[states] == 0, 0)
         if states.shape[-1] == 0:
@@ -59,7 +59,7 @@ class Phrases:
         return whole.sum(-1) - (whole - needed).clamp(min=0).amax(-1)
 
     def completing(self, states: Int[Tensor, "rows phrases"]) -> Bool[Tensor, "rows vocabulary"]:
-        """The tokens that would complete a phrase."""
+        """Mask of the tokens that would complete a phrase."""
         found = torch.zeros(len(states), self.after.shape[1], dtype=torch.bool, device=states.device)
         for column in states.T:
             found |= (self.needed[self.after[column].long()] == 0) & (self.needed[column] > 0)[:, None]
@@ -68,7 +68,7 @@ class Phrases:
     def advancing(
         self, states: Int[Tensor, "rows phrases"], logs: Float[Tensor, "rows vocabulary"]
     ) -> tuple[Float[Tensor, "rows phrases"], Int[Tensor, "rows phrases"]]:
-        """For each phrase the likeliest token that brings it nearer to its end; -infinity where there is none."""
+        """Likeliest token, for each phrase, that advances it; -infinity where there is none."""
         values, tokens = [], []
         for column in states.T:
             nearer = self.needed[self.after[column].long()] < self.needed[column][:, None]
@@ -79,9 +79,9 @@ class Phrases:
 
 
 def automaton(phrase: Letters, spelling: Spelling) -> Int[Tensor, "states vocabulary"]:
-    """The state after each token from each state."""
+    """Transition table of a phrase's automaton: the state after each token from each state."""
     by_letter = torch.zeros(len(phrase) + 1, spelling.size, dtype=torch.int32)
-    back = 0  # where the longest beginning that is also an end of what is written leads
+    back = 0  # failure state: the longest proper prefix that is also a suffix
     for state, letter in enumerate(phrase):
         by_letter[state] = by_letter[back]
         back = int(by_letter[back, letter]) if state else 0
@@ -94,7 +94,7 @@ def automaton(phrase: Letters, spelling: Spelling) -> Int[Tensor, "states vocabu
 
 
 def distance(table: Int[Tensor, "states vocabulary"]) -> Int[Tensor, " states"]:
-    """The fewest tokens from each state to the last; NEVER where none lead there."""
+    """Distance in tokens from each state to the last; NEVER where it cannot be reached."""
     found = torch.full((len(table),), NEVER)
     found[-1] = 0
     while True:

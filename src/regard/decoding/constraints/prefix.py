@@ -1,9 +1,9 @@
-"""Prefix: an answer that begins with a given text.
+"""Prefix-constrained decoding: an answer that begins with a given text.
 
-The words of the text that are complete are written as the tokeniser writes them. The last word stays open, unless a space
-ends the text: any tokens may write it that begin with it, so that "Tom cha" goes on to "Tom chases" and, where tokens are
-parts of words, the model cuts the word as it likes best. Open words are what tokenisers cut in another way when more
-follows, and a model that is made to begin with such a cut writes nonsense.
+The complete words of the text are tokenised as usual. The last word stays open, unless a space ends the text: any tokens
+that begin with it may write it, so that "Tom cha" goes on to "Tom chases" and, with subword tokens, the model segments the
+word as it likes best. Tokenizers segment unfinished words differently from whole ones, and a model that is forced to begin
+with such a segmentation writes nonsense.
 """
 
 import re
@@ -22,23 +22,23 @@ from regard.data.text.tokenizers.words import Words
 from regard.data.text.vocabulary import BOS, NAMES, UNK
 
 REFUSED = -1
-"""Where a token that a prefix does not allow leads."""
+"""Next state of a token that a prefix does not allow."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """What may be written in each state, and the state that it leads to; after the last state everything may."""
+    """Allowed tokens of each state, with the state that each leads to; after the last state all are allowed."""
 
     states: tuple[Mapping[int, int], ...] = ()
 
     @classmethod
     def forced(cls, tokens: list[int]) -> "Prefix":
-        """Exactly these tokens."""
+        """Prefix of exactly these tokens."""
         return cls(tuple({token: place + 1} for place, token in enumerate(tokens)))
 
     @classmethod
     def of(cls, text: str, tokeniser: Tokeniser) -> "Prefix":
-        """A text as the tokens of a tokeniser write it."""
+        """Prefix of a text, in the tokens of a tokenizer."""
         if isinstance(tokeniser, Exact):
             return _bytes(clean(text), tokeniser)
         assert isinstance(tokeniser, Listed), "tokens are bytes, or listed"
@@ -46,7 +46,7 @@ class Prefix:
 
 
 def table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "states vocabulary"], dict[Prefix, int]]:
-    """All prefixes as one table of next states, and the first state of each. State 0 is free: everything leads back to it.
+    """Transition table of all prefixes, and the first state of each; state 0 is free, and all prefixes lead to it.
 
     BOS, which comes before any prefix, leaves every state as it is.
     """
@@ -64,7 +64,7 @@ def table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "states 
 
 
 def _listed(text: str, tokeniser: Listed) -> Prefix:
-    """Whole tokens, of which the last may be longer; those of characters cannot."""
+    """Prefix of whole tokens, of which the last may be longer, except with character tokens."""
     tokens = tokeniser.tokens(text)
     numbers = tokeniser.vocabulary.numbers(tokens)
     ways = [[number] for number in numbers]
@@ -80,7 +80,7 @@ def _listed(text: str, tokeniser: Listed) -> Prefix:
 
 
 def _bytes(text: str, tokeniser: Exact) -> Prefix:
-    """The tokens of the complete words, then whatever writes the bytes of the last one."""
+    """Prefix of the tokens of the complete words, then any tokens that write the bytes of the last one."""
     last = re.search(r"\s+\S*\Z", text)
     start = last.start() if last else 0
     forced, rest = tokeniser.encode(text[:start]), text[start:].encode()

@@ -1,4 +1,4 @@
-"""Wishes: what somebody wants an answer to begin with, to hold and not to hold, in words."""
+"""Constraints of one answer as text: prefix, required phrases, forbidden phrases."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ from regard.errors import DataError
 FORM = '{"prefix": "Tom", "include": ["a phrase"], "exclude": ["a phrase"]}'
 
 Phrases = Sequence[str] | Sequence[Sequence[str]]
-"""The same phrases for every text, or those of each."""
+"""Phrases for all texts, or a list for each."""
 
 
 class Wish(NamedTuple):
-    """What is asked of one answer. Where tokens are parts of words, a phrase may stand inside a longer word."""
+    """Constraints of one answer. With subword tokens, a phrase may match inside a longer word."""
 
     prefix: str = ""
     include: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Wish(NamedTuple):
 
 
 def wishes(count: int, prefix: str | Sequence[str] | None, include: Phrases | None, exclude: Phrases | None) -> list[Wish]:
-    """One wish for each of so many texts, from one value for all or one for each."""
+    """Constraints for each of so many texts, from one value for all or one for each."""
     prefixes = [prefix or ""] * count if prefix is None or isinstance(prefix, str) else [each or "" for each in prefix]
     includes, excludes = _each("include", count, include), _each("exclude", count, exclude)
     if len(prefixes) != count:
@@ -37,7 +37,7 @@ def wishes(count: int, prefix: str | Sequence[str] | None, include: Phrases | No
 
 
 def read(line: Line) -> Wish:
-    """A wish from a line of JSON; a key that is not there asks for nothing."""
+    """Parse constraints from a line of JSON; a missing key means none."""
     try:
         table = json.loads(line.text) if line.text.strip() else {}
     except (ValueError, RecursionError) as error:
@@ -57,9 +57,9 @@ def read(line: Line) -> Wish:
 def guard(
     asked: Sequence[Wish], spelling: Spelling, target: Callable[[str], str], block: int, device: torch.device | str
 ) -> Guard | None:
-    """Who sees to the wishes of a batch, and that no n-gram of `block` tokens is repeated; None where all is allowed.
+    """Build the constraints of a batch, with n-gram blocking of `block` tokens; None where nothing is constrained.
 
-    `target` makes of a text what the model would learn to write for it.
+    `target` applies the target side's text preprocessing.
     """
     if not block and not any(map(any, asked)):
         return None

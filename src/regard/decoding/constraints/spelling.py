@@ -1,4 +1,4 @@
-"""Spelling: the letters that each token writes, so that a phrase is found however a target was cut into tokens.
+"""Spelling of tokens in letters, so that a phrase is matched however a target was segmented.
 
 bytes, bpe, unigram    a letter is a byte: "cat" stands in [" c", "at"] and in [" cat"]
 words, characters      a letter is what the token writes: "cat" is the same joined to a quotation mark or not
@@ -20,14 +20,14 @@ from regard.data.text.tokenizers.words import Words
 from regard.data.text.vocabulary import NAMES
 
 NOTHING = -1
-"""Fills up the rows of tokens that have fewer letters than the longest."""
+"""Padding for tokens with fewer letters than the longest."""
 
 Letters = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Spelling:
-    """The letters of every token as numbers, and how many letters there are."""
+    """Letters of every token as numbers, and the size of the alphabet."""
 
     letters: Int[Tensor, "vocabulary longest"]
     size: int
@@ -35,12 +35,12 @@ class Spelling:
 
     @classmethod
     def numbers(cls, vocabulary: int) -> "Spelling":
-        """Every token is a letter of its own: phrases are token numbers."""
+        """Spelling with one letter per token: phrases are token ids."""
         return cls(torch.arange(vocabulary)[:, None], vocabulary)
 
     @classmethod
     def of(cls, tokeniser: Tokeniser) -> "Spelling":
-        """What the tokens of a tokeniser write. Each special token is a letter that no text holds."""
+        """Spelling of a tokenizer's tokens; each special token is a letter that no text contains."""
         if isinstance(tokeniser, Exact):
             spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in tokeniser.table[len(NAMES) :]]
             return cls(_padded(spelt), 256 + len(NAMES), tokeniser)
@@ -48,7 +48,7 @@ class Spelling:
         return cls(torch.tensor([[index[each]] for each in _written(tokeniser)]), len(index), tokeniser)
 
     def spell(self, text: str) -> Letters | None:
-        """The letters of a text; None where no token writes one of them."""
+        """Spell a text in letters; None where no token writes one of them."""
         if self.tokeniser is None:
             raise ValueError("a spelling of numbers has no texts; give the phrase as token numbers")
         if isinstance(self.tokeniser, Exact):
@@ -60,7 +60,7 @@ class Spelling:
 
 
 def _written(tokeniser: Tokeniser) -> list[Hashable]:
-    """What each number of a listed tokeniser writes; special ones by their number."""
+    """Text of each token id of a vocabulary-based tokenizer; special tokens by their id."""
     assert isinstance(tokeniser, Listed), "tokens are bytes, or listed"
     tokens = tokeniser.vocabulary.tokens
     words = isinstance(tokeniser, Words) and not tokeniser.whole

@@ -1,4 +1,4 @@
-"""The guard of a search: what each hypothesis must write, and must not."""
+"""Constraint state of a search: prefixes, required and forbidden phrases, and n-gram blocking."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from regard.decoding.logprobs import IMPOSSIBLE
 
 
 class Constraints(NamedTuple):
-    """What one target begins with, holds, and does not hold; phrases in the letters of a spelling."""
+    """Constraints of one target: prefix, required and forbidden phrases in the letters of a spelling."""
 
     prefix: Prefix = Prefix()
     include: tuple[Letters, ...] = ()
@@ -25,7 +25,7 @@ class Constraints(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """How each row of a search stands: a tree of tensors, rows first, that is selected as a decoder's state is."""
+    """Constraint state of each row: a tree of tensors, rows first, that is selected as a decoder's state is."""
 
     prefix: Int[Tensor, " rows"]
     include: Int[Tensor, "rows included"]
@@ -34,9 +34,9 @@ class Watched(NamedTuple):
 
 
 class Guard:
-    """Constraints of every sentence of a batch, and n-grams of a size that no target repeats (0: it may).
+    """Constraints of every sentence of a batch, with n-gram blocking of a given size (0: none).
 
-    It takes probabilities away and gives none: the log-probability of what is written stays the model's own. A prefix may
+    It only masks tokens and does not renormalise: the log-probability of the output stays the model's own. A prefix may
     repeat itself; what comes after it may repeat neither it nor itself.
     """
 
@@ -58,17 +58,17 @@ class Guard:
         self.prefix = table.to(device)
         self.firsts = torch.tensor([firsts[each.prefix] for each in constraints], dtype=torch.long, device=device)
         self.needed = self.include.left(self.include.firsts).tolist()
-        """The tokens that the phrases to include take, sentence by sentence."""
+        """Number of tokens of the required phrases, sentence by sentence."""
         self.room = [len(each.prefix.states) + needed for each, needed in zip(constraints, self.needed, strict=True)]
-        """The tokens that are enough for all that a target must hold."""
+        """Number of tokens that suffice for the prefix and all required phrases."""
 
     @property
     def includes(self) -> bool:
-        """Whether any sentence has a phrase that it must hold: only beam search finds such targets."""
+        """True if any sentence has a required phrase: only beam search finds such targets."""
         return any(self.needed)
 
     def fit(self, most: Sequence[int]) -> None:
-        """Raise where a target may not become long enough for what it must hold."""
+        """Raise where the length limit is too short for the prefix and required phrases."""
         if len(most) != len(self.room):
             raise ValueError(f"a guard needs constraints for each of {len(most)} sentences, got {len(self.room)}")
         for sentence, (least, limit) in enumerate(zip(self.room, most, strict=True)):
@@ -79,14 +79,14 @@ class Guard:
                 )
 
     def start(self, sentences: Sequence[int]) -> Watched:
-        """One row for each of these sentences, with nothing written."""
+        """Initial state: one row for each of these sentences."""
         where = self.firsts.device
         rows = torch.tensor(sentences, dtype=torch.long, device=where)
         written = torch.zeros(len(sentences), 0, dtype=torch.long, device=where)
         return Watched(self.firsts[rows], self.include.firsts[rows], self.exclude.firsts[rows], written)
 
     def after(self, watched: Watched, tokens: Int[Tensor, " rows"]) -> Watched:
-        """One token more in each row. BOS changes nothing; a row that has no way on may hold anything."""
+        """Advance each row by a token. BOS changes nothing; a row without allowed tokens may hold anything."""
         prefix = self.prefix[watched.prefix, tokens].long().clamp(min=0)
         written = torch.cat([watched.written, tokens[:, None]], 1) if self.block else watched.written
         return Watched(
@@ -94,7 +94,7 @@ class Guard:
         )
 
     def forbid(self, watched: Watched, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
-        """The same with everything impossible that a row may not write next."""
+        """Mask the tokens that a row may not write next."""
         forbidden = (self.prefix[watched.prefix] < 0) | self.exclude.completing(watched.exclude)
         if self.block:
             free = (watched.prefix == 0)[:, None]
@@ -103,16 +103,16 @@ class Guard:
         return logs.masked_fill(forbidden, IMPOSSIBLE)
 
     def left(self, watched: Watched) -> Int[Tensor, " rows"]:
-        """How many tokens are enough for the phrases that each row still has to write."""
+        """Number of tokens that suffice for the phrases that each row still requires."""
         return self.include.left(watched.include)
 
     def met(self, watched: Watched) -> Bool[Tensor, " rows"]:
-        """The rows that hold all that they must."""
+        """Mask of the rows that satisfy prefix and required phrases."""
         return (self.left(watched) == 0) & (watched.prefix == 0)
 
 
 def unkept(length: int) -> ValueError:
-    """The error for a sentence that cannot keep to its constraints."""
+    """Error for a sentence that cannot satisfy its constraints."""
     return ValueError(
         f"no target keeps to the constraints: at step {length} nothing is possible that they allow; a phrase to exclude or "
         "an n-gram that may not be repeated stands in the way of the prefix or of a phrase to include, or the model gives "

@@ -1,4 +1,4 @@
-"""Beam search with its bookkeeping in arrays: what `decoding.beam` finds where nothing but the best targets is asked for."""
+"""Beam search with its bookkeeping in NumPy arrays; equals `decoding.beam` for plain search."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from regard.tree import Tree, select
 
 
 class Fed(NamedTuple):
-    """What each row of a step was given: its token, the log-probability of that, and the row that it grew from."""
+    """Decoder input of a step: the token of each row, its log-probability, and its back-pointer."""
 
     tokens: Numbers
     logprobs: NDArray[np.float32]
@@ -38,7 +38,7 @@ def beam(
     best: int = 1,
     length_penalty: float = 1.0,
 ) -> list[list[Found]]:
-    """The `best` targets of each sentence, best first: `decoding.beam` says how, and why the early stop is exact.
+    """Beam search: the `best` hypotheses of each sentence; `decoding.beam` explains it, and why the early stop is exact.
 
     A step costs the same few array operations whatever the number of sentences; sentences that are done leave the batch. A
     beam of one is greedy search, which needs fewer of them.
@@ -62,7 +62,7 @@ def beam(
 
 
 class Search:
-    """One search over a batch: how long each sentence may become, what has ended so far, and every step."""
+    """Beam search over a batch: length limits, finished hypotheses, and every step."""
 
     def __init__(self, most: list[int], beams: int, best: int, alpha: float):
         self.most, self.beams, self.best, self.alpha = np.array(most, dtype=np.int64), beams, best, alpha
@@ -71,7 +71,7 @@ class Search:
         self.steps: list[Fed] = []
 
     def run(self, engine: Engine, memory: Tree, sentences: Numbers) -> Iterator[Fed]:
-        """Step by step until every sentence is done; after each step, what is fed next."""
+        """Search step by step until every sentence is done; yields the next decoder input."""
         steps, likeliest = engine.begin(memory), Likeliest(self.beams + 1)
         scores, moved = np.zeros((len(sentences), 1)), False
         fed = Fed(np.full(len(sentences), BOS), np.zeros(len(sentences), np.float32), np.arange(len(sentences)))
@@ -91,7 +91,7 @@ class Search:
                 yield fed
 
     def end(self, sentences: Numbers, ahead: Candidates, grown: Candidates) -> Numbers:
-        """Note what has ended; which sentences go on, as places among those that there were."""
+        """Record finished hypotheses; returns the indices of the sentences that go on."""
         length = len(self.steps)
         share = length**self.alpha
         finished = ahead.first(self.beams)
@@ -110,13 +110,13 @@ class Search:
         return np.flatnonzero(~(over | behind | hopeless))
 
     def found(self, sentence: int) -> list[Found]:
-        """The best targets of a sentence, each followed back to its beginning."""
+        """Best hypotheses of a sentence, backtraced."""
         return [self.target(*each) for each in self.pool.of(sentence)[: self.best]]
 
     def target(
         self, step: int, row: int, token: int, logprob: float, score: float, normalised: float, finished: bool
     ) -> Found:
-        """One target from the row that it ended in."""
+        """Backtrace one hypothesis from the row that it ended in."""
         tokens, logprobs = [token], [logprob]
         for fed in reversed(self.steps[1 : step + 1]):
             tokens.append(int(fed.tokens[row]))
@@ -126,7 +126,7 @@ class Search:
 
 
 def follow(grown: Candidates) -> tuple[Floats, Fed]:
-    """What the decoder is fed next: as many rows for each sentence as any has hypotheses."""
+    """Next decoder input: as many rows for each sentence as any has active hypotheses."""
     width = int((grown.scores > IMPOSSIBLE).sum(1).max())
     scores, logprobs, tokens, rows = grown.first(width)
     return scores, Fed(tokens.reshape(-1), logprobs.reshape(-1), rows.reshape(-1))

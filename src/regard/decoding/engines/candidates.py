@@ -1,4 +1,4 @@
-"""The ways on at a step of a search, in arrays."""
+"""Candidates of a beam search step, in NumPy arrays."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 class Candidates(NamedTuple):
-    """Hypotheses one token longer, (sentences, candidates) each, best first; `rows` are those that they grew from."""
+    """Candidates, (sentences, candidates) each, best first; `rows` are the hypotheses that they extend."""
 
     scores: Array
     logprobs: Array
@@ -22,26 +22,26 @@ class Candidates(NamedTuple):
     rows: Array
 
     def taken(self, order: Numbers) -> "Candidates":
-        """These candidates of each sentence, in this order."""
+        """Reorder the candidates of each sentence."""
         return Candidates(*(np.take_along_axis(each, order, 1) for each in self))
 
     def of(self, sentences: Numbers | NDArray[np.bool_]) -> "Candidates":
-        """Those of these sentences."""
+        """Candidates of these sentences."""
         return Candidates(*(each[sentences] for each in self))
 
     def first(self, count: int) -> "Candidates":
-        """The best few of each sentence."""
+        """Best `count` of each sentence."""
         return Candidates(*(each[:, :count] for each in self))
 
     def growing(self, beams: int) -> "Candidates":
-        """The best `beams` that have not ended."""
+        """Best `beams` that have not finished."""
         ended = self.tokens == EOS
         grown = self._replace(scores=np.where(ended, IMPOSSIBLE, self.scores))
         return grown.taken(ended.argsort(1, kind="stable")[:, :beams])
 
 
 def extend(scores: Floats, values: Array, tokens: Array, beams: int) -> Candidates:
-    """The best ways on: enough for `beams` hypotheses to go on if from each row one has ended; of equals the leftmost."""
+    """Best extensions: enough for `beams` to go on if one of each row has finished; of equals the leftmost."""
     sentences, width = scores.shape
     each = values.shape[1]
     totals = (scores.reshape(-1, 1) + values).reshape(sentences, -1)

@@ -1,4 +1,4 @@
-"""Any decoder, as it is: what the engine takes where nothing faster is known."""
+"""Eager engine: any decoder as a module, where no faster engine covers it."""
 
 from dataclasses import dataclass
 
@@ -12,28 +12,28 @@ from regard.tree import Tree, select
 
 @dataclass(frozen=True)
 class Any:
-    """A decoder's own step; its state is reordered before each."""
+    """Eager engine, which calls the decoder's own step; its state is reordered before each."""
 
     decoder: Decoder
 
     def begin(self, memory: Tree) -> Steps:
-        """The decoder before its first token."""
+        """Initial state of a batch, before the first token."""
         return Stepping(self.decoder, memory)
 
 
 class Stepping:
-    """One batch: its memory and its state."""
+    """Decoder state of one batch, with its memory."""
 
     def __init__(self, decoder: Decoder, memory: Tree):
         self.decoder, self.memory = decoder, memory
         self.state = decoder.start(memory)
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sentences; the state follows with its rows."""
+        """Drop the other sentences; the state follows with its rows."""
         self.memory = select(self.memory, staying)
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """One token for each row."""
+        """Decoding step: one token for each row in, logits out."""
         state = self.state if parents is None else select(self.state, parents)
         found = self.decoder.step(tokens, self.memory, state)
         self.state = found.state

@@ -1,4 +1,4 @@
-"""What has ended in a search: the best few of every sentence, in arrays."""
+"""Finished hypotheses of a search: the best few of every sentence, in NumPy arrays."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,13 @@ ENDING = np.dtype(
         ("finished", "?"),
     ]
 )
-"""A hypothesis that grows no further: the step and row that it ended in, the last token, and what it is worth."""
+"""Record of a finished hypothesis: step and row of its last token, the token, and its scores."""
 
 
 class Pool:
-    """Room for `size` endings of each sentence, best first: those that finished before those that were cut off.
+    """Pool of `size` endings of each sentence, best first: finished ones before those that were cut off.
 
-    A normalised score of -infinity marks room that is empty. Of equal ones the earlier stands first.
+    A normalised score of -infinity marks an empty place. Of equal ones the earlier stands first.
     """
 
     def __init__(self, sentences: int, size: int):
@@ -32,34 +32,34 @@ class Pool:
         self.endings["normalised"] = IMPOSSIBLE
 
     def add(self, sentences: Numbers, normalised: Floats, ended: Candidates, step: int) -> None:
-        """Those that finished at a step; a normalised score of -infinity is nobody's."""
+        """Add hypotheses that finished at a step; a normalised score of -infinity is unused."""
         both = np.concatenate((self.endings[sentences], records(ended, normalised, step, finished=True)), axis=1)
         order = np.argsort(-both["normalised"], axis=1, kind="stable")[:, : self.size]
         self.endings[sentences] = np.take_along_axis(both, order, 1)
 
     def close(self, sentences: Numbers, grown: Candidates, share: float, step: int) -> None:
-        """Those that are cut off: they come behind all that finished, best first as they are given."""
+        """Add hypotheses that are cut off: they come after all finished ones, in the order given."""
         both = np.concatenate((self.endings[sentences], records(grown, grown.scores / share, step, finished=False)), axis=1)
         order = np.argsort(both["normalised"] == IMPOSSIBLE, axis=1, kind="stable")[:, : self.size]
         self.endings[sentences] = np.take_along_axis(both, order, 1)
 
     def any(self, sentences: Numbers) -> NDArray[np.bool_]:
-        """Whether anything of each sentence has ended."""
+        """Mask of the sentences with any ending."""
         return self.worst(sentences, 1) > IMPOSSIBLE
 
     def worst(self, sentences: Numbers, count: int) -> Floats:
-        """What the last of the `count` best of each sentence is worth; -infinity where there are fewer."""
+        """Score of the `count`-th best ending of each sentence; -infinity where there are fewer."""
         found: Floats = self.endings["normalised"][sentences, count - 1]
         return found
 
     def of(self, sentence: int) -> list[tuple[int, int, int, float, float, float, bool]]:
-        """What has ended of a sentence, best first, each as ENDING has it."""
+        """Endings of a sentence, best first, each as an ENDING record."""
         mine = self.endings[sentence]
         return list(mine[mine["normalised"] > IMPOSSIBLE].tolist())
 
 
 def records(ended: Candidates, normalised: Floats, step: int, finished: bool) -> Array:
-    """The same as ENDING."""
+    """Convert candidates to ENDING records."""
     made = np.zeros(ended.tokens.shape, ENDING)
     made["step"], made["finished"], made["normalised"] = step, finished, normalised
     made["row"], made["token"], made["logprob"], made["score"] = ended.rows, ended.tokens, ended.logprobs, ended.scores

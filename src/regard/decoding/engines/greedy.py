@@ -1,4 +1,4 @@
-"""Greedy search in few operations: what `decoding.greedy` finds where nothing but the targets is asked for."""
+"""Greedy search with few operations; equals `decoding.greedy` for plain search."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from regard.tree import Tree
 
 
 class Taken(NamedTuple):
-    """What one step chose for the sentences that were not done before it."""
+    """Tokens that one step chose for the active sentences."""
 
     sentences: Numbers
     tokens: Numbers
@@ -24,9 +24,9 @@ class Taken(NamedTuple):
 
 
 def greedy(engine: Engine, memory: Tree, most: Numbers, length_penalty: float) -> list[Found]:
-    """One target for each sentence of the memory, each of 1 token or more and of at most so many.
+    """Greedy search: one target for each sentence of the memory, of 1 to `most` tokens.
 
-    A beam of one keeps several candidates at each step; here only the best is looked for, of equals the leftmost.
+    A beam of one keeps several candidates at each step; here only the argmax is computed, of equals the leftmost.
     """
     steps, rooms, taken = engine.begin(memory), Rooms(), list[Taken]()
     sentences, tokens, parents = np.arange(len(most)), np.full(len(most), BOS), None
@@ -43,7 +43,7 @@ def greedy(engine: Engine, memory: Tree, most: Numbers, length_penalty: float) -
 
 
 def likeliest(logits: torch.Tensor, rooms: Rooms, length: int) -> tuple[Numbers, NDArray[np.float64]]:
-    """The best token of each row and its log-probability, in float32 whatever the logits are; float64 stays."""
+    """Argmax token of each row and its log-probability, in float32 whatever the logits are; float64 stays."""
     if logits.dtype == torch.float32:
         logs: Array = torch.log_softmax(logits, -1, out=rooms(*logits.shape)).numpy()
     else:
@@ -59,7 +59,7 @@ def likeliest(logits: torch.Tensor, rooms: Rooms, length: int) -> tuple[Numbers,
 
 
 def targets(taken: list[Taken], sentences: int, length_penalty: float) -> list[Found]:
-    """What was chosen, sentence by sentence."""
+    """Collect the chosen tokens, sentence by sentence."""
     tokens: list[list[int]] = [[] for _ in range(sentences)]
     logprobs: list[list[float]] = [[] for _ in range(sentences)]
     for step in taken:
@@ -70,7 +70,7 @@ def targets(taken: list[Taken], sentences: int, length_penalty: float) -> list[F
 
 
 def found(tokens: list[int], logprobs: list[float], length_penalty: float) -> Found:
-    """One target."""
+    """Build one hypothesis."""
     score = 0.0
     for logprob in logprobs:
         score += logprob

@@ -1,4 +1,4 @@
-"""Which engine a decoder gets, and keeping it for as long as its weights stay what they are."""
+"""Selection and cache of decoding engines, valid while the weights stay unchanged."""
 
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,16 +19,16 @@ from regard.tree import Tree, leaves
 
 Signature = tuple[Any, ...]
 KEPT: WeakKeyDictionary[nn.Module, tuple[Signature, Engine]] = WeakKeyDictionary()
-"""The engine of each decoder, with what it was made from; it goes when the decoder goes."""
+"""Engine of each decoder, with the version of its weights; weakly keyed by the decoder."""
 KINDS = (transformer, recurrent, convolution)
 
 
 def ready(decoder: Decoder, memory: Tree, precision: str = "float32", compiled: bool = False) -> Engine | None:
-    """The engine for a decoder that has read these sources; None where only the search of `decoding` will do.
+    """Select the engine for a decoder and these sources; None where only the search of `decoding` covers it.
 
-    That is so on a GPU, which has an engine of its own (`native/gpu`), and while a model trains. A decoder that no engine
-    covers, or somebody listens to, is taken as it is; in int8 it is refused, since nothing of it would be rounded.
-    `compiled` asks for the engine in machine code (`native/compiled`), where that takes the decoder and can be made here.
+    That is so on a GPU, which has an engine of its own (`engines/cuda`), and in training. A decoder that no engine covers,
+    or that has hooks, is called as a module; in int8 that raises, since nothing would be quantised. `compiled` asks for the
+    C++ engine (`engines/cpp`), where it covers the decoder and can be built here.
     """
     if precision == "bf16":
         raise ConfigError("precision=bf16 is for whole answers of a trained model on a GPU; use float32, or --device cuda")
@@ -53,7 +53,7 @@ def ready(decoder: Decoder, memory: Tree, precision: str = "float32", compiled: 
 
 
 def uncovered(decoder: Any, memory: Tree) -> tuple[str, Any]:
-    """The file that makes an engine for this decoder; or, with None, the reason why none does."""
+    """Module with an engine for this decoder; or, with None, the reason why there is none."""
     if not isinstance(decoder, nn.Module) or first_tensor(memory).dtype != torch.float32:
         return "it needs a module in float32", None
     if any(map(listened, decoder.modules())):
@@ -70,5 +70,5 @@ def uncovered(decoder: Any, memory: Tree) -> tuple[str, Any]:
 
 
 def listened(module: nn.Module) -> bool:
-    """Whether somebody hears it: by a hook, or by a method of theirs in the place of its own."""
+    """Return True if a module has forward hooks, or an instance attribute in the place of a method."""
     return bool(module._forward_hooks or module._forward_pre_hooks or {"forward", "step"} & module.__dict__.keys())

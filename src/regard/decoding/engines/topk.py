@@ -1,4 +1,4 @@
-"""The likeliest few tokens of each row, in few passes over the logits."""
+"""Top-k tokens of each row, in few passes over the logits."""
 
 import torch
 from jaxtyping import Float, Int
@@ -9,13 +9,13 @@ from regard.decoding.logprobs import IMPOSSIBLE, undistributed
 from regard.decoding.topk import highest
 
 PIECE = 32
-"""Rows that are taken at a time: what is found of them stays in the cache until it is used."""
+"""Rows at a time: their results stay in the cache until they are used."""
 BLOCKS = 96
-"""The columns are shared out to so many blocks; the best tokens stand in the blocks with the best maxima."""
+"""Number of blocks of columns; the top-k tokens lie in the k blocks with the best maxima."""
 
 
 class Likeliest:
-    """`highest(possible(likelihood(logits)), count)`, with room that is made once."""
+    """Top-k log-probabilities `highest(possible(likelihood(logits)), count)`, with a reused buffer."""
 
     def __init__(self, count: int, unknown: bool = True):
         self.count = count
@@ -29,7 +29,7 @@ class Likeliest:
         return torch.cat(values), torch.cat(tokens)
 
     def best(self, logits: Float[Tensor, "rows vocabulary"]) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
-        """The best of a few rows."""
+        """Top-k of a few rows."""
         logs = self.logs(logits)
         if logs[:, 0].isnan().any():
             raise undistributed()
@@ -46,7 +46,7 @@ class Likeliest:
         return values, tokens
 
     def logs(self, logits: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
-        """Log-probabilities, in float32 whatever precision the decoder runs in; float64 stays."""
+        """Log-probabilities, in float32 whatever the decoder's dtype; float64 stays."""
         rows, vocabulary = logits.shape
         if logits.dtype != torch.float32:
             logits = logits if logits.dtype == torch.float64 else logits.float()
@@ -58,10 +58,10 @@ class Likeliest:
 def blockwise(
     logs: Float[Tensor, "rows vocabulary"], count: int
 ) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
-    """The `count` best of each row, best first, of equal ones any.
+    """Top-k of each row by blocks, best first, of equal ones any.
 
     Block b of n holds the columns b, b + n, b + 2n, ...: the rows of a matrix of n columns. The last few columns, which fill
-    no row of it, are looked at in any case.
+    no row of it, are always compared.
     """
     rows, vocabulary = logs.shape
     height = vocabulary // BLOCKS

@@ -1,4 +1,4 @@
-"""What the engine's search asks of a decoder: begin with a batch, and go on from there."""
+"""Interfaces between search and decoding engines."""
 
 from typing import Protocol, runtime_checkable
 
@@ -13,11 +13,11 @@ from regard.tree import Tree
 
 @runtime_checkable
 class Steps(Protocol):
-    """A decoder at work on one batch. It keeps what the steps so far have found: unlike `Decoder.step`, this changes it.
+    """Decoder state of one batch, which a step changes in place, unlike `Decoder.step`.
 
-    Rows are sentences x width, as everywhere. `step` gets a token for each row, and the row of the step before that each has
-    grown from; None where rows are as they were. `leave` comes between two steps: only these sentences stay, counted as they
-    stood in the step before, and `parents` of the next step still counts the rows of that step.
+    Rows are sentences x width, as everywhere. `step` gets a token for each row, and its back-pointer to a row of the step
+    before; None where rows are unchanged. `leave` comes between two steps: only these sentences stay, by their indices in
+    the step before, and `parents` of the next step still counts the rows of that step.
     """
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None: ...
@@ -29,14 +29,14 @@ class Steps(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """A decoder made ready for searching, once for all batches."""
+    """Decoder prepared for search, once for all batches."""
 
     def begin(self, memory: Tree) -> Steps: ...
 
 
 @runtime_checkable
 class Searching(Engine, Protocol):
-    """An engine that searches itself: what `native.beam` finds over it, for sentences of which each may have a token."""
+    """Engine with a search of its own, equal to `engines.beam`, for sentences with a length limit of 1 or more."""
 
     def search(
         self, memory: Tree, most: NDArray[np.int64], beams: int, best: int, length_penalty: float

@@ -1,4 +1,4 @@
-"""Whether a model is still what something was made from: asked before every batch, so it must cost next to nothing."""
+"""Version of a model's weights and hooks: checked before every batch, so it must cost next to nothing."""
 
 from itertools import chain
 from typing import Any
@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 
 class Watched:
-    """A model's parts, parameters and hooks as they were; of the model itself nothing is held.
+    """Snapshot of a model's parts, parameters and hooks, without a reference to the model.
 
-    Going through `parameters()` of a Transformer takes longer than three of its decoder's steps on a GPU. Here the
-    dictionaries that hold them are looked at, which stay the same whatever is put into them.
+    Iterating over `parameters()` of a Transformer takes longer than three of its decoder's steps on a GPU. Here the
+    dictionaries that hold them are read, which stay the same whatever is put into them.
     """
 
     def __init__(self, model: nn.Module):
@@ -22,12 +22,12 @@ class Watched:
         self.then = self.now()
 
     def now(self) -> tuple[list[int], ...]:
-        """Numbers that differ when a part, a parameter or a method is put in the place of another, or a weight changes."""
+        """Numbers that differ when a part, a parameter or a method is replaced, or a weight changes."""
         each = list(map(id, chain.from_iterable(map(dict.values, self.parts))))
         written = [tensor._version for tensor in self.tensors]
         return list(map(len, self.spaces)), each, written, list(map(Tensor.data_ptr, self.tensors))
 
     @property
     def unchanged(self) -> bool:
-        """Whether all is as it was, and nobody listens."""
+        """True if nothing has changed, and there are no hooks."""
         return not any(self.hooks) and self.now() == self.then

@@ -1,1 +1,1 @@
-"""Streaming: an answer as it is decided, and an answer to a source that still arrives."""
+"""Streaming: answers while they are decided, and answers to a source that is still arriving."""

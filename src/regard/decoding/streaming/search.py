@@ -1,4 +1,4 @@
-"""A search that tells what is decided while it is still looking."""
+"""Streaming search: yields the tokens that are decided while the search goes on."""
 
 from collections.abc import Iterator
 
@@ -20,11 +20,10 @@ from regard.tree import Tree
 def decided(
     finder: Finder, decoder: Decoder, memory: Tree, length: int, *, guard: Guard | None = None
 ) -> Iterator[list[int]]:
-    """The tokens of the answer to one source that are decided so far, longer each time; the last time, the whole answer.
+    """Yield the decided tokens of one source's answer, longer each time; the last time, the whole answer.
 
-    It is the answer that the finder finds, by the same search; on a GPU by one that rounds otherwise. A greedy one decides a
-    token at each step. A beam decides what all its hypotheses agree on, and what has ended best so far: seldom much before
-    its end.
+    The answer is that of the same search without streaming; on a GPU rounding may differ. Greedy search decides a token at
+    each step. A beam decides the common prefix of all its hypotheses and the best finished one: seldom much before the end.
     """
     settings = finder.settings
     if settings.risk != "none" or settings.groups > 1:
@@ -41,13 +40,13 @@ def decided(
     engine = finder.engine(decoder, memory, plain=guard is None)
     if engine is not None:
         return _by_engine(engine, memory, Native(most, beams, 1, finder.penalty(beams)))
-    covered = settings.coverage_penalty if beams > 1 else 0.0  # greedy search has nothing to rank
+    covered = settings.coverage_penalty if beams > 1 else 0.0  # greedy search ranks nothing
     rules = Rules(beams, 1, settings.length_penalty, covered, None, unknown=True, weights=False, early=True)
     return _by_search(Search(decoder, memory, most, rules, guard=guard), memory)
 
 
 def _by_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[list[int]]:
-    """As `native.beam` searches; whoever takes what is decided stays out of inference mode."""
+    """Stream `engines.beam`; the consumer of the generator stays out of inference mode."""
     steps, before = search.run(engine, memory, np.zeros(1, np.int64)), 0
     while True:
         with torch.inference_mode():
@@ -63,7 +62,7 @@ def _by_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[list[in
 
 
 def _by_search(search: Search, memory: Tree) -> Iterator[list[int]]:
-    """As `decoding.beam` searches."""
+    """Stream `decoding.beam`."""
     front, before = search.begin(memory), 0
     while front is not None:
         with torch.no_grad():

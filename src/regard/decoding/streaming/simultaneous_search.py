@@ -1,4 +1,4 @@
-"""Greedy search over a source that still arrives: a token is written when what has arrived decides it."""
+"""Simultaneous greedy search: writes a token as soon as the source received so far decides it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,20 +14,20 @@ from regard.models.types import Decoder, Step
 
 
 class Heard(NamedTuple):
-    """What has arrived of a source: as the decoder remembers it, how long an answer may be, and whether this is all."""
+    """Received part of a source: its memory, the length limit of the answer, and True in `whole` if it is complete."""
 
     memory: Remembered
     length: int
-    """The most tokens of an answer to a source that is at least so long."""
+    """Maximum length of an answer to a source that is at least so long."""
     whole: bool
 
 
 def wait(decoder: Decoder, hearing: Iterator[Heard]) -> Iterator[int]:
-    """The tokens of greedy search over the whole source, each as soon as it is certain; the next is heard when it is not.
+    """Yield the tokens of greedy search over the whole source, each as soon as it is certain, else wait for more source.
 
-    Every attention over the source must walk from left to right and say in its state where it stopped, as Monotonic does. A
-    walk that stopped at a key has met no later one: whatever arrives, it would stop there. One that has come to the end of
-    what has arrived says nothing yet; its step is taken again when more is there.
+    Every cross-attention must move monotonically and hold in its state where it stopped, as Monotonic does. One that stopped
+    at a key has read no later one: whatever arrives, it would stop there. One that reached the end of the received keys is
+    undecided; its step is repeated when more has arrived.
     Raffel et al. 2017, https://arxiv.org/abs/1704.00784
 
     T tokens to a source that arrives in S parts take at most T + S steps.
@@ -46,13 +46,13 @@ def wait(decoder: Decoder, hearing: Iterator[Heard]) -> Iterator[int]:
 
 @torch.no_grad()
 def take(decoder: Decoder, token: int, heard: Heard, state: State) -> Step | None:
-    """One step, or None where what has arrived does not decide it."""
+    """Decoding step, or None if the source received so far does not decide it."""
     step = decoder.step(torch.tensor([token], device=device(heard.memory)), heard.memory, state)
     return step if heard.whole or stopped(step, heard.memory) else None
 
 
 def stopped(step: Step, memory: Remembered) -> bool:
-    """Whether every walk over the source stopped at a key that is there."""
+    """Return True if every monotonic attention stopped at a key that has arrived."""
     walks = ((step.attended[name].state, kept.values.shape[2]) for name, kept in memory.memories.items())
     return all(bool((place < keys).all()) for place, keys in walks)
 

@@ -1,4 +1,4 @@
-"""What all hypotheses of a search agree on: the beginning that its answer has, whichever of them wins."""
+"""Stable prefix: the tokens that all hypotheses of a search begin with, whichever wins."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 @runtime_checkable
 class Fed(Protocol):
-    """What each row of a step is given: its token, and the row of the step before that it grew from."""
+    """Decoder input of a step: the token of each row, and its back-pointer to a row of the step before."""
 
     @property
     def tokens(self) -> Any: ...
@@ -16,18 +16,18 @@ class Fed(Protocol):
 
 
 class Place(NamedTuple):
-    """Where a hypothesis ended: the step and the row whose output gave its last token."""
+    """End of a hypothesis: the step and the row that predicted its last token."""
 
     step: int
     row: int
 
 
 def agreed(steps: Sequence[Fed], ended: Place | None = None) -> list[int]:
-    """The tokens that all hypotheses for one sentence begin with, and the best that has `ended` too.
+    """Common prefix of all active hypotheses for one sentence, and of the best that has `ended`.
 
-    The rows of the last step are those that still grow; the first step was given BOS. Followed back, their paths meet at one
-    row, and from the beginning to there they are one. Whatever ended with a lower score can win no more, and what grows only
-    gets longer: so this is a beginning of the answer, and one step later it is the same or longer.
+    The rows of the last step are the active ones; the first step was fed BOS. Backtraced, their paths meet at one row, and
+    are one up to there. Whatever ended with a lower score cannot win, and active hypotheses only get longer: so this is a
+    prefix of the answer, and grows from step to step.
     """
     last = len(steps) if ended is None else ended.step
     rows = set(range(len(steps[-1].tokens)))
@@ -40,7 +40,7 @@ def agreed(steps: Sequence[Fed], ended: Place | None = None) -> list[int]:
 
 
 def _path(steps: Sequence[Fed], row: int) -> list[int]:
-    """The tokens on the way to a row of the last of these steps."""
+    """Tokens on the path to a row of the last of these steps."""
     found = []
     for step in reversed(steps[1:]):
         found.append(int(step.tokens[row]))

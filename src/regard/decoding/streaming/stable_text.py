@@ -1,29 +1,29 @@
-"""The text of an answer that grows: pieces that are never taken back."""
+"""Streaming detokenisation: text that is never taken back."""
 
 from collections.abc import Callable, Sequence
 
 HALF = "\ufffd"
-"""What bytes are read as that are not a whole character yet."""
+"""Replacement character of an incomplete UTF-8 sequence."""
 
 
 class Written:
-    """How much of an answer has been given away; `text` says what tokens mean to a person.
+    """Emitted part of an answer; `text` detokenises.
 
-    The space and the half characters at the end of a text may still become something else: they wait for what follows.
+    Trailing spaces and incomplete characters may still change: they wait for what follows.
     """
 
     def __init__(self, text: Callable[[Sequence[int]], str]):
         self.text, self.given = text, ""
 
     def more(self, tokens: Sequence[int]) -> str:
-        """What the first tokens of an answer add to what was given; "" where that has to wait."""
+        """Text that these first tokens add to what was emitted; "" if it has to wait."""
         found = self.text(tokens)
         while found and (found[-1].isspace() or found[-1] == HALF):
             found = found[:-1]
         return "" if self.given.startswith(found) else self._give(found)
 
     def rest(self, tokens: Sequence[int]) -> str:
-        """What is left, when these are all tokens of the answer."""
+        """Remaining text, given all tokens of the answer."""
         return self._give(self.text(tokens))
 
     def _give(self, found: str) -> str:

@@ -1,8 +1,8 @@
-"""The engine on a CPU as machine code: `predict --compile`.
+"""C++ engine on a CPU: `predict --compile`.
 
 A Transformer's step for one sentence is some hundred small operations, and calling them costs as much as the arithmetic.
-Here a whole search is one call of C++, which is compiled on the machine that runs it (`library.py`), once for all models,
-since it is given their weights (`matrices.py`). It makes its own products (`product.hpp`), in float32 or in 8 bits, and keys
-and values stay where they were written (`transformer.cpp`), so that a search that reorders its hypotheses copies numbers of
-rows and nothing else. What it finds is what the files of the same names one folder up find, but for the last digits.
+Here a whole search is one call of C++, which is compiled on the machine that runs it (`build.py`), once for all models,
+since their weights are arguments (`matrices.py`). It has its own matrix products (`product.hpp`), in float32 or int8, and
+its KV cache never moves (`transformer.cpp`), so that reordering hypotheses copies row indices and nothing else. Its results
+equal those of `engines/cpu`, but for rounding.
 """

@@ -1,4 +1,4 @@
-// One row's look at some keys, and the norm of a row: what stands between the products.
+// Attention of one row over some keys, and layer norm: the operations between the matrix products.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -24,8 +24,8 @@ inline float bent(const float* one, const float* other, const float* v, int64_t 
     return sum(total);
 }
 
-// softmax(score) v, for one head of one row. `score` gives the score of the i-th key, `value` says where the i-th value
-// lies, which has `wide` numbers; `scores` is room.
+// Attention softmax(score) v, for one head of one row: `score` returns the score of the i-th key, `value` the address
+// of the i-th value, of `wide` numbers; `scores` is a buffer.
 template <typename Score, typename Value>
 inline void attend(int64_t count, Score score, Value value, int64_t wide, float* scores, float* found) {
     float most = -INFINITY;
@@ -59,7 +59,7 @@ struct Norm {
     float epsilon;
 };
 
-// (x - mean) / sqrt(variance + epsilon) w + b, row by row; where there is no norm, x.
+// Layer norm (x - mean) / sqrt(variance + epsilon) w + b, row by row; without a norm, x.
 inline void norm(const float* x, int64_t rows, int64_t size, const Norm& by, float* y) {
     if (by.weight == nullptr) {
         if (x != y) std::memcpy(y, x, 4 * rows * size);

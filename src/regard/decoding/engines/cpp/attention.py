@@ -1,4 +1,4 @@
-"""How the compiled code reads a source: a product of queries and keys, or an additive score, and a softmax."""
+"""Cross-attention of the C++ engine: dot-product or additive score, and softmax."""
 
 import ctypes
 
@@ -17,7 +17,7 @@ from regard.decoding.engines.cpu import attention as looking
 
 
 class Look(Kept):
-    """An attention over the source."""
+    """Cross-attention weights and sizes as a C struct."""
 
     _fields_ = (
         ("asks", Matrix),
@@ -31,7 +31,7 @@ class Look(Kept):
 
 
 class Side(ctypes.Structure):
-    """Keys or values, and how far apart those of two sources, of two heads and of two places lie."""
+    """Keys or values as a C struct, with the strides of sources, heads and keys."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -42,13 +42,13 @@ class Side(ctypes.Structure):
 
 
 class Source(Kept):
-    """What one attention reads."""
+    """Keys and values of one cross-attention as a C struct."""
 
     _fields_ = (("keys", Side), ("values", Side))
 
 
 def covers(attention: Attention) -> str | None:
-    """None where it is found what this attention finds, else the reason that it is not."""
+    """Reason why the C++ engine does not cover this attention, or None."""
     if reason := looking.covers(attention):
         return reason
     if isinstance(attention.score, Additive) and (isinstance(attention, MultiHead) or len(attention.score.W.weight) > 1):
@@ -61,12 +61,12 @@ def covers(attention: Attention) -> str | None:
 
 
 def look(attention: Attention, precision: str, size: int, behind: nn.Module | None = None) -> Look:
-    """An attention, ready; `size` is that of the vectors that ask. `behind` takes the place of W^O where there is none."""
+    """Build the C struct of an attention; `size` is the query's. `behind` takes the place of W^O where there is none."""
     score, heads = attention.score, attention.heads if isinstance(attention, MultiHead) else 1
     output = attention.output if isinstance(attention.output, nn.Linear) else behind
     out = affine([output], precision) if isinstance(output, nn.Linear) else nothing()
     wide = (out.size or attention.size) // heads
-    if isinstance(score, Additive):  # its matrix stays as it is, as it does in the usual engine
+    if isinstance(score, Additive):  # its matrix is not quantised, nor is it in the default engine
         W, v = score.W.weight[0].detach(), score.v.weight.detach().flatten()
         asks = matrix(W, W.new_zeros(len(W)))
         return Look(asks, out, 1, len(v), wide, 1.0, pointer(v), held=(asks, out, v))
@@ -77,13 +77,13 @@ def look(attention: Attention, precision: str, size: int, behind: nn.Module | No
 
 
 def source(attention: Attention, memory: Memory) -> Source:
-    """What it reads of a batch."""
+    """Build the C struct of a batch's keys and values."""
     heads = attention.heads if isinstance(attention, MultiHead) else 1
     keys, values = (laid(spread(each, heads), heads) for each in memory[:2])
     return Source(*(Side(each.data_ptr(), *each.stride()[:3]) for each in (keys, values)), held=(keys, values))
 
 
 def laid(data: Float[Tensor, "batch key_heads keys dim"], heads: int) -> Float[Tensor, "batch heads keys dim"]:
-    """The same for every head, with the numbers of a vector side by side."""
+    """Expand keys or values to all heads, contiguous in the last dimension."""
     data = data if data.shape[1] == heads else data.expand(-1, heads, -1, -1)
     return data if data.stride(3) == 1 else data.contiguous()

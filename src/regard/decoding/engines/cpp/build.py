@@ -1,4 +1,4 @@
-"""Make the compiled code and load it: once for each machine, whatever the model.
+"""Build and load the C++ engine: once for each machine, whatever the model.
 
 The library lies in the user's cache folder (`user_cache.py`) and not in a run directory: it is the same for all models, and
 opening a model that somebody sent never runs what came with it. It is loaded only where nobody but the user can have written
@@ -23,18 +23,18 @@ HERE = Path(__file__).parent
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC")
 THREADS = ("-fopenmp",)
-"""Left out where a compiler does not know it; one thread then does it all."""
+"""OpenMP flag, left out where a compiler does not know it; the engine then uses one thread."""
 TOLD = 400
-"""How many characters of what a compiler says are passed on."""
+"""Maximum number of characters of compiler output in an error."""
 
 
 class UnavailableError(RuntimeError):
-    """Nothing could be compiled, or it does not run here."""
+    """Error: the C++ engine could not be compiled, or does not run here."""
 
 
 @cache
 def library() -> ctypes.CDLL:
-    """The compiled code, made where it is not there yet."""
+    """Load the shared library; compiles it where it is missing or not private to the user."""
     path = cache_folder("compiled") / f"{key()}.so"
     if not path.is_file() or not is_private(path):
         make(path)
@@ -44,12 +44,12 @@ def library() -> ctypes.CDLL:
 
 
 def sources() -> list[Path]:
-    """The files that are compiled, and those that they include."""
+    """Source files and headers."""
     return sorted((*HERE.glob("*.cpp"), *HERE.glob("*.hpp")))
 
 
 def key() -> str:
-    """What it is made from and for: the sources, how they are compiled, and the processor."""
+    """Cache key: digest of the sources, the flags and the processor."""
     digest = hashlib.sha256(" ".join((*FLAGS, *THREADS, processor())).encode())
     for source in sources():
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
@@ -57,7 +57,7 @@ def key() -> str:
 
 
 def processor() -> str:
-    """The processor and what it can do, where the system tells; code for one may not run on another."""
+    """Processor and its features, where the system tells; code for one may not run on another."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -67,7 +67,7 @@ def processor() -> str:
 
 
 def make(path: Path) -> None:
-    """Compile it, try it in a process of its own, which may die of it, and give it its name in one move."""
+    """Compile the library, test it in a process of its own, which may crash, and move it into place atomically."""
     compiler = next(filter(None, map(shutil.which, (os.environ.get("CXX", ""), *COMPILERS))), None)
     if compiler is None:
         raise UnavailableError(
@@ -101,7 +101,7 @@ def make(path: Path) -> None:
 
 
 def declare(found: ctypes.CDLL) -> None:
-    """What the functions take and give."""
+    """Declare the argument and result types of the library's functions."""
     number, place, few, share = ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_double
     takes: dict[str, list[type[Any]]] = {
         "transformer": [place, place, place, number, number],

@@ -1,4 +1,4 @@
-// A convolutional decoder, step by step.
+// Convolutional decoder of the C++ engine, step by step.
 #include <algorithm>
 #include <cmath>
 
@@ -7,9 +7,9 @@
 
 using namespace regard;
 
-constexpr float HALF = 0.70710678f;  // what keeps the variance of a sum of two
+constexpr float HALF = 0.70710678f;  // keeps the variance of a sum of two
 
-// One layer; a matrix with no columns is not there.
+// One layer; a matrix with no columns is absent.
 struct Gated {
     Matrix convolution;  // [the inputs before, the oldest first; what enters] -> two halves, of which one is a gate
     Matrix query, fit;
@@ -19,14 +19,14 @@ struct Gated {
 
 struct Convolution {
     const Gated* layers;
-    int64_t count, size, before;  // inputs before the one that enters which a layer sees
+    int64_t count, size, before;  // number of cached inputs of a layer
     Words words;
     Matrix widen, narrow, fit, output;
 };
 
 using Rows = std::vector<float>;
 
-// One batch: the last inputs of each layer, row by row.
+// State of a batch: the last inputs of each layer, row by row.
 struct Convolving : Steps {
     const Convolution& model;
     std::vector<Source> each;  // layer by layer
@@ -37,7 +37,7 @@ struct Convolving : Steps {
         : Steps(model.words, Sources(keep, count, keys), model.output.out), model(model), each(given, given + model.count),
           inputs(model.count, Rows(count * model.before * model.size, 0.0f)) {}
 
-    // The inputs before and what enters side by side; all but the oldest are the inputs before the next step.
+    // Concatenate the cached inputs and the new one; all but the oldest are cached for the next step.
     void enter(Rows& held, const int64_t* parents, int64_t rows) {
         const int64_t size = model.size, past = model.before * size, whole = past + size;
         entering.resize(rows * whole);
@@ -50,7 +50,7 @@ struct Convolving : Steps {
         for (int64_t r = 0; r < rows; r++) std::copy_n(entering.data() + r * whole + size, past, held.data() + r * past);
     }
 
-    // u = A s(B), with A and B of a row side by side.
+    // Gated linear unit u = A s(B), with A and B of a row side by side.
     void mix(const Gated& layer, int64_t rows, int threads) {
         const int64_t size = model.size;
         gates.resize(rows * 2 * size);
@@ -65,7 +65,7 @@ struct Convolving : Steps {
         }
     }
 
-    // u + W_c (c sqrt(m)): c is a mean over the m places of a source, and as small as that has made it.
+    // Cross-attention: u + W_c (c sqrt(m)), since c is a mean over the m positions of a source.
     void read(const Gated& layer, const Source& source, const float* token, int64_t rows, int threads) {
         query.resize(rows * layer.query.out);
         asked.resize(rows * layer.cross.heads * layer.cross.size);

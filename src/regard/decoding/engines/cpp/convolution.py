@@ -1,4 +1,4 @@
-"""The convolutional decoder, a whole step in one call: what `decoding/engines/cpu/convolution.py` finds."""
+"""Convolutional decoder in C++, one call a step; equals `decoding/engines/cpu/convolution.py`."""
 
 import ctypes
 from typing import Any, cast
@@ -21,7 +21,7 @@ from regard.models.output_heads.projection import Projection
 
 
 class Layer(Kept):
-    """One layer: its convolution at one place is a matrix over the last inputs side by side, the oldest first."""
+    """Layer as a C struct: its convolution at one position is a matrix over the last inputs, the oldest first."""
 
     _fields_ = (
         ("convolution", Matrix),
@@ -33,7 +33,7 @@ class Layer(Kept):
 
 
 class Model(Kept):
-    """Layers, and what stands before and behind them."""
+    """Convolutional decoder as a C struct."""
 
     _fields_ = (
         ("layers", ctypes.POINTER(Layer)),
@@ -49,7 +49,7 @@ class Model(Kept):
 
 
 def covers(decoder: Any) -> str | None:
-    """None where the compiled code computes what this decoder does, else the reason that it does not."""
+    """Reason why the C++ engine does not cover this decoder, or None."""
     if reason := convolution.covers(decoder):
         return reason
     reasons = [attention.covers(layer.cross) for layer in decoder.layers]
@@ -57,12 +57,12 @@ def covers(decoder: Any) -> str | None:
 
 
 def maybe(layer: nn.Module, precision: str) -> Matrix:
-    """A linear layer, or nothing where there is none."""
+    """Build the matrix of a linear layer, or an empty one for an identity."""
     return affine([layer], precision) if isinstance(layer, nn.Linear) else nothing()
 
 
 def layer_of(made: decoders.Layer, precision: str) -> Layer:
-    """One layer."""
+    """Build the C struct of one layer."""
     assert made.cross is not None
     parts = (
         matrix(*convolution.at_one_place(made.gated), precision),
@@ -74,7 +74,7 @@ def layer_of(made: decoders.Layer, precision: str) -> Layer:
 
 
 class Engine:
-    """The decoder's matrices, ready for steps."""
+    """C++ engine of a convolutional decoder."""
 
     def __init__(self, decoder: decoders.Convolution, precision: str = "float32"):
         self.code, spoken = library(), Spoken(decoder.embedding)
@@ -92,7 +92,7 @@ class Engine:
         self.spoken = spoken.within(self.model.words)
 
     def begin(self, memory: Remembered) -> Stepping:
-        """The decoder before its first token."""
+        """Initial state of a batch, before the first token."""
         model, kept = self.model, list(memory.memories.values())
         given = [attention.source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
         table, keep = (Source * len(given))(*given), kept[0].keep
@@ -102,5 +102,5 @@ class Engine:
         return Stepping(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
 
     def search(self, memory: Remembered, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
-        """The `best` targets of each sentence, best first: what `native.beam` finds."""
+        """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

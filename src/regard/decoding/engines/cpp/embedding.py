@@ -1,4 +1,4 @@
-"""Tokens as vectors in the compiled code: a table, and a vector for each place."""
+"""Embeddings of the C++ engine: a token table, and a table of positions."""
 
 import ctypes
 
@@ -11,7 +11,7 @@ from regard.models.layers.embedding import Embedding
 
 
 class Words(Kept):
-    """A vector for each token and for each place that is known so far."""
+    """Embedding tables as a C struct: tokens, and the positions computed so far."""
 
     _fields_ = (
         ("table", ctypes.c_void_p),
@@ -23,7 +23,7 @@ class Words(Kept):
 
 
 def covers(embedding: Embedding) -> str | None:
-    """None where the compiled code makes the vectors of this embedding, else the reason that it does not."""
+    """Reason why the C++ engine does not cover this embedding, or None."""
     if not isinstance(embedding.norm, nn.Identity):
         return "needs an embedding without a norm"
     if embedding.positions is not None and embedding.positions.join != "add":
@@ -32,21 +32,21 @@ def covers(embedding: Embedding) -> str | None:
 
 
 class Spoken:
-    """An embedding as the compiled code takes it; `record` lies in the model that it was put into."""
+    """Embedding for the C++ engine; `record` is the struct inside the model that it belongs to."""
 
     def __init__(self, embedding: Embedding):
         self.embedding, self.known = embedding, 0
         table = embedding.table.weight.detach().contiguous()
         self.record = Words(pointer(table), table.shape[1], embedding.scale, None, 0)
-        self.held = [table]  # also what was outgrown: another search may still read it
+        self.held = [table]  # outgrown tables too: another search may still read them
 
     def within(self, record: Words) -> "Spoken":
-        """The same, where the compiled code looks for it."""
+        """Set the struct that the C++ engine reads."""
         self.record = record
         return self
 
     def reach(self, places: int) -> None:
-        """Know so many places, or fewer where the positions end before that."""
+        """Compute position vectors up to `places`, or up to the embedding's limit."""
         positions = self.embedding.positions
         if positions is None or self.known >= places:
             return
@@ -56,15 +56,15 @@ class Spoken:
             vectors: Float[Tensor, "places size"] = positions.at(torch.arange(wanted)).detach().float().contiguous()
             self.held.append(vectors)
             self.record.places, self.record.known = pointer(vectors), wanted
-            self.known = wanted  # last: a search in another thread goes by it
+            self.known = wanted  # last: a search in another thread reads it
 
     def know(self, places: int) -> None:
-        """The same, or raise what the embedding raises where they end before that."""
+        """Compute position vectors up to `places`; raises the embedding's error beyond its limit."""
         self.reach(places)
         self.check(places - 1)
 
     def check(self, place: int) -> None:
-        """Raise what the embedding raises for a place that it has no vector for."""
+        """Raise the embedding's error for a position beyond its limit."""
         positions = self.embedding.positions
         if positions is not None and place >= self.known:
             positions(torch.zeros(1, 1, positions.size), place)

@@ -22,16 +22,16 @@ from regard.models.decoders.transformer import Transformer as Decoder
 from regard.models.encoders.transformer import Transformer
 
 PUT = 0
-"""What becomes of a product: as in product.hpp."""
+"""Epilogue code of a product, as in product.hpp."""
 
 
 def covers(encoder: Any) -> str | None:
-    """None where the compiled code computes what this encoder does, else the reason that it does not."""
+    """Reason why the C++ engine does not cover this encoder, or None."""
     return usual.covers(encoder) or plain(encoder)
 
 
 class Engine:
-    """The encoder's matrices, ready for sources; unless `summed`, the final state is left out, which no attention needs."""
+    """C++ engine of a Transformer encoder; unless `summed`, it leaves out the final state, which no attention needs."""
 
     def __init__(self, encoder: Transformer, summed: bool = True):
         self.code, spoken, self.summed = library(), Spoken(encoder.embedding), summed
@@ -39,7 +39,7 @@ class Engine:
         self.spoken = spoken.within(self.model.words)
 
     def __call__(self, source: Padded) -> Encoded:
-        """What the encoder finds in a batch, none of whose sources is empty; what only fills them up is not computed."""
+        """Encode a batch without empty sources; padding is not computed."""
         tokens, keep = source.data, source.keep
         self.spoken.know(tokens.shape[1])
         given = packed(source)
@@ -51,7 +51,7 @@ class Engine:
 
 
 class Remembering:
-    """What `decoder.remember` gives, with the keys and the values of all its layers in one product."""
+    """Decoder memory with the keys and values of all layers in one product; equals `decoder.remember`."""
 
     def __init__(self, decoder: Decoder):
         crosses = [cast(MultiHead, layer.cross) for layer in decoder.layers]
@@ -61,7 +61,7 @@ class Remembering:
         self.shape = 2 * len(crosses), crosses[0].key_heads, crosses[0].head
 
     def __call__(self, encoded: Encoded) -> Remembered:
-        """One memory for each layer; all lie in one tensor."""
+        """Memory of each layer; all are views of one tensor."""
         data = encoded.data.contiguous()
         batch, time, _ = data.shape
         found = torch.empty(batch, time, *self.shape)
@@ -73,7 +73,7 @@ class Remembering:
 
 
 def remembering(decoder: Any) -> "Remembering | None":
-    """What remembers for a decoder, where nothing but two projections of each layer is asked for."""
+    """Build the fused memory of a decoder; None unless each cross-attention needs just a key and a value projection."""
     if steps(decoder) is not None:
         return None
     crosses = [layer.cross for layer in decoder.layers]

@@ -1,4 +1,4 @@
-"""What a model remembers of a source, by the compiled code: kept ready for as long as its weights stay what they are."""
+"""Cache of C++ encoders, valid while the weights of their models stay unchanged."""
 
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -18,11 +18,11 @@ KINDS = (encoder, lstm_encoder)
 
 
 class Encoding:
-    """An encoder and what its decoder remembers: what `model.encode` gives for sources of which none is empty."""
+    """C++ encoder and decoder memory; equals `model.encode` for sources of which none is empty."""
 
     def __init__(self, model: Seq2Seq, kind: Any):
         self.remember, self.watched = remembering(model.decoder), Watched(model)
-        alone = kind is encoder and self.remember is not None  # nobody asks for the final state
+        alone = kind is encoder and self.remember is not None  # the final state is not needed
         self.read = kind.Engine(model.encoder, summed=False) if alone else kind.Engine(model.encoder)
 
     def __call__(self, model: Seq2Seq, source: Padded) -> Tree:
@@ -33,16 +33,16 @@ class Encoding:
 
 
 MADE: WeakKeyDictionary[nn.Module, Encoding] = WeakKeyDictionary()
-"""What each model was made into; it goes when the model goes."""
+"""C++ encoder of each model; weakly keyed by the model."""
 
 
 def ready(model: Seq2Seq) -> Encoding | None:
-    """What encodes for a trained model that nobody listens to; None where the compiled code does not."""
+    """C++ encoder of a model without hooks; None if it is not covered."""
     made = MADE.get(model)
     if made is None or not made.watched.unchanged:
         kind = next((kind for kind in KINDS if kind.covers(model.encoder) is None), None)
         if kind is None or not usable("float32"):
             return None
-        ENGINES.pop(cast(nn.Module, model.decoder), None)  # which may know weights that were
+        ENGINES.pop(cast(nn.Module, model.decoder), None)  # which may hold old weights
         MADE[model] = made = Encoding(model, kind)
     return made if made.watched.unchanged else None

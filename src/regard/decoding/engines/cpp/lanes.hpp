@@ -1,4 +1,4 @@
-// As many numbers at once as one register of the processor holds, by the vectors that GCC and Clang share.
+// SIMD vectors, by the vector extensions that GCC and Clang share.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -26,7 +26,7 @@ inline float sum(Lane lane) {
     return total + lane[0];
 }
 
-// The first `count` of a lane; the others are `rest`.
+// Load the first `count` numbers of a vector; the others are `rest`.
 inline Lane part(const float* from, int64_t count, float rest = 0.0f) {
     float held[WIDTH];
     for (int64_t i = 0; i < WIDTH; i++) held[i] = i < count ? from[i] : rest;
@@ -35,7 +35,7 @@ inline Lane part(const float* from, int64_t count, float rest = 0.0f) {
 
 inline void store_part(float* to, Lane lane, int64_t count) { std::memcpy(to, &lane, 4 * count); }
 
-// e^x = 2^n e^r with |r| <= ln 2 / 2: n goes into the exponent, and r through the series up to r^7 / 7!. NaN stays NaN.
+// e^x = 2^n e^r with |r| <= ln 2 / 2: n is added to the exponent, and r through the series up to r^7 / 7!. NaN stays NaN.
 inline Lane exp(Lane x) {
     const Lane low = all(-87.0f), high = all(88.0f);
     const Lane tiny = x < low ? all(0.0f) : all(1.0f);
@@ -59,7 +59,7 @@ inline Lane exp(Lane x) {
 inline Lane sigmoid(Lane x) { return 1.0f / (1.0f + exp(-x)); }
 inline Lane tanh(Lane x) { return 2.0f * sigmoid(2.0f * x) - 1.0f; }
 
-// Do something to every number of a row, the last few of which may not fill a lane.
+// Apply a function to every vector of a row, the last of which may be partial.
 template <typename Change>
 inline void change(float* row, int64_t size, Change to) {
     int64_t i = 0;

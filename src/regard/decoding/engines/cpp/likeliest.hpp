@@ -1,4 +1,4 @@
-// The likeliest few tokens of each row, best first, of equal ones the leftmost.
+// Top-k log-probabilities of each row, best first, of equal ones the leftmost.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace regard {
 
 constexpr int64_t PAD = 0, BOS = 1, EOS = 2;  // data/text/vocabulary.py
-constexpr int64_t BLOCK = 16 * WIDTH;         // columns whose highest is noted: the best stand in the blocks with the best
+constexpr int64_t BLOCK = 16 * WIDTH;         // columns with a noted maximum: the top k lie in the k best blocks
 
 inline float highest(const float* from, int64_t count) {
     Lane most = all(-INFINITY);
@@ -33,7 +33,7 @@ inline float logarithm(const float* row, int64_t size, float most) {
     return std::log(sum(total));
 }
 
-// Put a token among the best that were found so far, where it is one of them.
+// Insert a token into the sorted top-k, if it is one of them.
 inline void insert(float value, int64_t token, int64_t count, float* values, int64_t* tokens) {
     const auto before = [&](int64_t i) { return value > values[i] || (value == values[i] && token < tokens[i]); };
     if (!before(count - 1)) return;
@@ -42,8 +42,8 @@ inline void insert(float value, int64_t token, int64_t count, float* values, int
     values[at] = value, tokens[at] = token;
 }
 
-// The `count` best log-probabilities of a row and their tokens, without PAD and BOS. False where it is no distribution: a
-// NaN reaches the sum, whatever is compared with it.
+// Top-k log-probabilities of a row and their tokens, without PAD and BOS. False where it is no distribution: a NaN
+// reaches the sum, whatever is compared with it.
 inline bool likeliest(float* row, int64_t size, int64_t count, float* values, int64_t* tokens) {
     const int64_t blocks = (size + BLOCK - 1) / BLOCK;
     std::vector<float> most(blocks);

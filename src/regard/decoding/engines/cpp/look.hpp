@@ -1,4 +1,4 @@
-// How rows read their sources: what every decoder does at every step.
+// Cross-attention of the C++ engine's decoders.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace regard {
 
-// An attention over the source; a matrix with no columns is not there.
+// Cross-attention; a matrix with no columns is absent.
 struct Look {
     Matrix asks, output;
     int64_t heads, size, wide;  // numbers of a key and of a value, for one head
@@ -15,7 +15,7 @@ struct Look {
     const float* v;  // of an additive score; null where it is a product
 };
 
-// One side of what an attention reads: (sources, heads, keys, size) with any strides, and the last numbers side by side.
+// Keys or values: (sources, heads, keys, size) with any strides, and the last dimension contiguous.
 struct Side {
     const float* data;
     int64_t source, head, key;
@@ -27,7 +27,7 @@ struct Source {
     Side keys, values;
 };
 
-// Which keys of each source may be seen, and which source each sentence that is left reads.
+// Unmasked keys of each source, and the source of each active sentence.
 struct Sources {
     int64_t keys;
     std::vector<std::vector<int32_t>> seen;
@@ -48,8 +48,8 @@ struct Sources {
     }
 };
 
-// The context of each row before W_O, its heads side by side; the rows of a sentence share a source. It is
-// softmax(scale (W_Q x) k) v, or with an additive score softmax(v tanh(W x + k)) v.
+// Context of each row before W_O, heads side by side; the rows of a sentence share a source. It is softmax(scale (W_Q
+// x) k) v, or with an additive score softmax(v tanh(W x + k)) v.
 inline void look(const Look& by, const Sources& sources, const Source& source, const float* x, int64_t rows, float* asked,
                  float* found, int threads) {
     const float* query = x;

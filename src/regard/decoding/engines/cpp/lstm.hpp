@@ -1,4 +1,4 @@
-// One step of an LSTM cell, from its gates: Hochreiter and Schmidhuber 1997, https://doi.org/10.1162/neco.1997.9.8.1735.
+// LSTM cell, from its gates: Hochreiter and Schmidhuber 1997, https://doi.org/10.1162/neco.1997.9.8.1735.
 #pragma once
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-"""The recurrent encoder of LSTM cells, all of it in one call."""
+"""LSTM encoder in C++, in one call."""
 
 import ctypes
 from typing import Any, cast
@@ -17,13 +17,13 @@ from regard.models.encoders.recurrent import Recurrent
 
 
 class Way(Kept):
-    """One direction of one layer: what enters a cell, and its state before, to its gates."""
+    """One direction of one LSTM layer as a C struct: input and recurrent matrices."""
 
     _fields_ = (("entering", Matrix), ("staying", Matrix))
 
 
 class Reader(Kept):
-    """Layers of cells over embeddings."""
+    """LSTM encoder as a C struct."""
 
     _fields_ = (
         ("ways", ctypes.POINTER(Way)),
@@ -35,7 +35,7 @@ class Reader(Kept):
 
 
 def covers(encoder: Any) -> str | None:
-    """None where the compiled code computes what this encoder does, else the reason that it does not."""
+    """Reason why the C++ engine does not cover this encoder, or None."""
     if type(encoder) is not Recurrent:
         return f"needs the recurrent encoder, got {type(encoder).__name__}"
     if not all(isinstance(each, nn.LSTM) for each in encoder.layers):
@@ -48,7 +48,7 @@ def covers(encoder: Any) -> str | None:
 
 
 def way(made: nn.Module, back: bool) -> Way:
-    """One direction of a layer."""
+    """Build the C struct of one direction of a layer."""
     names = (f"{name}_l0{'_reverse' * back}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
     W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
     sides = matrix(W, bias + hidden_bias), matrix(U, torch.zeros_like(bias))
@@ -56,7 +56,7 @@ def way(made: nn.Module, back: bool) -> Way:
 
 
 class Engine:
-    """The encoder's matrices, ready for sources."""
+    """C++ engine of an LSTM encoder."""
 
     def __init__(self, encoder: Recurrent):
         self.code, spoken = library(), Spoken(encoder.embedding)
@@ -69,7 +69,7 @@ class Engine:
         self.final, self.size = (len(layers), encoder.size), encoder.size
 
     def __call__(self, source: Padded) -> Encoded:
-        """What the encoder finds in a batch, none of whose sources is empty; what only fills them up is not computed."""
+        """Encode a batch without empty sources; padding is not computed."""
         tokens, keep = source.data, source.keep
         self.spoken.know(tokens.shape[1])
         given = packed(source)

@@ -1,4 +1,4 @@
-"""Weights as the compiled code takes them: laid out for its products, and pointed at."""
+"""Weights of the C++ engine: packed for its matrix products, and passed by address."""
 
 import ctypes
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from regard.decoding.engines.cpp.build import library
 from regard.decoding.engines.cpu.linear import PRECISIONS
 
 QUADS = 4
-"""Numbers of 8 bits that are multiplied at once: as in tile.hpp."""
+"""Number of int8 values that are multiplied at once, as in tile.hpp."""
 LEVELS = 127
 SHIFT = 128
-"""What the data in 8 bits is too much, so that it is not negative."""
+"""Offset of the quantised data, so that it is not negative."""
 
 
 def pointer(tensor: Tensor | None) -> int | None:
-    """Where a tensor's numbers lie; its owner has to live for as long as they are used."""
+    """Address of a tensor's data; its owner has to live for as long as it is used."""
     return None if tensor is None else tensor.data_ptr()
 
 
 class Kept(ctypes.Structure):
-    """A record of C that holds on to the tensors that it points at."""
+    """C struct that keeps alive the tensors that it points at."""
 
     def __init__(self, *arguments: Any, held: Sequence[Any] = ()):
         super().__init__(*arguments)
@@ -33,7 +33,7 @@ class Kept(ctypes.Structure):
 
 
 class Matrix(Kept):
-    """A matrix and a bias; with no columns it is not there."""
+    """Matrix and bias as a C struct; with no columns it is absent."""
 
     _fields_ = (
         ("size", ctypes.c_int64),
@@ -47,19 +47,19 @@ class Matrix(Kept):
 
 
 def nothing() -> Matrix:
-    """Where there is no matrix."""
+    """Build an absent matrix."""
     return Matrix(0, 0, None, None, None, None, None)
 
 
 def panels(weight: Float[Tensor, "out in"]) -> Float[Tensor, "panels in panel"]:
-    """The columns of x W, which are rows here, in panels; the last is filled up with zeros."""
+    """Pack the columns of x W, which are rows here, into panels; the last is padded with zeros."""
     wide = library().regard_panel()
     filled = F.pad(weight, (0, 0, 0, -len(weight) % wide))
     return filled.view(-1, wide, weight.shape[1]).transpose(1, 2).contiguous()
 
 
 def matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], precision: str = "float32") -> Matrix:
-    """x Wᵀ + b, in float32 or with each row of the matrix in 8 bits and a scale of its own.
+    """Build x Wᵀ + b in float32, or in int8 with a scale for each row of the matrix.
 
     W_o ≈ s_o W8_o,  s_o = max_i |W_oi| / 127
     """
@@ -82,7 +82,7 @@ def matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], precisi
 
 
 def affine(layers: Sequence[nn.Module], precision: str = "float32") -> Matrix:
-    """Linear layers that read the same input, side by side."""
+    """Concatenate linear layers with the same input into one matrix."""
     weights = [layer.get_parameter("weight").detach() for layer in layers]
     biases = [
         weight.new_zeros(len(weight)) if layer.bias is None else layer.get_parameter("bias").detach()
@@ -92,13 +92,13 @@ def affine(layers: Sequence[nn.Module], precision: str = "float32") -> Matrix:
 
 
 class Norm(Kept):
-    """A layer norm; without a weight it is not there."""
+    """Layer norm as a C struct; without a weight it is absent."""
 
     _fields_ = (("weight", ctypes.c_void_p), ("bias", ctypes.c_void_p), ("epsilon", ctypes.c_float))
 
 
 def norm(module: nn.Module) -> Norm:
-    """A layer norm, or none."""
+    """Build a layer norm, or an absent one."""
     if not isinstance(module, nn.LayerNorm):
         return Norm(None, None, 0.0)
     weight = torch.ones(module.normalized_shape) if module.weight is None else module.weight.detach().contiguous()

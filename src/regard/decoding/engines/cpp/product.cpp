@@ -1,4 +1,4 @@
-// The products of product.hpp: rows of x in blocks, columns of W in panels, and tiles where they meet.
+// Matrix products of product.hpp: rows of x in blocks, columns of W in panels, and tiles where they meet.
 #include "product.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace regard {
 
 constexpr int64_t TOGETHER = 1 << 18;  // bytes of neighbouring panels that all rows go through before the next
 
-// The rows of x in 8 bits, each with a scale of its own: x = s (x8 - 128).
+// Rows of x quantised to 8 bits, each with its own scale: x = s (x8 - 128).
 struct Rounded {
     std::vector<uint8_t> data;
     std::vector<float> scales;
@@ -47,7 +47,7 @@ struct Rounded {
         return found + sum(broken);
     }
 
-    // To the nearest whole number, of two the even one: the sum's fraction has no room for less than 1.
+    // Round to the nearest integer, ties to even: the fraction of the sum has no room for less than 1.
     static void round(Lane lane, uint8_t* to, int64_t count) {
         typedef uint8_t Bytes __attribute__((vector_size(WIDTH)));
         const Lane nearest = (lane + 12582912.0f) - 12582912.0f + 128.0f;
@@ -56,7 +56,7 @@ struct Rounded {
     }
 };
 
-// What a tile found in a lane of its columns, which the last panel may not fill, at its place in y.
+// Epilogue of a tile: store a vector of its columns, which the last panel may not fill, at its place in y.
 template <Then THEN>
 inline void place(Lane found, float* y, int64_t count) {
     if (count <= 0) return;
@@ -66,8 +66,8 @@ inline void place(Lane found, float* y, int64_t count) {
     store_part(y, found, count);
 }
 
-// Go through all panels of so many bytes, a group of neighbours at a time, so that what is written of a row lies together.
-// `work` takes a block of rows, the first column of a panel, and what says which panel is asked for meanwhile.
+// Loop over all panels, a group of neighbours at a time, so that writes to a row are contiguous. `work` takes a block
+// of rows, the first column of a panel, and a function that gives the panel to prefetch.
 template <typename Work>
 inline void every(int64_t rows, const Matrix& matrix, int64_t bytes, int threads, Work work) {
     const int64_t panels = (matrix.out + PANEL - 1) / PANEL, blocks = (rows + ROWS - 1) / ROWS;
@@ -85,7 +85,7 @@ inline void every(int64_t rows, const Matrix& matrix, int64_t bytes, int threads
         }
 }
 
-// One row, which goes as fast as memory gives the matrix: two panels side by side are foreseen better than one.
+// Product of one row, which is bound by memory bandwidth: two panels side by side prefetch better than one.
 template <Then THEN>
 inline void single(const float* x, const Matrix& matrix, float* y, int threads) {
     const int64_t in = matrix.in, panels = (matrix.out + PANEL - 1) / PANEL;
@@ -126,7 +126,7 @@ template <Then THEN>
 inline void product8(const float* x, int64_t rows, const Matrix& matrix, float* y, int threads) {
     static thread_local Rounded rounded;
     rounded.take(x, rows, matrix.in);
-    const Rounded& taken = rounded;  // that of the thread that calls, for all that share the work
+    const Rounded& taken = rounded;  // of the calling thread, shared by all workers
     const auto work = [&taken, &matrix, y](int64_t begin, int64_t count, int64_t column, auto ahead) {
         Lane found[ROWS][2];
         const int64_t stride = taken.stride, left = matrix.out - column;
@@ -156,7 +156,7 @@ void product(const float* x, int64_t rows, const Matrix& matrix, float* y, Then 
 
 }  // namespace regard
 
-// A product by itself.
+// Matrix product by itself.
 extern "C" void regard_product(const float* x, int64_t rows, const regard::Matrix* matrix, float* y, int then, int threads) {
     regard::product(x, rows, *matrix, y, static_cast<regard::Then>(then), threads);
 }

@@ -1,4 +1,4 @@
-"""A batch of sources without what fills them up: one row for each token, source after source."""
+"""Ragged batch: sources without padding, one row for each token, source after source."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from regard.data.batch import Padded
 
 
 class Packed(NamedTuple):
-    """The tokens, where each stands in its source and which source that is, and how many tokens each source has."""
+    """Tokens of a ragged batch, their positions and sources, and the length of each source."""
 
     tokens: Int[Tensor, " rows"]
     places: Int[Tensor, " rows"]
@@ -19,18 +19,18 @@ class Packed(NamedTuple):
 
     @property
     def given(self) -> tuple[int, int, int, int]:
-        """The same as the compiled code takes it; this has to live for as long as it is used."""
+        """Addresses for the C++ engine; this tensor record has to live for as long as they are used."""
         return self.tokens.data_ptr(), self.places.data_ptr(), self.counts.data_ptr(), len(self.counts)
 
     def out(self, data: Float[Tensor, "rows size"], keep: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch time size"]:
-        """Put each row back where its token stood; zeros where there is none."""
+        """Scatter rows back to a padded batch; zeros at padding."""
         if len(data) == keep.numel():
             return data.view(*keep.shape, -1)
         return torch.zeros(*keep.shape, data.shape[1]).index_put_((self.sources, self.places), data)
 
 
 def packed(source: Padded) -> Packed:
-    """The tokens of a batch."""
+    """Remove the padding of a batch."""
     tokens, keep = source.data, source.keep
     sources, places = (each.contiguous() for each in keep.nonzero(as_tuple=True))
     return Packed(tokens[sources, places], places, sources, keep.sum(1))

@@ -1,4 +1,4 @@
-// A recurrent encoder of LSTM cells, one way or both, over whole sources.
+// LSTM encoder of the C++ engine, in one direction or both, over whole sources.
 #include <numeric>
 
 #include "lstm.hpp"
@@ -7,7 +7,7 @@
 using namespace regard;
 
 struct Way {
-    Matrix entering, staying;  // what enters a cell, and its state before, to its gates
+    Matrix entering, staying;  // input and recurrent weights of the gates
 };
 
 struct Reader {
@@ -18,7 +18,7 @@ struct Reader {
 
 using Rows = std::vector<float>;
 
-// The sources one behind the other, and their numbers from the longest to the shortest: those that go on are the first.
+// Lengths of the concatenated sources, and their order by descending length, so that active ones come first.
 struct Lengths {
     const int64_t* counts;
     std::vector<int64_t> begins, order;
@@ -30,8 +30,8 @@ struct Lengths {
     }
 };
 
-// One direction of one layer: `gates` are those of what enters, which the state of each step is added to. What is found of a
-// row stands at `found`, `stride` apart; the last states of each source at `hidden` and `cell`, `apart` apart.
+// One direction of one layer: `gates` are the projected inputs, to which the recurrent part of each step is added.
+// Outputs of a row go to `found`, `stride` apart; final states of each source to `hidden` and `cell`, `apart` apart.
 static void read(const Way& way, const Lengths& lengths, bool back, Rows& gates, float* found, int64_t stride, float* hidden,
                  float* cell, int64_t apart, int threads) {
     const int64_t size = way.staying.in, sources = lengths.order.size();
@@ -57,8 +57,8 @@ static void read(const Way& way, const Lengths& lengths, bool back, Rows& gates,
     }
 }
 
-// `data` gets a row for each token, and `hidden` and `cell` the last states of each source, layer by layer, with both
-// directions side by side.
+// Encode: `data` gets a row for each token, `hidden` and `cell` the final states of each source, layer by layer, with
+// both directions side by side.
 extern "C" void regard_read(const Reader* reader, const int64_t* tokens, const int64_t* places, const int64_t* counts,
                             int64_t sources, float* data, float* hidden, float* cell, int threads) {
     const Lengths lengths(counts, sources);

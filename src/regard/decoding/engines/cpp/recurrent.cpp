@@ -1,14 +1,14 @@
-// A recurrent decoder of LSTM cells, step by step.
+// LSTM decoder of the C++ engine, step by step.
 #include "lstm.hpp"
 #include "steps.hpp"
 
 using namespace regard;
 
 struct Network {
-    const Matrix* cells;  // [what enters; the state before] -> the gates, from the lowest layer up
+    const Matrix* cells;  // [input; previous state] -> gates, bottom layer first
     int64_t count, size;
     Words words;
-    int64_t before, feeds;  // whether it looks before the cells step (Bahdanau), and the read-out enters the next step
+    int64_t before, feeds;  // Bahdanau's order; input feeding
     Look cross;
     int64_t context;
     Matrix readout, fit, output;
@@ -16,7 +16,7 @@ struct Network {
 
 using Rows = std::vector<float>;
 
-// Lay rows of several widths side by side.
+// Concatenate rows of several widths.
 static void beside(Rows& to, int64_t rows, std::initializer_list<std::pair<const float*, int64_t>> parts) {
     int64_t width = 0, at = 0;
     for (const auto& part : parts) width += part.second;
@@ -28,7 +28,7 @@ static void beside(Rows& to, int64_t rows, std::initializer_list<std::pair<const
     }
 }
 
-// One batch: the states of the cells, row by row, and the read-out that is fed back.
+// State of a batch: the states of the cells, row by row, and the readout that is fed back.
 struct Recurring : Steps {
     const Network& network;
     Source source;
@@ -56,7 +56,7 @@ struct Recurring : Steps {
         return context.data();
     }
 
-    // One step of every layer; what enters the lowest lies in `entering`, but for its own state.
+    // Advance every layer; the input of the bottom one lies in `entering`, without its own state.
     void cells(int64_t rows, const float* token, const float* more, int64_t width, int threads) {
         const int64_t size = network.size;
         for (int64_t n = 0; n < network.count; n++) {
@@ -93,7 +93,7 @@ struct Recurring : Steps {
     }
 };
 
-// `hidden` and `cell` are the states of each layer before the first step: layers x sources x size.
+// Initial state from `hidden` and `cell`: layers x sources x size.
 extern "C" Steps* regard_recurrent(const Network* network, const Source* sources, const uint8_t* keep, int64_t count,
                                    int64_t keys, const float* hidden, const float* cell) {
     Recurring* made = new Recurring(*network, sources, keep, count, keys);

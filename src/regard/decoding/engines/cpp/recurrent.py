@@ -1,4 +1,4 @@
-"""The recurrent decoder of LSTM cells, a whole step in one call: what `decoding/engines/cpu/recurrent.py` finds."""
+"""LSTM decoder in C++, one call a step; equals `decoding/engines/cpu/recurrent.py`."""
 
 import ctypes
 from typing import Any, cast
@@ -22,7 +22,7 @@ from regard.models.output_heads.projection import Projection
 
 
 class Network(Kept):
-    """Cells, an attention to the source, a read-out and an output."""
+    """LSTM decoder as a C struct: cells, cross-attention, readout and output."""
 
     _fields_ = (
         ("cells", ctypes.POINTER(Matrix)),
@@ -40,7 +40,7 @@ class Network(Kept):
 
 
 def covers(decoder: Any) -> str | None:
-    """None where the compiled code computes what this decoder does, else the reason that it does not."""
+    """Reason why the C++ engine does not cover this decoder, or None."""
     if reason := recurrent.covers(decoder):
         return reason
     if not all(isinstance(each, nn.LSTM) for each in decoder.layers):
@@ -49,14 +49,14 @@ def covers(decoder: Any) -> str | None:
 
 
 def cell(made: nn.Module, precision: str) -> Matrix:
-    """One layer of cells: what enters and the state before, as one matrix."""
+    """Build one layer of cells: input and recurrent weights as one matrix."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
     return matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision)
 
 
 class Engine:
-    """The decoder's matrices, ready for steps."""
+    """C++ engine of an LSTM decoder."""
 
     def __init__(self, decoder: Recurrent, precision: str = "float32"):
         self.code, spoken, self.cross = library(), Spoken(decoder.embedding), cast(Any, decoder.cross)
@@ -74,7 +74,7 @@ class Engine:
         self.spoken = spoken.within(self.network.words)
 
     def begin(self, memory: Remembered) -> Stepping:
-        """The decoder before its first token."""
+        """Initial state of a batch, before the first token."""
         network, kept = self.network, memory.memories[NAME]
         given, keep = attention.source(self.cross, kept), None if kept.keep is None else kept.keep.contiguous()
         states = [each.transpose(0, 1).contiguous() for each in memory.initial]  # layers sources size
@@ -84,5 +84,5 @@ class Engine:
         return Stepping(self.code, handle, self.spoken, network.output.out, (self, given, keep))
 
     def search(self, memory: Remembered, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
-        """The `best` targets of each sentence, best first: what `native.beam` finds."""
+        """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

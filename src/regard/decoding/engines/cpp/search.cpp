@@ -1,17 +1,17 @@
-// Greedy and beam search over any decoder: what decoding/engines/greedy.py and decoding/engines/beam.py do, which say why.
+// Greedy and beam search over any decoder; equal to decoding/engines/greedy.py and beam.py, which explain them.
 #include "likeliest.hpp"
 #include "steps.hpp"
 
 using namespace regard;
 
-enum Status { FOUND, UNDISTRIBUTED, STUCK, LOST };  // LOST: a place has no vector
+enum Status { FOUND, UNDISTRIBUTED, STUCK, LOST };  // LOST: a position beyond the limit
 
-// Where the targets go: `best` of each sentence, best first, with room for `room` tokens each.
+// Output buffers: `best` hypotheses of each sentence, best first, with room for `room` tokens each.
 struct Targets {
     int64_t best, room;
     int64_t* tokens;
     float* logprobs;
-    int64_t* lengths;  // 0 where there is none
+    int64_t* lengths;  // 0: none
     double *scores, *normalised;
     uint8_t* finished;
 };
@@ -34,7 +34,7 @@ struct Fed {
     std::vector<float> logprobs;
 };
 
-// The likeliest tokens of every row. False where one has no distribution.
+// Top-k tokens of every row. False where one has no distribution.
 static bool choose(Steps& steps, std::vector<float>& logits, int64_t rows, int64_t each, std::vector<float>& values,
                    std::vector<int64_t>& tokens, int threads) {
     values.resize(rows * each), tokens.resize(rows * each);
@@ -47,7 +47,7 @@ static bool choose(Steps& steps, std::vector<float>& logits, int64_t rows, int64
     return !broken;
 }
 
-// One target for each sentence, each of 1 token or more and of at most so many. `length` is where it stopped.
+// Greedy search: one target for each sentence of 1 to `most` tokens. `length` is the length at which it stopped.
 extern "C" int regard_greedy(Steps* steps, const int64_t* most, double alpha, const Targets* targets, int64_t* length,
                              int threads) {
     std::vector<int64_t> sentences = steps->sources.sentences, fed(sentences.size(), BOS), staying, tokens;
@@ -76,7 +76,7 @@ extern "C" int regard_greedy(Steps* steps, const int64_t* most, double alpha, co
     return FOUND;
 }
 
-// One search over a batch: how long each sentence may become, what has ended so far, and every step.
+// Beam search over a batch: length limits, finished hypotheses, and every step.
 struct Search {
     const int64_t* most;
     const int64_t beams, best;
@@ -92,7 +92,7 @@ struct Search {
         return static_cast<int64_t>(pool.size()) < count ? -INFINITY : pool[count - 1].normalised;
     }
 
-    // The best ways on of a sentence: enough for `beams` to go on if from each row one has ended; of equals the leftmost.
+    // Best extensions of a sentence: enough for `beams` to go on if one of each row has finished; of equals the leftmost.
     std::vector<Candidate> extend(const double* scores, int64_t width, int64_t row, int64_t each, const float* values,
                                   const int64_t* tokens) const {
         std::vector<Candidate> ahead;
@@ -106,7 +106,7 @@ struct Search {
         return ahead;
     }
 
-    // The best `beams` that have not ended; behind them, where there are fewer, those that have.
+    // Best `beams` that have not finished; after them, where there are fewer, finished ones.
     std::vector<Candidate> growing(std::vector<Candidate> ahead) const {
         std::stable_partition(ahead.begin(), ahead.end(), [](const Candidate& each) { return each.token != EOS; });
         ahead.resize(std::min<size_t>(ahead.size(), beams));
@@ -119,7 +119,7 @@ struct Search {
         return std::count_if(grown.begin(), grown.end(), [](const Candidate& each) { return each.score > -INFINITY; });
     }
 
-    // Note what has ended. 1 where the sentence goes on, 0 where it is done, -1 where it has no way on.
+    // Record finished hypotheses. 1 if the sentence goes on, 0 if it is done, -1 if it is stuck.
     int end(int64_t sentence, const std::vector<Candidate>& ahead, const std::vector<Candidate>& grown) {
         const int64_t length = steps.size();
         const double share = std::pow(static_cast<double>(length), alpha);
@@ -140,7 +140,7 @@ struct Search {
         return !(over || next / share <= worst(sentence, beams) || next / longest <= worst(sentence, best));
     }
 
-    // A target, followed back to its beginning.
+    // Backtrace a hypothesis.
     void write(const Ending& ending, int64_t at, const Targets& to) const {
         int64_t *tokens = to.tokens + at * to.room, row = ending.last.row;
         float* logprobs = to.logprobs + at * to.room;
@@ -154,7 +154,7 @@ struct Search {
     }
 };
 
-// The `best` targets of each sentence. `length` is where it stopped.
+// Beam search: the `best` hypotheses of each sentence. `length` is the length at which it stopped.
 extern "C" int regard_beam(Steps* steps, const int64_t* most, int64_t beams, double alpha, const Targets* targets,
                            int64_t* length, int threads) {
     std::vector<int64_t> sentences = steps->sources.sentences, tokens;

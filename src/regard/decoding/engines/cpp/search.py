@@ -1,4 +1,4 @@
-"""One batch in the compiled code: a whole search in one call, or step by step."""
+"""Search of one batch in C++, in one call or step by step."""
 
 import ctypes
 from typing import Any, NamedTuple
@@ -17,13 +17,13 @@ from regard.decoding.hypothesis import Found
 from regard.decoding.logprobs import stuck, undistributed
 
 FOUND, UNDISTRIBUTED, STUCK, LOST = range(4)
-"""How a search went: as in search.cpp."""
+"""Status of a search, as in search.cpp."""
 FEW = 64
-"""Places that are known to begin with, where nobody says how many will be needed."""
+"""Number of positions computed at first, where the length is not known."""
 
 
 class Targets(ctypes.Structure):
-    """Where the compiled code writes what it found."""
+    """Output buffers as a C struct."""
 
     _fields_ = (
         ("best", ctypes.c_int64),
@@ -33,7 +33,7 @@ class Targets(ctypes.Structure):
 
 
 class Written(NamedTuple):
-    """The same as arrays: `best` targets of each sentence."""
+    """Output buffers as arrays: `best` hypotheses of each sentence."""
 
     tokens: NDArray[np.int64]
     logprobs: NDArray[np.float32]
@@ -43,7 +43,7 @@ class Written(NamedTuple):
     finished: NDArray[np.bool_]
 
     def of(self, sentence: int) -> list[Found]:
-        """The targets of one sentence, best first."""
+        """Hypotheses of one sentence, best first."""
         found = []
         for number, length in enumerate(self.lengths[sentence].tolist()):
             if length:
@@ -55,7 +55,7 @@ class Written(NamedTuple):
 
 
 def room_for(sentences: int, best: int, room: int) -> Written:
-    """Room for what is to be found."""
+    """Allocate output buffers."""
     few, each = (sentences, best), (sentences, best, room)
     return Written(
         np.empty(each, np.int64),
@@ -68,7 +68,7 @@ def room_for(sentences: int, best: int, room: int) -> Written:
 
 
 class Stepping:
-    """A decoder at work on one batch: `handle` is what the compiled code knows of it, and `held` what that points at."""
+    """Decoder state of one batch: `handle` is the C++ object, and `held` keeps alive the data that it points at."""
 
     def __init__(self, code: ctypes.CDLL, handle: int, spoken: Spoken, vocabulary: int, held: Any):
         self.code, self.handle, self.held, self.vocabulary = code, handle, held, vocabulary
@@ -76,7 +76,7 @@ class Stepping:
         finalize(self, code.regard_end, handle)
 
     def search(self, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
-        """The `best` targets of each sentence, best first: what `native.beam` finds."""
+        """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
         longest = int(most.max())
         self.spoken.reach(longest)
         written, length = room_for(len(most), best, longest), ctypes.c_int64()
@@ -95,11 +95,11 @@ class Stepping:
         return [written.of(sentence) for sentence in range(len(most))]
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sentences."""
+        """Drop the other sentences."""
         self.code.regard_leave(self.handle, staying.data_ptr(), len(staying))
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """One token for each row."""
+        """Decoding step: one token for each row in, logits out."""
         self.spoken.reach(FEW if self.place < FEW else 2 * self.place)
         self.spoken.check(self.place)
         self.place += 1

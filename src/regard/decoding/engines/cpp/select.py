@@ -1,4 +1,4 @@
-"""Which decoders the compiled code takes, and keeping them ready for as long as their weights stay what they are."""
+"""Selection and cache of C++ decoders, valid while the weights stay unchanged."""
 
 import warnings
 from dataclasses import dataclass
@@ -23,23 +23,23 @@ KINDS = (transformer, recurrent, convolution)
 
 @dataclass
 class Made:
-    """An engine, and what it was made from and for."""
+    """C++ engine with the version of the model and the precision that it was built for."""
 
     engine: Searching
     watched: Watched
     precision: str
     known: "ref[Tensor] | None" = None
-    """The first tensor of a memory that `encoding` has made with the weights as they are, of sources that have something in
-    them: it is not looked at again."""
+    """First tensor of a memory that `Encoding` made with the current weights, of sources of which none is empty: it is not
+    checked again."""
 
 
 MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
-"""The engine of each decoder; it goes when the decoder goes."""
+"""C++ engine of each decoder; weakly keyed by the decoder."""
 
 
 @cache
 def usable(precision: str) -> bool:
-    """Whether there is compiled code for this machine; where there is none, a warning says why and what is done instead."""
+    """Return True if the C++ engine works on this machine; otherwise warn why, and that the default engine is used."""
     try:
         fit = bool(library().regard_multiplies_bytes()) or precision != "int8"
     except UnavailableError as error:
@@ -52,7 +52,7 @@ def usable(precision: str) -> bool:
 
 
 def ready(decoder: Any, memory: Tree, precision: str = "float32") -> Searching | None:
-    """The engine for a decoder that has read these sources; None where only another will do."""
+    """C++ engine of a decoder for these sources, or None if it is not covered."""
     first = first_tensor(memory)
     if not isinstance(decoder, nn.Module) or first.dtype != torch.float32:
         return None
@@ -64,20 +64,20 @@ def ready(decoder: Any, memory: Tree, precision: str = "float32") -> Searching |
             return None
         kind: Any = next(kind for kind in KINDS if kind.covers(decoder) is None)
         MADE[decoder] = made = Made(kind.Engine(decoder, precision), Watched(decoder), precision)
-        if not made.watched.unchanged:  # somebody listens
+        if not made.watched.unchanged:  # it has hooks
             return None
     return None if any(map(blind, leaves(memory, Memory))) else made.engine
 
 
 def know(decoder: nn.Module, memory: Tree) -> None:
-    """Take note of a memory that was made with the decoder's weights as they are."""
+    """Mark a memory as made with the decoder's current weights."""
     made = MADE.get(decoder)
     if made is not None:
         made.known = ref(first_tensor(memory))
 
 
 def reason(decoder: Any) -> str | None:
-    """None where the compiled code takes a decoder, else the reason that it does not."""
+    """Reason why the C++ engine does not cover a decoder, or None."""
     if not isinstance(decoder, nn.Module) or any(each.dtype != torch.float32 for each in decoder.parameters()):
         return "needs a module in float32"
     reasons = [kind.covers(decoder) for kind in KINDS]

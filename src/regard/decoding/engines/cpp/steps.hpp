@@ -1,16 +1,16 @@
-// A decoder at work on one batch, whatever it is made of.
+// Decoder state of one batch, whatever its kind.
 #pragma once
 #include "look.hpp"
 
 namespace regard {
 
-// A vector for each token and, unless `places` is null, for each place; they are added.
+// Embedding: a vector for each token and, unless `places` is null, for each position; they are added.
 struct Words {
     const float* table;
     int64_t size;
     float scale;
     const float* places;
-    int64_t known;  // places that there is a vector for
+    int64_t known;  // number of positions with a vector
 
     void embed(int64_t token, int64_t place, float* to) const {
         const float *word = table + token * size, *here = places == nullptr ? nullptr : places + place * size;
@@ -29,11 +29,11 @@ struct Steps {
         : words(words), sources(std::move(sources)), vocabulary(vocabulary) {}
     virtual ~Steps() = default;
 
-    // What the layers make of the rows of data, which they may overwrite: a logit for each word. `parents` are the rows of
-    // the step before that each has grown from; null where rows are as they were.
+    // Run the layers on the rows of data, which they may overwrite, and compute logits. `parents` are the back-pointers
+    // to rows of the step before; null where rows are unchanged.
     virtual void advance(float* data, const int64_t* parents, int64_t rows, float* logits, int threads) = 0;
 
-    // A logit for each word, of what the layers end with; a `fit` with no columns is not there.
+    // Logits from the last layer's output; a `fit` with no columns is absent.
     void answer(const float* last, int64_t rows, const Matrix& fit, const Matrix& output, float* logits, int threads) {
         if (fit.out) {
             fitted.resize(rows * fit.out);
@@ -43,7 +43,7 @@ struct Steps {
         product(last, rows, output, logits, Then::put, threads);
     }
 
-    // One token for each row.
+    // Decoding step: one token for each row.
     void step(const int64_t* tokens, const int64_t* parents, int64_t rows, float* logits, int threads) {
         data.resize(rows * words.size);
         for (int64_t r = 0; r < rows; r++) words.embed(tokens[r], place, data.data() + r * words.size);

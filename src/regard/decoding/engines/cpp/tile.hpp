@@ -1,4 +1,4 @@
-// Some rows of x through one panel of W: the innermost loops of every product.
+// Tile of a matrix product: some rows of x by one panel of W, the innermost loop.
 #pragma once
 #if defined(__AVX512VNNI__)
 #include <immintrin.h>
@@ -8,17 +8,16 @@
 
 namespace regard {
 
-constexpr int64_t PANEL = 2 * WIDTH;     // columns of W that lie together: two lanes
-constexpr int64_t QUADS = 4;             // numbers of 8 bits that one instruction multiplies and adds up
-constexpr int64_t LINE = 64;             // bytes that memory gives at a time
+constexpr int64_t PANEL = 2 * WIDTH;     // columns of W in a panel: two SIMD vectors
+constexpr int64_t QUADS = 4;             // int8 numbers that one instruction multiplies and adds
+constexpr int64_t LINE = 64;             // bytes of a cache line
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int64_t ROWS = 12;  // rows of x that go through a panel at once: their sums fill the registers
+constexpr int64_t ROWS = 12;  // rows of x in a tile: their accumulators fill the registers
 #else
 constexpr int64_t ROWS = 6;
 #endif
 
-// The next panel, which is asked for while this one is used. Each block of rows that goes through this one asks for its
-// share.
+// Prefetch of the next panel while this one is used. Each block of rows prefetches its share.
 struct Ahead {
     const char* from;
     int64_t share;
@@ -33,10 +32,10 @@ struct Ahead {
     }
 };
 
-// With few rows every second or fourth number has sums of its own, since a sum waits for the one before.
+// With few rows every second or fourth product has its own accumulators, since each addition waits for the one before.
 constexpr int split(int rows) { return ROWS / rows >= 6 ? 4 : ROWS / rows >= 2 ? 2 : 1; }
 
-// R rows through one panel.
+// Tile of R rows and one panel.
 template <int R, int SPLIT = split(R)>
 inline void tile(const float* x, int64_t stride, const float* weight, int64_t in, const float* start, Ahead ahead,
                  Lane (*found)[2]) {
@@ -68,7 +67,7 @@ inline void tile(const float* x, int64_t stride, const float* weight, int64_t in
     }
 }
 
-// One row through two panels at once.
+// Tile of one row and two panels.
 inline void pair(const float* x, const float* weight, int64_t in, const float* start, Lane (*found)[2]) {
     Lane a = load(start), b = load(start + WIDTH), c = load(start + PANEL), d = load(start + PANEL + WIDTH);
     for (int64_t k = 0; k < in; k++) {
@@ -82,7 +81,7 @@ inline void pair(const float* x, const float* weight, int64_t in, const float* s
     found[0][0] = a, found[0][1] = b, found[1][0] = c, found[1][1] = d;
 }
 
-// Four products of 8 bits added to each sum.
+// Add four int8 products to each accumulator.
 inline Whole dot(Whole sums, int32_t four, const int8_t* weight) {
 #if defined(__AVX512VNNI__)
     return (Whole)_mm512_dpbusd_epi32((__m512i)sums, _mm512_set1_epi32(four), _mm512_loadu_si512(weight));

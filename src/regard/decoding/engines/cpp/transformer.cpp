@@ -1,10 +1,10 @@
-// A Transformer: its encoder over whole sources, and its decoder step by step, with caches in which nothing ever moves.
+// Transformer of the C++ engine: encoder over whole sources, decoder step by step, with a KV cache that never moves.
 #include "steps.hpp"
 
 using namespace regard;
 
 struct Layer {
-    Matrix threefold, own_output, inner, outer;  // query, key and value of the self-attention are one matrix
+    Matrix threefold, own_output, inner, outer;  // fused QKV projection of the self-attention
     Norm around_self, around_cross, around_feedforward;
     Look cross;  // of a decoder
 };
@@ -13,13 +13,13 @@ struct Model {
     const Layer* layers;
     int64_t count, size, heads, head, inner;
     float scale;
-    int64_t first;  // whether norms come before the sublayers
+    int64_t first;  // pre-norm
     Norm last;
     Words words;
     Matrix fit, output;  // of a decoder
 };
 
-// Room for what a layer finds, row by row.
+// Activation buffers of a layer, row by row.
 struct Room {
     std::vector<float> entered, threefold, found, inner;
 
@@ -35,7 +35,7 @@ struct Room {
     }
 };
 
-// A sublayer f: x + f(norm(x)), or norm(x + f(x)). f adds what it finds to x in its place.
+// Residual connection: x + f(norm(x)), or norm(x + f(x)). f adds its output to x in place.
 template <typename Sublayer>
 static void around(const Model& model, const Norm& by, float* data, int64_t rows, Room& room, Sublayer sublayer) {
     if (model.first) {
@@ -54,12 +54,12 @@ static void think(const Model& model, const Layer& layer, float* data, int64_t r
     });
 }
 
-// Every row of a source looks at all rows of it. The sources stand one behind the other, `counts` tokens each; `places` says
-// where each token stands in its source.
+// Encode: self-attention of every row over its source. The sources are concatenated, `counts` tokens each; `places` are
+// the positions of the tokens.
 extern "C" void regard_encode(const Model* model, const int64_t* tokens, const int64_t* places, const int64_t* counts,
                               int64_t sources, float* data, int threads) {
     static thread_local Room kept;
-    Room& room = kept;  // that of the thread that calls, for all that share the work
+    Room& room = kept;  // of the calling thread, shared by all workers
     std::vector<int64_t> begins(sources + 1, 0), of;
     for (int64_t s = 0; s < sources; s++) {
         begins[s + 1] = begins[s] + counts[s];
@@ -98,12 +98,12 @@ extern "C" void regard_encode(const Model* model, const int64_t* tokens, const i
     norm(data, rows, model->size, model->last, data);
 }
 
-// One batch: what every step wrote, and for each row where its past stands in it.
+// State of a batch: the keys and values of every step, and for each row the indices of its past in them.
 struct Decoding : Steps {
     const Model& model;
     std::vector<Source> each;  // layer by layer
     std::vector<std::vector<std::vector<float>>> written;  // layers x steps x (rows of that step x (keys, values))
-    std::vector<int32_t> past;  // rows x steps: the row of each step that a row descends from
+    std::vector<int32_t> past;  // rows x steps: back-pointer table, the row of each step that a row descends from
     int64_t steps = 0;
     Room room;
 
@@ -122,7 +122,7 @@ struct Decoding : Steps {
         steps++;
     }
 
-    // Write the new keys and values behind the last, and let each row look at its past.
+    // Self-attention: append the new keys and values to the cache, and attend to each row's past.
     void look_back(int64_t number, int64_t rows, int threads) {
         const int64_t size = model.heads * model.head;
         std::vector<std::vector<float>>& cache = written[number];

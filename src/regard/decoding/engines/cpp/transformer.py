@@ -1,4 +1,4 @@
-"""The Transformer's decoder, a whole step in one call: what `decoding/engines/cpu/transformer.py` finds."""
+"""Transformer decoder in C++, one call a step; equals `decoding/engines/cpu/transformer.py`."""
 
 import ctypes
 from typing import Any, cast
@@ -24,7 +24,7 @@ from regard.models.output_heads.projection import Projection
 
 
 class Layer(Kept):
-    """One layer: query, key and value of its self-attention are one matrix."""
+    """Layer as a C struct, with a fused QKV projection."""
 
     _fields_ = (
         ("threefold", Matrix),
@@ -39,7 +39,7 @@ class Layer(Kept):
 
 
 class Model(Kept):
-    """Layers, and what stands behind them."""
+    """Transformer as a C struct."""
 
     _fields_ = (
         ("layers", ctypes.POINTER(Layer)),
@@ -58,7 +58,7 @@ class Model(Kept):
 
 
 def covers(decoder: Any) -> str | None:
-    """None where the compiled code computes what this decoder does, else the reason that it does not."""
+    """Reason why the C++ engine does not cover this decoder, or None."""
     if reason := transformer.covers(decoder):
         return reason
     if reason := plain(decoder):
@@ -72,7 +72,7 @@ def covers(decoder: Any) -> str | None:
 
 
 def plain(stack: Transformer | Encoder) -> str | None:
-    """None where tokens become vectors of the layers' size, and layers bend by relu and have layer norms; else why not."""
+    """Reason why an encoder or decoder is not a plain stack (embedding of the layers' size, ReLU, layer norms), or None."""
     if reason := embeds(stack.embedding):
         return reason
     if not isinstance(stack.widen, nn.Identity):
@@ -88,7 +88,7 @@ def plain(stack: Transformer | Encoder) -> str | None:
 
 
 def layer_of(made: Any, precision: str, size: int) -> Layer:
-    """One layer of an encoder or a decoder."""
+    """Build the C struct of one layer of an encoder or a decoder."""
     own, cross = made.self, getattr(made, "cross", None)
     parts = (
         affine((own.query, own.key, own.value), precision),
@@ -104,7 +104,7 @@ def layer_of(made: Any, precision: str, size: int) -> Layer:
 
 
 def model_of(stack: Transformer | Encoder, precision: str, spoken: Words, fit: Matrix, output: Matrix) -> Model:
-    """The layers of an encoder or of a decoder, its words, and what stands behind the layers."""
+    """Build the C struct of an encoder or a decoder."""
     each: list[Any] = [stack.get_submodule(name) for name in stack.names]
     layers = [layer_of(made, precision, stack.size) for made in each]
     own, inner = each[0].self, layers[0].inner.out
@@ -115,7 +115,7 @@ def model_of(stack: Transformer | Encoder, precision: str, spoken: Words, fit: M
 
 
 class Engine:
-    """The decoder's matrices, ready for steps."""
+    """C++ engine of a Transformer decoder."""
 
     def __init__(self, decoder: Transformer, precision: str = "float32"):
         self.code, spoken = library(), Spoken(decoder.embedding)
@@ -127,7 +127,7 @@ class Engine:
         self.spoken = spoken.within(self.model.words)
 
     def begin(self, memory: Remembered) -> Stepping:
-        """The decoder before its first token."""
+        """Initial state of a batch, before the first token."""
         model, kept = self.model, list(memory.memories.values())
         given = [attention.source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
         table, keep = (Source * len(given))(*given), kept[0].keep
@@ -137,5 +137,5 @@ class Engine:
         return Stepping(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
 
     def search(self, memory: Remembered, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
-        """The `best` targets of each sentence, best first: what `native.beam` finds."""
+        """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

@@ -1,4 +1,4 @@
-// Whether what was compiled runs on this processor and multiplies: asked once, in a process of its own.
+// Self-test of the compiled library on this processor, run once, in a process of its own.
 #include <cmath>
 #include <vector>
 
@@ -8,7 +8,7 @@
 using namespace regard;
 
 extern "C" int regard_trial() {
-    const int64_t in = 37, out = 45, rows = 14, fours = 40;  // nothing fills a lane, a panel or a block of rows
+    const int64_t in = 37, out = 45, rows = 14, fours = 40;  // partial vectors, panels and blocks of rows
     const int64_t panels = (out + PANEL - 1) / PANEL;
     std::vector<float> x(rows * in), y(rows * out), bias(panels * PANEL), weight(panels * in * PANEL);
     std::vector<float> scales(panels * PANEL, 1.0f);
@@ -40,10 +40,10 @@ extern "C" int regard_trial() {
     return 0;
 }
 
-// How many columns of a matrix lie together.
+// Number of columns in a panel.
 extern "C" int regard_panel() { return PANEL; }
 
-// Whether the processor multiplies numbers of 8 bits four at a time.
+// Non-zero if the processor multiplies int8 numbers four at a time.
 extern "C" int regard_multiplies_bytes() {
 #if defined(__AVX512VNNI__)
     return 1;

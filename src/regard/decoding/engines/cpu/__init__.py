@@ -1,1 +1,1 @@
-"""Decoder steps on a CPU as plain functions of the weights, without the call overhead of modules."""
+"""Decoder steps on a CPU as plain functions of the weights: equal to the modules, without their calls."""

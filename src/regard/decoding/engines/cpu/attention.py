@@ -1,4 +1,4 @@
-"""How the engine reads a source: an attention that is nothing but a score, a softmax and values, without its calls."""
+"""Cross-attention of the CPU engine: score, softmax and values without module calls."""
 
 import math
 
@@ -26,7 +26,7 @@ SCORES = (Dot, ScaledDot, Bilinear, Additive)
 
 
 def covers(attention: Attention) -> str | None:
-    """None where `Look` finds what this attention finds, else the reason that it does not."""
+    """Reason why `Look` cannot replace this attention, or None."""
     if type(attention).forward not in (Attention.forward, Windows.forward) or getattr(attention, "centre", None) is not None:
         return f"reads no mechanism of its own way, such as {type(attention).__name__}"
     if type(attention.score) not in SCORES or positional(attention.score) or adds(attention.score):
@@ -37,16 +37,16 @@ def covers(attention: Attention) -> str | None:
 
 
 def side(layer: nn.Module, precision: str) -> Affine | None:
-    """The projection on one side of an attention, or None where there is none."""
+    """Projection on one side of an attention, or None where there is none."""
     return affine(layer, precision) if isinstance(layer, nn.Linear) else None
 
 
 class Look:
-    """An attention over the source, made ready once; `begin` gives it a batch.
+    """Cross-attention with weights prepared once; `begin` starts a batch.
 
     context = merge(softmax(score(W^Q query, keys) + mask) values) W^O
 
-    `behind` are the matrix and the bias that alone read the context; they take the place of W^O where there is none.
+    `behind` are the matrix and the bias of the only layer that reads the context, in the place of W^O where there is none.
     """
 
     def __init__(self, attention: Attention, precision: str, behind: tuple[Matrix, Bias] | None = None):
@@ -59,7 +59,7 @@ class Look:
         self.sides = sides(attention, behind)
 
     def begin(self, memory: Memory) -> "Looking | Folded | Asking":
-        """Ready to read these sources; what `covers` does not know is asked as it is."""
+        """Start a batch of sources; an attention that `covers` excludes is called as a module."""
         if not self.known:
             return Asking(self.attention, memory, self.behind)
         keys, values = (spread(each, self.heads) for each in memory[:2])
@@ -71,7 +71,7 @@ class Look:
 
 
 def sides(attention: Attention, behind: tuple[Matrix, Bias] | None) -> Sides | None:
-    """What can be folded into keys and values; None where that would be nothing, or not the same."""
+    """Projections that can be folded into keys and values; None if there are none, or the result would differ."""
     query, output = (parts(each) if isinstance(each, nn.Linear) else None for each in (attention.query, attention.output))
     product = isinstance(attention.score, Dot | ScaledDot | Bilinear)
     if not product or getattr(attention, "how", "concat") != "concat" or (output is None) == (behind is None):
@@ -81,7 +81,7 @@ def sides(attention: Attention, behind: tuple[Matrix, Bias] | None) -> Sides | N
 
 
 class Looking:
-    """The sources of one batch."""
+    """Cross-attention over the sources of one batch."""
 
     def __init__(
         self,
@@ -94,15 +94,15 @@ class Looking:
         self.mask = None if keep is None else torch.zeros(keep.shape).masked_fill_(~keep, -math.inf)[:, None, None]
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sources."""
+        """Drop the other sources."""
         self.keys, self.values = self.keys[staying], self.values[staying]
         self.mask = None if self.mask is None else self.mask[staying]
 
     def follow(self, parents: Int[Tensor, " rows"]) -> None:
-        """Nothing is carried from step to step."""
+        """Do nothing: no state is carried from step to step."""
 
     def __call__(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows context"]:
-        """What each row finds; the rows of a source share its keys."""
+        """Context of each row; the rows of a source share its keys."""
         attention, sources = self.look.attention, len(self.keys)
         asked = query if self.look.query is None else self.look.query(query)
         asked = asked.view(sources, -1, self.look.heads, asked.shape[1] // self.look.heads).transpose(1, 2)
@@ -113,12 +113,12 @@ class Looking:
         return found if self.look.output is None else self.look.output(found)
 
     def onto(self, before: Float[Tensor, "rows out"], query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows out"]:
-        """What was before, and what the layer behind makes of what each row finds added to it in its place."""
+        """Add the projected context to `before`, in place."""
         found = self(query)
         return before.add_(found) if self.look.behind is None else self.look.behind.onto(before, found)
 
     def compare(self, query: Float[Tensor, "sources heads width dim"]) -> Float[Tensor, "sources heads width keys"]:
-        """The score, without checks that a model in use has passed."""
+        """Score, without input checks."""
         score = self.look.attention.score
         if isinstance(score, ScaledDot):
             return (query @ self.keys.mT).mul_(score.factor(query))
@@ -129,5 +129,5 @@ class Looking:
 
 
 def blind(memory: Memory) -> bool:
-    """Whether some source has nothing in it that may be seen: its softmax would be no number."""
+    """Return True if some source is fully masked: its softmax would be NaN."""
     return memory.keep is not None and not bool(memory.keep.any(1).all())

@@ -1,4 +1,4 @@
-"""The convolutional decoder as one function of its weights: one matrix for each convolution."""
+"""Convolutional decoder as one function of its weights: one matrix for each convolution."""
 
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ Rows = Float[Tensor, "rows _"]
 
 
 def covers(decoder: Any) -> str | None:
-    """None where the engine computes what this decoder does, else the reason that it does not."""
+    """Reason why the CPU engine does not cover this decoder, or None."""
     if type(decoder) is not Convolution:
         return f"needs the convolutional decoder, got {type(decoder).__name__}"
     if decoder.outcome is not None or type(decoder.output) is not Projection:
@@ -31,13 +31,13 @@ def covers(decoder: Any) -> str | None:
 
 
 def at_one_place(gated: Gated) -> tuple[Matrix, Bias]:
-    """A convolution at one place: a matrix over the last inputs side by side, the oldest first, and a bias."""
+    """Convolution at one position: a matrix over the last inputs, the oldest first, and a bias."""
     weight, bias = gated.convolution.weight.detach(), cast(Tensor, gated.convolution.bias).detach()
     return weight.transpose(1, 2).flatten(1), bias
 
 
 class Engine:
-    """The decoder's matrices, ready for steps."""
+    """CPU engine of a convolutional decoder."""
 
     def __init__(self, decoder: Convolution, precision: str = "float32"):
         self.words = Words(decoder.embedding)
@@ -47,12 +47,12 @@ class Engine:
         self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
 
     def begin(self, memory: Remembered) -> "Steps":
-        """The decoder before its first token."""
+        """Initial state of a batch, before the first token."""
         return Steps(self, memory)
 
 
 class Ready:
-    """One layer."""
+    """Prepared weights of one layer."""
 
     def __init__(self, layer: Layer, precision: str):
         assert layer.cross is not None
@@ -62,24 +62,24 @@ class Ready:
 
 
 class Source:
-    """What one layer reads in a batch, made as wide again as the mean over its places has made it small."""
+    """Cross-attention of one layer over a batch, scaled by √m as it is a mean over m positions."""
 
     def __init__(self, layer: Ready, memory: Memory):
         self.fit, self.looking, self.scale = layer.fit, layer.cross.begin(memory), places(memory).sqrt()
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sentences."""
+        """Drop the other sentences."""
         self.looking.leave(staying)
         self.scale = self.scale[staying]
 
     def onto(self, before: Rows, query: Rows) -> Rows:
-        """What was before, and what each row finds added to it in its place."""
+        """Add the projected context to `before`, in place."""
         found = self.looking(query) * spread(self.scale, query.shape[0])
         return before.add_(found) if self.fit is None else self.fit.onto(before, found)
 
 
 class Steps:
-    """One batch: the last inputs of each layer, side by side, and the sources."""
+    """Decoder state of one batch: the last inputs of each layer, and the sources."""
 
     def __init__(self, engine: Engine, memory: Remembered):
         self.engine, self.place, self.rooms = engine, 0, Rooms()
@@ -89,12 +89,12 @@ class Steps:
         self.inputs: list[Rows] = [nothing] * len(engine.layers)
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sentences; inputs follow with their rows."""
+        """Drop the other sentences; inputs follow with their rows."""
         for source in self.sources:
             source.leave(staying)
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """One token for each row."""
+        """Decoding step: one token for each row in, logits out."""
         if parents is not None:
             self.inputs = [each.index_select(0, parents) for each in self.inputs]
             for source in self.sources:

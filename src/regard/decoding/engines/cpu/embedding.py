@@ -1,4 +1,4 @@
-"""How the engine begins and ends a step: tokens become vectors, and vectors logits."""
+"""Embedding and output projection of the CPU engine."""
 
 import torch
 from jaxtyping import Float, Int
@@ -11,7 +11,7 @@ from regard.models.output_heads.projection import Projection
 
 
 class Words:
-    """An embedding, one place at a time; the vector of a place is computed once."""
+    """Embedding for single positions, whose vectors are cached."""
 
     def __init__(self, embedding: Embedding):
         self.embedding, self.table = embedding, embedding.table.weight.detach()
@@ -29,17 +29,17 @@ class Words:
         return vectors if isinstance(embedding.norm, nn.Identity) else embedding.norm(vectors)
 
     def place(self, number: int, like: Tensor) -> Float[Tensor, "1 size"]:
-        """The vector of a place."""
+        """Vector of a position."""
         if number not in self.places:
             positions = self.embedding.positions
             assert positions is not None
-            # by its call, which refuses a place that it has no vector for
+            # by its call, which raises beyond its limit
             self.places[number] = positions(like.new_zeros(1, 1, like.shape[1]), number)[:, 0, -positions.size :]
         return self.places[number]
 
 
 class Output:
-    """A projection onto the vocabulary, in the room that the step before it used."""
+    """Projection onto the vocabulary, into a reused buffer."""
 
     def __init__(self, output: Projection, table: Float[Tensor, "vocabulary embedding"], precision: str):
         self.fit = affine(output.fit, precision) if isinstance(output.fit, nn.Linear) else None

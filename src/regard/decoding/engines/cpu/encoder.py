@@ -1,7 +1,7 @@
-"""The Transformer's encoder as one function of its weights: what it finds, without the calls of its modules.
+"""Transformer encoder on a CPU as one function of its weights, without module calls.
 
-At one short source those calls take longer than the arithmetic. Query, key and value of a layer are one matrix, and what a
-sublayer finds is added in its place.
+For one short source those calls take longer than the arithmetic. Query, key and value of a layer are one matrix, and
+residual sums are in place.
 """
 
 import math
@@ -30,11 +30,11 @@ from regard.tree import Tree
 
 Rows = Float[Tensor, "rows size"]
 MADE: "WeakKeyDictionary[nn.Module, tuple[Engine, Watched]]" = WeakKeyDictionary()
-"""The engine of each encoder, with what it was made from; it goes when the encoder goes."""
+"""CPU engine of each encoder, with the version of its weights; weakly keyed by the encoder."""
 
 
 def encode(model: Any, source: Padded, compiled: bool = False) -> Tree:
-    """What `model.encode` gives; for a trained Transformer on a CPU that nobody listens to, sooner."""
+    """Encode a source, equal to `model.encode`; faster for a trained Transformer without hooks on a CPU."""
     if not isinstance(model, Seq2Seq):
         return model.encode(source)
     if compiled and plain(model, source):
@@ -47,17 +47,17 @@ def encode(model: Any, source: Padded, compiled: bool = False) -> Tree:
 
 
 def plain(model: Seq2Seq, source: Padded) -> bool:
-    """Whether a model is in use on a CPU, in float32, and each of its sources has a row and something in it."""
+    """Return True if a model is in inference on a CPU, in float32, and none of its sources is empty."""
     where = source.data.device.type
     if where != "cpu" or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or model.training:
         return False
-    if torch.get_default_dtype() != torch.float32 or source.documents is not None:  # rooms and masks take that
+    if torch.get_default_dtype() != torch.float32 or source.documents is not None:  # buffers and masks use that
         return False
     return bool(source.data.numel()) and bool(source.keep.any(1).all())
 
 
 def ready(model: Seq2Seq, source: Padded) -> "Engine | None":
-    """The engine of a model's encoder for such a source; None where only the encoder itself will do."""
+    """CPU engine of a model's encoder for such a source, or None."""
     encoder = model.encoder
     if not plain(model, source):
         return None
@@ -71,7 +71,7 @@ def ready(model: Seq2Seq, source: Padded) -> "Engine | None":
 
 
 def covers(encoder: Any) -> str | None:
-    """None where the engine computes what this encoder does, else the reason that it does not."""
+    """Reason why the CPU engine does not cover this encoder, or None."""
     if type(encoder) is not Transformer:
         return f"needs the Transformer encoder, got {type(encoder).__name__}"
     if encoder.embedding.table.weight.dtype != torch.float32:
@@ -88,7 +88,7 @@ def covers(encoder: Any) -> str | None:
 
 
 class Engine:
-    """The encoder's matrices, ready for sources."""
+    """CPU engine of a Transformer encoder."""
 
     def __init__(self, encoder: Transformer):
         self.embedding, self.widen = encoder.embedding, encoder.widen
@@ -96,7 +96,7 @@ class Engine:
         self.norm = normalised(encoder.norm)
 
     def __call__(self, source: Padded) -> Encoded:
-        """What the encoder finds in a batch, none of whose sources is empty."""
+        """Encode a batch without empty sources."""
         tokens, keep = source.data, source.keep
         hidden = ~keep
         mask = torch.zeros(keep.shape).masked_fill_(hidden, -math.inf)[:, None, None] if bool(hidden.any()) else None
@@ -110,7 +110,7 @@ class Engine:
 
 
 class Ready:
-    """One layer."""
+    """Prepared weights of one layer."""
 
     def __init__(self, layer: Layer):
         own = layer.self
@@ -123,7 +123,7 @@ class Ready:
         self.around_self, self.around_feedforward = Around(layer.around_self), Around(layer.around_feedforward)
 
     def __call__(self, data: Rows, shape: torch.Size, mask: Float[Tensor, "batch 1 1 time"] | None, rooms: Rooms) -> Rows:
-        """What goes on; the data is nobody else's, and what each sublayer finds is added in its place."""
+        """Run the layer; residual sums are in place."""
         around = self.around_self
         sides = self.threefold.within(rooms, around.enter(data)).view(*shape, 3, self.heads, -1)
         query, keys, values = sides.permute(2, 0, 3, 1, 4)  # batch heads time dim

@@ -1,4 +1,4 @@
-"""An attention over few and short sources, with its projections inside their keys and values."""
+"""Folded cross-attention: projections multiplied into the keys and values of few and short sources."""
 
 import math
 from typing import NamedTuple
@@ -12,7 +12,7 @@ Bias = Float[Tensor, " out"]
 
 
 class Sides(NamedTuple):
-    """What stands before the keys, which is W_Q and its bias or nothing, and behind the values; f is the score's factor."""
+    """Projections to fold: W_Q and its bias or None, W_O and its bias, and the score's factor f."""
 
     query: tuple[Matrix, Bias] | None
     output: tuple[Matrix, Bias]
@@ -20,19 +20,19 @@ class Sides(NamedTuple):
 
 
 def parts(layer: nn.Linear) -> tuple[Matrix, Bias]:
-    """A layer's matrix and its bias, zeros where it has none."""
+    """Weight and bias of a layer; zeros where it has no bias."""
     bias = layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias.detach()
     return layer.weight.detach(), bias
 
 
 class Folded:
-    """The sources of one batch.
+    """Folded cross-attention over the sources of one batch.
 
         f (W_Q x + b_Q)_hᵀ k_hi  =  A_hiᵀ x + a_hi         A_hi = f W_Qhᵀ k_hi,       a_hi = f b_Qhᵀ k_hi
         W_O [Σ_i w_hi v_hi]_h + b_O  =  Σ_hi w_hi B_hi     B_hi = W_Oh v_hi + b_O / heads
 
-    since the weights of a head sum to one. Where sources x heads x keys are fewer than x has numbers, a step reads less of
-    the memory so than W_Q and W_O have, and needs fewer operations. It is made once for each batch.
+    since the weights of a head sum to one. Where sources x heads x keys are fewer than the size of x, a step thus reads less
+    memory than W_Q and W_O take, and needs fewer operations. It is folded once for each batch.
     """
 
     def __init__(
@@ -52,23 +52,23 @@ class Folded:
         self.gives = (values @ given).add_(bias / self.heads).flatten(1, 2)
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sources."""
+        """Drop the other sources."""
         self.asks, self.bias, self.gives = self.asks[staying], self.bias[staying], self.gives[staying]
 
     def follow(self, parents: Int[Tensor, " rows"]) -> None:
-        """Nothing is carried from step to step."""
+        """Do nothing: no state is carried from step to step."""
 
     def weigh(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "sources width columns"]:
-        """How much of each head's keys each row reads; the rows of a source share them."""
+        """Attention weights of each row over each head's keys; the rows of a source share them."""
         scores = torch.baddbmm(self.bias, query.view(self.bias.shape[0], -1, query.shape[1]), self.asks)
         return scores.view(-1, self.heads, self.keys).softmax(-1).view(scores.shape)
 
     def __call__(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows out"]:
-        """What each row finds."""
+        """Projected context of each row."""
         return (self.weigh(query) @ self.gives).flatten(0, 1)
 
     def onto(self, before: Float[Tensor, "rows out"], query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows out"]:
-        """What was before, and what each row finds added to it in its place."""
+        """Add the projected context to `before`, in place."""
         before.view(self.bias.shape[0], -1, before.shape[1]).baddbmm_(self.weigh(query), self.gives)
         return before
 
@@ -76,7 +76,7 @@ class Folded:
 def asking(
     sides: Sides, keys: Float[Tensor, "sources heads keys dim"]
 ) -> tuple[Float[Tensor, "sources query columns"], Float[Tensor, "sources heads keys"]]:
-    """A and a."""
+    """Folded query projections A and a."""
     if sides.query is None:
         return (sides.factor * keys).flatten(1, 2).mT.contiguous(), keys.new_zeros(keys.shape[:3])
     matrix, bias = (sides.factor * each for each in sides.query)

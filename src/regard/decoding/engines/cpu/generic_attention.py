@@ -1,4 +1,4 @@
-"""How the engine reads a source by an attention of any other kind: by its own call, with the state that it carries."""
+"""Cross-attention of any other kind in the CPU engine: calls the module, with its state."""
 
 from typing import cast
 
@@ -13,28 +13,28 @@ from regard.tree import select
 
 
 class Asking:
-    """The sources of one batch. The attention stays as it is, in float32; `behind` alone reads what it finds."""
+    """Cross-attention module over the sources of one batch, in float32; `behind` is the projection after it."""
 
     def __init__(self, attention: Attention, memory: Memory, behind: Affine | None):
         self.attention, self.memory, self.behind = attention, memory, behind
         self.state, self.place = attention.start(memory), 0
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sources; the state follows with its rows."""
+        """Drop the other sources; the state follows with its rows."""
         self.memory = cast(Memory, select(self.memory, staying))
 
     def follow(self, parents: Int[Tensor, " rows"]) -> None:
-        """Each row goes on from where its parent stood."""
+        """Reorder the state by back-pointers."""
         self.state = select(self.state, parents)
 
     def __call__(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows context"]:
-        """What each row finds."""
+        """Context of each row."""
         attended = ask(self.attention, query[:, None], self.memory, self.state, position=self.place)
         self.state, self.place = attended.state, self.place + 1
         found: Tensor = attended.context[:, 0]
         return found
 
     def onto(self, before: Float[Tensor, "rows out"], query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows out"]:
-        """What was before, and what the layer behind makes of what each row finds added to it in its place."""
+        """Add the projected context to `before`, in place."""
         found = self(query)
         return before.add_(found) if self.behind is None else self.behind.onto(before, found)

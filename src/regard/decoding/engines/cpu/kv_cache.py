@@ -1,8 +1,8 @@
-"""Keys and values of the tokens so far, which stay where they were written.
+"""KV cache of the CPU engine, in which nothing is reordered.
 
-A search that reorders its hypotheses would have to copy the cache of every layer at every step. Here each step writes the
-keys of all rows of a sentence behind the last, and a mask says which of them are each row's own past; only the mask, which
-all layers share, is reordered. Keys that are nobody's past any more are squeezed out when they are too many.
+A search that reorders its hypotheses would have to copy the cache of every layer at every step. Here each step appends the
+keys of all rows of a sentence, and a mask says which of them are each row's own past; only the mask, which all layers share,
+is reordered. Keys that are in nobody's past any more are compacted away when they are too many.
 """
 
 import math
@@ -13,27 +13,27 @@ from torch import Tensor
 from torch.nn import functional as F
 
 FEW = 64
-"""Places that are not worth a squeeze."""
+"""Cache positions below which compaction is not worth it."""
 MANY = 8
-"""Rows from which on three operations are faster than the one that does it all."""
+"""Rows from which on three operations are faster than fused attention."""
 
 
 class Ancestors:
-    """Which places of a cache are each row's past: a mask to add to its scores, 0 or -infinity."""
+    """Ancestor mask: the cache positions in each row's past, as a mask to add to its scores, 0 or -infinity."""
 
     def __init__(self, sentences: int):
         self.sentences, self.width, self.places = sentences, 1, 0
         self.mask: Float[Tensor, "sentences width places"] | None = None
-        """None while there has been one row for each sentence all along, so that every place is its past."""
+        """None while there has been one row for each sentence all along, so that every position is its past."""
         self.least = FEW
 
     @property
     def crowded(self) -> bool:
-        """Whether there are twice as many places as after the last squeeze."""
+        """True if there are twice as many positions as after the last compaction."""
         return self.mask is not None and self.places >= 2 * self.least
 
     def grow(self, rows: int, parents: Int[Tensor, " rows"] | None) -> None:
-        """A place for each row, whose past is that of its parent and itself."""
+        """Append a position for each row, whose past is that of its parent and itself."""
         before, places, width = self.width, self.places, rows // self.sentences
         self.width, self.places = width, places + width
         if self.mask is None and width == before == 1:
@@ -46,12 +46,12 @@ class Ancestors:
         self.mask[:, :, places:].diagonal(dim1=1, dim2=2).zero_()
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sentences."""
+        """Drop the other sentences."""
         self.sentences = len(staying)
         self.mask = None if self.mask is None else self.mask[staying]
 
     def squeeze(self) -> Int[Tensor, "sentences alive"]:
-        """Forget the places that are nobody's past; which are left, filled up with others where a sentence has fewer."""
+        """Compact positions in nobody's past; returns those kept, padded with others where a sentence has fewer."""
         assert self.mask is not None
         dead = self.mask.amax(1) == -math.inf
         alive = dead.int().argsort(dim=1, stable=True)[:, : int((~dead).sum(1).max())]
@@ -62,7 +62,7 @@ class Ancestors:
 
 
 class Cache:
-    """The keys and values of one layer, in room that doubles when it is full."""
+    """KV cache of one layer, in a buffer that doubles when it is full."""
 
     def __init__(self, heads: int):
         self.heads, self.used = heads, 0
@@ -71,7 +71,7 @@ class Cache:
     def __call__(
         self, threefold: Float[Tensor, "rows three_sizes"], ancestors: Ancestors, scale: float
     ) -> Float[Tensor, "rows size"]:
-        """Write the new keys and values, and let each row look at its past."""
+        """Self-attention: append the new keys and values, and attend to each row's past."""
         rows, width = threefold.shape[0], ancestors.width
         sides = threefold.view(rows // width, width, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # 3 sentences heads width dim
         self.write(sides[1:])
@@ -85,7 +85,7 @@ class Cache:
         return found.transpose(1, 2).reshape(rows, -1)
 
     def write(self, sides: Float[Tensor, "sides sentences heads width dim"]) -> None:
-        """Put keys and values behind the last."""
+        """Append keys and values."""
         width = sides.shape[3]
         if self.used + width > self.room.shape[3]:
             room = sides.new_empty(*sides.shape[:3], max(16, 2 * (self.used + width)), sides.shape[4])
@@ -96,10 +96,10 @@ class Cache:
         self.used += width
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sentences."""
+        """Drop the other sentences."""
         self.room = self.room[:, staying]
 
     def take(self, places: Int[Tensor, "sentences alive"]) -> None:
-        """These places of each sentence alone."""
+        """Keep these positions of each sentence alone."""
         wanted = places[None, :, None, :, None].expand(2, -1, self.heads, -1, self.room.shape[4])
         self.room, self.used = self.room.gather(3, wanted), places.shape[1]

@@ -1,4 +1,4 @@
-"""The recurrent decoder as one function of its weights: one matrix for each cell."""
+"""Recurrent decoder as one function of its weights: one matrix for each cell."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -22,7 +22,7 @@ Vectors = tuple[Rows, ...]
 
 
 def covers(decoder: Any) -> str | None:
-    """None where the engine computes what this decoder does, else the reason that it does not."""
+    """Reason why the CPU engine does not cover this decoder, or None."""
     if type(decoder) is not Recurrent:
         return f"needs the recurrent decoder, got {type(decoder).__name__}"
     if decoder.outcome is not None or type(decoder.output) is not Projection:
@@ -33,7 +33,7 @@ def covers(decoder: Any) -> str | None:
 
 
 def cell(made: nn.RNNBase, precision: str) -> Callable[[Rows, Vectors], Vectors]:
-    """One layer of cells: what enters and the state before, as one matrix where the cell adds the two."""
+    """Build one layer of cells: input and recurrent weights as one matrix where the cell adds the two."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
     if isinstance(made, nn.GRU):
@@ -46,7 +46,7 @@ def cell(made: nn.RNNBase, precision: str) -> Callable[[Rows, Vectors], Vectors]
 
 
 class Engine:
-    """The decoder's matrices, ready for steps."""
+    """CPU engine of a recurrent decoder."""
 
     def __init__(self, decoder: Recurrent, precision: str = "float32"):
         assert decoder.cross is not None
@@ -56,19 +56,19 @@ class Engine:
         weight, bias = parts(decoder.readout)
         if self.before:
             self.readout, self.cross = matrix(weight, bias, precision), attention.Look(decoder.cross, precision)
-        else:  # the context is read here alone
+        else:  # only the readout reads the context
             own, context = weight[:, : decoder.size], weight[:, decoder.size :]
             self.readout = matrix(own, bias, precision)
             self.cross = attention.Look(decoder.cross, precision, (context, torch.zeros_like(bias)))
         self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
 
     def begin(self, memory: Remembered) -> "Steps":
-        """The decoder before its first token."""
+        """Initial state of a batch, before the first token."""
         return Steps(self, memory)
 
 
 class Steps:
-    """One batch: the states of the cells, the read-out that is fed back, and the sources."""
+    """Decoder state of one batch: cell states, the readout that is fed back, and the sources."""
 
     def __init__(self, engine: Engine, memory: Remembered):
         self.engine, self.place, self.rooms = engine, 0, Rooms()
@@ -80,15 +80,15 @@ class Steps:
 
     @property
     def top(self) -> Rows:
-        """The hidden state of the highest layer."""
+        """Hidden state of the top layer."""
         return self.states[-1][0]
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sentences; states follow with their rows."""
+        """Drop the other sentences; states follow with their rows."""
         self.source.leave(staying)
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """One token for each row."""
+        """Decoding step: one token for each row in, logits out."""
         if parents is not None:
             self.states = [tuple(each.index_select(0, parents) for each in state) for state in self.states]
             self.fed = None if self.fed is None else self.fed.index_select(0, parents)
@@ -98,20 +98,20 @@ class Steps:
         return self.engine.output(self.rooms, self.bahdanau(token) if self.engine.before else self.luong(token))
 
     def bahdanau(self, token: Rows) -> Rows:
-        """Look with the state before the step; what is found enters the step."""
+        """Bahdanau's order: attend with the previous state; the context enters the step."""
         context = self.source(self.top)
         self.advance(torch.cat((token, context), dim=1))
         return self.engine.readout(torch.cat((self.top, context, token), dim=1)).tanh_()
 
     def luong(self, token: Rows) -> Rows:
-        """Look with the state after the step; the read-out enters the next step."""
+        """Luong's order: attend with the state after the step; the readout enters the next step."""
         self.advance(token if self.fed is None else torch.cat((token, self.fed), dim=1))
         readout = self.source.onto(self.engine.readout(self.top), self.top).tanh_()
         self.fed = None if self.fed is None else readout
         return readout
 
     def advance(self, data: Rows) -> None:
-        """One step of every layer, from the lowest up."""
+        """Advance every layer, bottom to top."""
         for number, advance in enumerate(self.engine.cells):
             self.states[number] = advance(data, self.states[number])
             data = self.states[number][0]

@@ -1,4 +1,4 @@
-"""The Transformer's decoder as one function of its weights, with caches that are never reordered."""
+"""Transformer decoder as one function of its weights, with KV caches that are never reordered."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -26,7 +26,7 @@ Rows = Float[Tensor, "rows size"]
 
 
 def covers(decoder: Any) -> str | None:
-    """None where the engine computes what this decoder does, else the reason that it does not."""
+    """Reason why the CPU engine does not cover this decoder, or None."""
     if type(decoder) is not Transformer:
         return f"needs the Transformer decoder, got {type(decoder).__name__}"
     if decoder.outcome is not None or type(decoder.output) is not Projection:
@@ -45,7 +45,7 @@ def covers(decoder: Any) -> str | None:
 
 
 class Engine:
-    """The decoder's matrices, ready for steps."""
+    """CPU engine of a Transformer decoder."""
 
     def __init__(self, decoder: Transformer, precision: str = "float32"):
         self.words = Words(decoder.embedding)
@@ -55,12 +55,12 @@ class Engine:
         self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
 
     def begin(self, memory: Remembered) -> "Steps":
-        """The decoder before its first token."""
+        """Initial state of a batch, before the first token."""
         return Steps(self, memory)
 
 
 class Ready:
-    """One layer: query, key and value of its self-attention are one matrix."""
+    """Prepared weights of one layer, with a fused QKV projection."""
 
     def __init__(self, layer: Layer, precision: str):
         own = layer.self
@@ -77,12 +77,12 @@ class Ready:
 
 
 def unchanged(data: Rows) -> Rows:
-    """What stands where there is no norm."""
+    """Identity, where there is no norm."""
     return data
 
 
 def normalised(norm: nn.Module) -> Callable[[Rows], Rows]:
-    """A norm, without its module where it is the usual one."""
+    """Norm as a plain function, without its module if it is a layer norm."""
     if type(norm) is not nn.LayerNorm:
         return unchanged if isinstance(norm, nn.Identity) else norm
     shape, epsilon = norm.normalized_shape, norm.eps
@@ -91,7 +91,7 @@ def normalised(norm: nn.Module) -> Callable[[Rows], Rows]:
 
 
 class Around:
-    """The way around a sublayer, without dropout."""
+    """Residual connection in inference, without dropout."""
 
     def __init__(self, residual: Residual):
         norm = normalised(residual.norm)
@@ -100,7 +100,7 @@ class Around:
 
 
 class Steps:
-    """One batch: the cache of each layer, who descends from whom, and the sources."""
+    """Decoder state of one batch: the KV cache of each layer, the ancestor mask, and the sources."""
 
     def __init__(self, engine: Engine, memory: Remembered):
         self.engine, self.place, self.rooms = engine, 0, Rooms()
@@ -110,14 +110,14 @@ class Steps:
         self.ancestors = Ancestors(len(kept[0].values))
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
-        """Let go of the other sentences."""
+        """Drop the other sentences."""
         for source, cache in zip(self.sources, self.caches, strict=True):
             source.leave(staying)
             cache.leave(staying)
         self.ancestors.leave(staying)
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """One token for each row."""
+        """Decoding step: one token for each row in, logits out."""
         if self.ancestors.crowded:
             alive = self.ancestors.squeeze()
             for cache in self.caches:
@@ -130,7 +130,7 @@ class Steps:
         return self.engine.output(self.rooms, self.engine.norm(data))
 
     def through(self, layer: Ready, data: Rows, cache: Cache, source: attention.Looking | Folded | Asking) -> Rows:
-        """One layer; the data is nobody else's, and what each sublayer finds is added in its place."""
+        """Run one layer; residual sums are in place."""
         around = layer.around_self
         found = cache(layer.threefold.within(self.rooms, around.enter(data)), self.ancestors, layer.scale)
         data = around.leave(layer.own_output.onto(data, found))

@@ -1,4 +1,4 @@
-"""A sum and its layer norm in one pass, which a decoder makes three times in every layer: by Triton on a GPU."""
+"""Fused residual sum and layer norm of a decoder step, by Triton on a GPU."""
 
 from functools import cache
 from importlib import import_module
@@ -14,13 +14,13 @@ from regard.kernels.runtime import capability
 
 Rows = Float[Tensor, "rows size"]
 WIDEST = 8192
-"""The kernel holds a row in registers."""
+"""Maximum row length: the kernel holds a row in registers."""
 
 
 def add_norm(
     data: Rows, found: Rows, weight: Float[Tensor, " size"], bias: Float[Tensor, " size"], eps: float
 ) -> tuple[Rows, Rows]:
-    """data + found, and its layer norm.
+    """Residual sum data + found, and its layer norm.
 
         x = data + found,   norm = (x - mean(x)) / √(var(x) + ε) ∘ w + b
 
@@ -33,12 +33,12 @@ def add_norm(
 
 
 def fits(data: Rows) -> bool:
-    """Whether the kernel takes such data."""
+    """Return True if the kernel covers such data."""
     some = data.is_cuda and data.shape[1] <= WIDEST and not torch.compiler.is_compiling()
     return some and capability.lacking(data.device, data.dtype) is None and triton() is not None
 
 
 @cache
 def triton() -> Any:
-    """The kernel's file; None where there is no Triton."""
+    """Load the module of the kernel; None without Triton."""
     return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.add_norm_triton")

@@ -1,4 +1,4 @@
-"""The kernel of `add_norm.py`: one program for each row."""
+"""Triton kernel of `add_norm.py`: one program for each row."""
 
 from typing import no_type_check
 
@@ -16,7 +16,7 @@ Rows = Float[Tensor, "rows size"]
 @triton.jit
 @no_type_check
 def kernel(data, found, weight, bias, total, normed, eps, size: tl.constexpr, block: tl.constexpr):
-    """Sums are taken in float32; the norm is that of the sum as it is stored."""
+    """Fused sum and layer norm: sums in float32; the norm is that of the sum as stored."""
     columns = tl.arange(0, block)
     inside = columns < size
     places = tl.program_id(0).to(tl.int64) * size + columns
@@ -37,7 +37,7 @@ def kernel(data, found, weight, bias, total, normed, eps, size: tl.constexpr, bl
 def launch(
     data: Rows, found: Rows, weight: Float[Tensor, " size"], bias: Float[Tensor, " size"], eps: float
 ) -> tuple[Rows, Rows]:
-    """The sum and its norm."""
+    """Launch the kernel; returns the sum and its norm."""
     data, found = data.contiguous(), found.contiguous()
     rows, size = data.shape
     total, normed = torch.empty_like(data), torch.empty_like(data)

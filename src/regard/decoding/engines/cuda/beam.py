@@ -20,12 +20,12 @@ SCORE, LOGPROB, TOKEN, ROW = range(4)
 
 
 class Beam:
-    """The hypotheses of each sentence, what the best that ended are worth, and what the last turns found.
+    """Beam state on the device: active hypotheses, the scores of the best finished ones, and the last steps' candidates.
 
-    Hypotheses grow the same whatever has ended, so nothing is kept of what ended but its worth, which says when a sentence
-    is done. All else is found in the figures afterwards (told.py). A sentence that is done grows on, and nobody listens.
-    `decoding/beam.py` says why it is done when it is. `each` is how many ways on of a hypothesis are looked at: `beams` + 1,
-    of which one may end it.
+    Hypotheses grow the same whatever has finished, so only the scores of finished ones are kept, which decide when a
+    sentence is done. All else is reconstructed from the candidates afterwards (results.py). A sentence that is done goes on,
+    and its results are ignored. `decoding/beam.py` explains when it is done. `each` is the number of extensions per
+    hypothesis: `beams` + 1, one of which may be EOS.
     """
 
     def __init__(self, sentences: int, beams: int, best: int, each: int, room: int, turns: int, device: torch.device):
@@ -35,20 +35,20 @@ class Beam:
         self.parents: Int[Tensor, "sentences beams"] = torch.zeros(sentences, beams, dtype=torch.long, device=device)
         self.scores = torch.zeros(sentences, beams, **exact)
         self.ended = torch.zeros(sentences, beams, **exact)
-        """What the best that have ended are worth; -infinity where fewer have."""
+        """Normalised scores of the best finished hypotheses; -infinity where there are fewer."""
         self.shares, self.longest = torch.ones(room, **exact), torch.ones(sentences, 1, **exact)
-        """What a score is divided by at each length, and at the greatest of each sentence."""
+        """Length penalty divisors at each length, and at the length limit of each sentence."""
         self.divided: tuple[float, bytes] | None = None
         self.rows = torch.arange(beams, **exact).repeat_interleave(each).expand(sentences, -1).contiguous()
         self.told = torch.zeros(turns, 8 * beams * sentences + sentences, **exact)
-        """What every turn found, which the host fetches as one: the figures, and who was done."""
+        """Results of every step, which the host fetches as one tensor: candidates, and the flags of done sentences."""
         self.figures = self.told[:, sentences:].view(turns, 4, sentences, 2 * beams)
-        """Score, log-probability, token and row of the ways on, best first."""
+        """Score, log-probability, token and row of the candidates, best first."""
         self.over = self.told[:, :sentences]
-        """1 where a sentence was done after a turn, or before it."""
+        """Flag of a sentence that is done: 1 from that step on."""
 
     def begin(self, longest: Numbers, alpha: float) -> None:
-        """Before the first token: one hypothesis, and room for others. `longest` is the most tokens of each sentence."""
+        """Reset to the initial beam: one hypothesis per sentence. `longest` holds the length limits."""
         self.tokens.fill_(BOS)
         self.parents.zero_()
         self.scores.fill_(-math.inf)[:, 0] = 0.0
@@ -56,7 +56,7 @@ class Beam:
         self.divide(longest, alpha)
 
     def divide(self, longest: Numbers, alpha: float) -> None:
-        """Know what scores are divided by, which is often what it was."""
+        """Set the length penalty divisors, unless they are unchanged."""
         if self.divided == (divided := (alpha, longest.tobytes())):
             return
         self.divided = divided
@@ -66,13 +66,13 @@ class Beam:
         self.longest.copy_(torch.tensor(most, dtype=torch.float64))
 
     def take(self, other: "Beam", rows: Int[Tensor, " sentences"]) -> None:
-        """Go on from another, whose sentences are picked."""
+        """Copy selected sentences of another beam."""
         self.tokens.copy_(other.tokens.view(-1, self.width)[rows].flatten())
         for mine, theirs in ((self.parents, other.parents), (self.scores, other.scores), (self.ended, other.ended)):
             mine.copy_(theirs[rows])
 
     def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
-        """The next token of each hypothesis."""
+        """Choose the next token of each hypothesis."""
         values, tokens = likeliest(found, project, self.each)
         if self.fits(found.device):
             triton().launch(self, values, tokens, place, turn)
@@ -80,12 +80,12 @@ class Beam:
             self.turn(values, tokens, place, turn)
 
     def fits(self, device: torch.device) -> bool:
-        """Whether one kernel does a turn."""
+        """Return True if one Triton kernel covers a step of the beam."""
         some = device.type == "cuda" and capability.lacking(device) is None
         return some and triton() is not None and self.width <= triton().MOST
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
-        """Launch what `choose` launches, so that it is compiled: see kernels/runtime/compile.py."""
+        """Launch the kernels of `choose`, so that they are compiled (kernels/runtime/compile.py)."""
         values, tokens = prepare(logits, len(self.tokens), self.each)
         if self.fits(logits.device):
             triton().launch(self, values, tokens, place, turn)
@@ -93,7 +93,7 @@ class Beam:
     def turn(
         self, values: Float[Tensor, "rows each"], tokens: Int[Tensor, "rows each"], place: Counter, turn: Counter
     ) -> None:
-        """The same from the likeliest tokens of each row; of equally good ways on the leftmost comes first."""
+        """Beam step from the top-k tokens of each row; of equally good extensions the leftmost comes first."""
         sentences, beams = self.scores.shape
         totals = (self.scores.view(-1, 1) + values).view(sentences, -1)
         order = totals.sort(dim=1, descending=True, stable=True).indices[:, : 2 * beams]
@@ -101,7 +101,7 @@ class Beam:
         ahead = every.gather(2, order.expand(4, -1, -1))
         self.figures.index_copy_(0, turn, ahead[None])
         grows = ahead[TOKEN] != EOS
-        going = grows.byte().sort(dim=1, descending=True, stable=True).indices[:, :beams]  # at most one of each row does not
+        going = grows.byte().sort(dim=1, descending=True, stable=True).indices[:, :beams]  # at most one of each row is EOS
         grown = ahead.gather(2, going.expand(4, -1, -1))
         self.tokens.copy_(grown[TOKEN].view(-1))
         self.parents.copy_(grown[ROW])
@@ -115,7 +115,7 @@ class Beam:
         place: Counter,
         turn: Counter,
     ) -> None:
-        """Note what those that ended are worth, and whether the best that grows can still come before them."""
+        """Record the scores of finished hypotheses, and whether the best active one can still beat them."""
         share = self.shares.index_select(0, place)
         worth = (scores / share).masked_fill_(grows, -math.inf)
         best = torch.cat((self.ended, worth), dim=1).topk(self.width).values
@@ -126,12 +126,12 @@ class Beam:
         self.over.index_copy_(0, turn, (behind | hopeless).to(self.over.dtype)[None])
 
     def fetch(self, turns: int) -> tuple[Float[Tensor, "turns 4 sentences ways"], Float[Tensor, "turns sentences"]]:
-        """What the turns found, for the host, and who was done."""
+        """Fetch the results of some steps to the host: candidates, and flags of done sentences."""
         told, sentences = self.told[:turns].to("cpu", copy=True), len(self.scores)
         return told[:, sentences:].view(turns, 4, sentences, -1), told[:, :sentences]
 
 
 @cache
 def triton() -> Any:
-    """The file of the kernel that does a turn at once; None where there is no Triton."""
+    """Load the module of the fused kernel; None without Triton."""
     return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.beam_triton")

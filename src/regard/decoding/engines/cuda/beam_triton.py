@@ -1,4 +1,4 @@
-"""The kernel of `beam.py`: a turn of beam search in one launch, one program for each sentence."""
+"""Triton kernel of `beam.py`: a step of beam search in one launch, one program for each sentence."""
 
 from typing import Any, no_type_check
 
@@ -12,7 +12,7 @@ from regard.decoding.engines.cuda.types import Counter
 from regard.kernels.runtime import compile
 
 MOST = 16
-"""Beams: the program is unrolled over them."""
+"""Maximum number of beams: the program is unrolled over them."""
 
 
 @triton.jit
@@ -21,7 +21,7 @@ def kernel(
     values, tokens, scores, ended, shares, longest, place, turn, figures, over, fed, parents, sentences, line,
     beams: tl.constexpr, each: tl.constexpr, best: tl.constexpr, eos: tl.constexpr, block: tl.constexpr, few: tl.constexpr,
 ):  # fmt: skip
-    """Sentence s: its beams x each ways on are gone through from the best down, of equal ones the leftmost first."""
+    """Beam step of sentence s: beams x each candidates in descending order, of equal ones the leftmost first."""
     s = tl.program_id(0).to(tl.int64)
     now, share = tl.load(turn), tl.load(shares + tl.load(place))
     c, k = tl.arange(0, block), tl.arange(0, few)
@@ -29,7 +29,7 @@ def kernel(
     logprob = tl.load(values + s * beams * each + c, mask=free, other=float("-inf")).to(tl.float64)
     token = tl.load(tokens + s * beams * each + c, mask=free, other=0)
     total = tl.load(scores + s * beams + c // each, mask=free, other=float("-inf")) + logprob
-    broken = tl.sum(tl.where(total != total, 1, 0), axis=0) > 0  # the host looks for NaN in the first score
+    broken = tl.sum(tl.where(total != total, 1, 0), axis=0) > 0  # the host checks the first score for NaN
     pool = tl.load(ended + s * beams + k, mask=k < beams, other=float("-inf"))
     worth = tl.full([few], float("-inf"), tl.float64)
     out = figures + now * line + s * 2 * beams
@@ -60,7 +60,7 @@ def kernel(
             last = top
         if number == best - 1:
             enough = top
-        first = tl.min(tl.where(pool == top, k, few), axis=0)  # one of several that are worth the same
+        first = tl.min(tl.where(pool == top, k, few), axis=0)  # one of several equal ones
         second = tl.min(tl.where(worth == top, k, few), axis=0)
         pool = tl.where(k == tl.where(left >= right, first, few), float("-inf"), pool)
         worth = tl.where(k == tl.where(left >= right, few, second), float("-inf"), worth)
@@ -71,7 +71,7 @@ def kernel(
 def launch(
     beam: Any, values: Float[Tensor, "rows each"], tokens: Int[Tensor, "rows each"], place: Counter, turn: Counter
 ) -> None:
-    """One turn of a `Beam`, from the likeliest tokens of each of its rows."""
+    """Launch one step of a `Beam`, from the top-k tokens of each of its rows."""
     sentences, beams = beam.scores.shape
     block = triton.next_power_of_2(beams * beam.each)
     options = (sentences, beam.told.stride(0), beams, beam.each, beam.best, EOS, block, triton.next_power_of_2(beams))

@@ -1,4 +1,4 @@
-"""Encoders on a GPU: what a source becomes, replayed as one CUDA graph, and in half precision where that is asked for."""
+"""Encoders on a GPU, replayed as CUDA graphs, optionally in bf16."""
 
 import threading
 from collections.abc import Callable
@@ -24,22 +24,22 @@ from regard.models.types import Source
 from regard.tree import Tree, map_tree
 
 KEPT = 32
-"""Shapes that are kept ready."""
+"""Maximum number of shapes in the cache."""
 Encode = Callable[[Padded], Tree]
 LENT = threading.RLock()
-"""Held from the encoding of a batch to the end of its search: graphs and what they leave belong to one thread at a time."""
+"""Lock from the encoding of a batch to the end of its search: graphs and their buffers belong to one thread at a time."""
 
 
 def alone(device: torch.device) -> AbstractContextManager[Any]:
-    """On a GPU, while nobody else encodes or searches."""
+    """Lock a GPU for one encoding and search."""
     return LENT if device.type == "cuda" else nullcontext()
 
 
 def encode(model: Any, source: Source, precision: str = "float32", compiled: bool = False) -> Tree:
-    """What `model.encode` gives, faster for a trained model that nobody listens to; on a CPU `native.encoder` sees to it.
+    """Encode a source, equal to `model.encode`; faster for a trained model without hooks, on a CPU by `engines.cpu.encoder`.
 
-    On a GPU, in bf16, it is what a copy of the model in that precision gives; and what is given is lent: the next call may
-    write over it. `compiled` is for a CPU.
+    In bf16 on a GPU it is the result of a copy of the model in that precision. The result is a buffer: the next call may
+    overwrite it. `compiled` is for a CPU.
     """
     if not isinstance(source, Padded):
         if precision == "bf16":
@@ -54,10 +54,9 @@ def encode(model: Any, source: Source, precision: str = "float32", compiled: boo
 
 
 def encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
-    """The encoding of a model, kept for as long as its weights stay what they are.
+    """Encoding of a model, cached as long as its weights stay unchanged.
 
-    None where somebody listens or it trains, unless bf16 is asked for, of which the model itself knows nothing: that is
-    refused.
+    None if it has hooks or is in training; with bf16, which the model itself does not have, that raises.
     """
     made = MADE.get(model)
     if made is not None and made.precision == precision and made.watched.unchanged and not model.training:
@@ -68,19 +67,19 @@ def encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
             raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
         return None
     half = precision == "bf16" and next(model.parameters()).dtype != torch.bfloat16
-    taken = deepcopy(model).to(torch.bfloat16) if half else proxy(model)  # what holds the model itself would keep it alive
+    taken = deepcopy(model).to(torch.bfloat16) if half else proxy(model)  # a strong reference would keep the model alive
     MADE[model] = made = Made(Encoding(lambda source: taken.encode(source), limit(model)), Watched(model), precision)
     return made.encoding
 
 
 def limit(model: Seq2Seq) -> int | None:
-    """The most places of a source that every part of a model has something for; None: any number."""
+    """Maximum source length of all parts of a model; None: unlimited."""
     parts = [each for name, each in model.named_modules() if not name.startswith("decoder.embedding.")]
     return min((each.limit for each in parts if isinstance(getattr(each, "limit", None), int)), default=None)
 
 
 class Encoding:
-    """Sources of few shapes, each with its graph. None is made longer than `limit`, unless it is so itself."""
+    """Encoder with a CUDA graph per bucketed shape; sources are padded to at most `limit`, unless they are longer."""
 
     def __init__(self, encode: Encode, limit: int | None = None):
         self.encode, self.limit = encode, limit
@@ -89,7 +88,7 @@ class Encoding:
 
     @torch.no_grad()
     def __call__(self, source: Padded) -> Tree:
-        """What is remembered of a batch, until the next."""
+        """Encode a batch; the result is valid until the next call."""
         count, time = source.data.shape
         if not source.data.numel():
             return self.encode(source)
@@ -108,7 +107,7 @@ class Encoding:
 
 
 class Graph:
-    """One shape: the source that is read, and what was found."""
+    """CUDA graph of one shape, with its input and output buffers."""
 
     def __init__(self, encode: Encode, count: int, time: int, where: torch.device, memory: Pool | None):
         self.encode = encode
@@ -118,11 +117,11 @@ class Graph:
         self.run = Replayed(self.work, where, memory)
 
     def work(self) -> None:
-        """Read the source."""
+        """Encode the input buffer."""
         self.found = self.encode(self.source)
 
     def fill(self, source: Padded) -> None:
-        """Take a batch in; rows that are left over repeat its first."""
+        """Copy a batch into the input buffer; spare rows repeat its first."""
         count, time = self.source.data.shape
         for mine, given in zip(self.source[:2], source[:2], strict=True):
             short = time - given.shape[1]
@@ -131,7 +130,7 @@ class Graph:
 
 
 class Made(NamedTuple):
-    """An encoding, and what it was made from and for."""
+    """Encoding with the version of the model and the precision that it was made for."""
 
     encoding: Encoding
     watched: Watched
@@ -139,9 +138,9 @@ class Made(NamedTuple):
 
 
 MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
-"""What each model was made into; it goes when the model goes."""
+"""Encoding of each model; weakly keyed by the model."""
 
 
 def repeated(rows: Tensor, count: int) -> Tensor:
-    """As many rows as asked for, the first of them again and again behind the last."""
+    """Pad rows to a fixed count by repeating the first."""
     return torch.cat((rows, rows[:1].expand(count - len(rows), -1)))

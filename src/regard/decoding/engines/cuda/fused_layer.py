@@ -1,7 +1,8 @@
-"""One step of a decoder's layers by kernels in Triton: what `layer.py` computes, in fewer launches and fewer bytes.
+"""Fused decoder step in Triton: equals `layer.py`, in fewer launches and fewer bytes.
 
-A look writes what is new into the cache and reads each row's own past by a table, where a mask would have it multiplied by
-all rows of its sentence. With few rows, sums, norms and max(0, x) are part of the products too: a layer is eight kernels.
+Self-attention writes the new keys and values into the cache and reads each row's own past by a back-pointer table, where a
+mask would multiply it by all rows of its sentence. With few rows, sums, norms and ReLU are fused into the products too: a
+layer is eight kernels.
 """
 
 from collections.abc import Sequence
@@ -23,26 +24,26 @@ from regard.decoding.engines.cuda.types import Counter
 from regard.kernels.runtime import capability
 
 DEVICES = ("cuda",)
-"""Where Triton compiles for. Tests add the CPU, on which its interpreter runs."""
+"""Device types that Triton compiles for; tests add the CPU, on which its interpreter runs."""
 FEW, WIDEST = 8, 1024
-"""Rows that a product with all around it takes, and the numbers of one."""
+"""Maximum rows and row length of a fused product."""
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 LARGEST = 256
-"""Numbers of a head, which a program holds in registers."""
+"""Maximum head size, which a program holds in registers."""
 
 
 class Seen(NamedTuple):
-    """What the looks of a step read and write."""
+    """Buffers of a step's attentions."""
 
     caches: Sequence[Float[Tensor, "sentences room width both"]]
     sources: Sequence[Memory]
     past: Int[Tensor, "sentences width room"]
-    """Which row of its sentence wrote what a row sees at each place."""
+    """Back-pointer table: the row of its sentence that each row sees at each position."""
     keep: Bool[Tensor, "sentences keys"]
 
 
 def covers(layers: Sequence[Matrices], device: torch.device, dtype: torch.dtype) -> str | None:
-    """None where these kernels compute what the layers do, else the reason why not."""
+    """Reason why these kernels do not cover the layers, or None."""
     if device.type not in DEVICES:
         return f"needs a GPU, got {device.type}"
     if triton("self_attention") is None:
@@ -55,35 +56,35 @@ def covers(layers: Sequence[Matrices], device: torch.device, dtype: torch.dtype)
 
 
 def heads(layer: Matrices) -> tuple[int, int]:
-    """Numbers of a head of the look at the past, and of the look at the source."""
+    """Head sizes of self-attention and cross-attention."""
     asked = layer.size if layer.asks is None else len(layer.asks[0])
     return layer.size // layer.heads, asked // layer.cross_heads
 
 
 def runs(device: torch.device) -> bool:
-    """Whether there are kernels in Triton there."""
+    """Return True if Triton kernels run on this device."""
     return device.type in DEVICES and triton("embed_argmax") is not None and capability.lacking(device) is None
 
 
 def joins(layers: Sequence[Matrices], rows: int) -> bool:
-    """Whether products take all around them in: for few rows, norms that come first, and max(0, x)."""
+    """Return True if norms, sums and activations can be fused into products: few rows, pre-norm, ReLU."""
     return rows <= FEW and all(map(simple, layers))
 
 
 def simple(layer: Matrices) -> bool:
-    """Whether a layer has all matrices, norms that come first, and max(0, x)."""
+    """Return True if a layer has all projections, pre-norm and ReLU."""
     whole = layer.asks is not None and layer.cross_output is not None
     return layer.first and whole and isinstance(layer.bend, nn.ReLU) and layer.norms[0].shape[0] <= WIDEST
 
 
 def follow(past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Counter) -> None:
-    """Note whose past each row goes on from; one row alone has but its own."""
+    """Update the back-pointer table; with one row per sentence there is nothing to do."""
     if past.shape[1] > 1:
         triton("self_attention").follow_back(past, parents, place)
 
 
 def stacked(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: Seen, place: Counter) -> Rows:
-    """All layers, from the lowest up, and the last norm."""
+    """Run all layers, and the last norm."""
     both = data, data if enters is None else F.layer_norm(data, *enters)
     for number, layer in enumerate(layers):
         around, entered = both
@@ -98,9 +99,9 @@ def stacked(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: S
 
 
 def joined(layers: Sequence[Matrices], enters: Norm, data: Rows, seen: Seen, place: Counter) -> Rows:
-    """The same for few rows: a norm is part of the product behind it, and a sum of the one before.
+    """Run all layers for few rows, with norms and sums fused into the products.
 
-    On a GPU that can, each begins to read its matrix while the one before it ends.
+    On a GPU with programmatic dependent launch, each begins to read its matrix while the one before it ends.
     """
     norm = enters
     for number, layer in enumerate(layers):
@@ -109,7 +110,7 @@ def joined(layers: Sequence[Matrices], enters: Norm, data: Rows, seen: Seen, pla
 
 
 def joined_layer(layer: Matrices, norm: Norm, data: Rows, number: int, seen: Seen, place: Counter) -> Rows:
-    """One of them, which `norm` enters; nothing but kernels of ours."""
+    """Run one such layer, which begins with `norm`; all kernels are our own."""
     early = triton("tile").overlaps(data.device)
     found = look_back(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
     data = product(found, layer.own_output, around=data, early=early)
@@ -120,9 +121,9 @@ def joined_layer(layer: Matrices, norm: Norm, data: Rows, number: int, seen: See
 
 
 def prepare(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: Seen, place: Counter) -> None:
-    """Launch what the first layer launches, as all do, so that it is compiled: see kernels/runtime/compile.py.
+    """Launch the kernels of the first layer, the same for all, so that they are compiled (kernels/runtime/compile.py).
 
-    What PyTorch does between is left out, for there is nothing yet to do it with.
+    PyTorch's own kernels are left out, as there is no data yet.
     """
     layer = layers[0]
     if enters is not None and joins(layers, len(data)):
@@ -142,33 +143,33 @@ def embed(
     places: Float[Tensor, "room size"],
     place: Counter,
 ) -> Rows:
-    """The vectors of tokens at a place."""
+    """Embeddings of tokens at a position."""
     return triton("embed_argmax").embed(tokens, table, scale, places, place)
 
 
 def note(*numbers: Tensor) -> None:
-    """Write down what a turn of greedy search found, and feed it: values, tokens, scores, figures, fed, turn."""
+    """Record a step of greedy search on the device: values, tokens, scores, figures, fed, turn."""
     triton("embed_argmax").note(*numbers)
 
 
 def look_back(
     layer: Matrices, sides: Float[Tensor, "rows sides"], number: int, seen: Seen, place: Counter, early: bool = False
 ) -> Rows:
-    """Write the new keys and values behind the last, and let each row look at its past."""
+    """Self-attention: append the new keys and values, and attend to each row's past."""
     tile = triton("tile").tile(seen.past.shape[2], heads(layer)[0])
     kernel = triton("self_attention")
     return kernel.look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
 
 
 def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen, early: bool = False) -> Rows:
-    """What each row finds in its source."""
+    """Cross-attention of each row."""
     source, tile = seen.sources[number], triton("tile").tile(seen.keep.shape[1], heads(layer)[1])
     kernel = triton("cross_attention")
     return kernel.look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
 
 
 def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Float[Tensor, "rows columns"]:
-    """A product with all around it."""
+    """Matrix product with fused norm, activation and sum."""
     file = triton("product")
     before = None if norm is None else file.Before(norm.weight, norm.bias, norm.eps)
     return file.product(data, weights, norm=before, **options)
@@ -176,5 +177,5 @@ def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **opt
 
 @once
 def triton(name: str) -> Any:
-    """A file of kernels; None where there is no Triton."""
+    """Load a module of kernels; None without Triton."""
     return None if find_spec("triton") is None else import_module(f"regard.kernels.triton.decode_step.{name}")

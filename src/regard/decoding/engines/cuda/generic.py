@@ -1,4 +1,4 @@
-"""Any decoder whose state keeps its shapes from step to step: recurrent and convolutional ones, as they are."""
+"""Steps of any decoder with a state of fixed shape: recurrent and convolutional ones, as modules."""
 
 from copy import deepcopy
 from typing import Any
@@ -20,7 +20,7 @@ from regard.tree import Tree, leaves, map_tree, repeat, select
 
 
 def covers(decoder: Any) -> str | None:
-    """None where the decoder's own steps can be recorded, else the reason that they cannot."""
+    """Reason why the decoder's own steps cannot be captured, or None."""
     if type(decoder) not in (Recurrent, Convolution):
         return f"needs a recurrent or convolutional decoder, got {type(decoder).__name__}"
     if decoder.outcome is not None or type(decoder.output) is not Projection:
@@ -33,26 +33,26 @@ def covers(decoder: Any) -> str | None:
 
 
 class Engine:
-    """A decoder in one precision: itself, or a copy. There is nothing to compile: its steps are the decoder's own."""
+    """CUDA engine of a decoder in one precision: itself, or a copy. Nothing is compiled: its steps are the decoder's own."""
 
     limit: int | None = None
 
     def __init__(self, decoder: Any, dtype: torch.dtype, compiled: bool = False):
         same = next(decoder.parameters()).dtype == dtype
-        # what holds the decoder itself would keep it alive
+        # a strong reference would keep the decoder alive
         self.decoder: Any = proxy(decoder) if same else deepcopy(decoder).to(dtype)
         self.vocabulary: int = self.decoder.get_parameter("output.bias").shape[0]
 
     def steps(self, memory: Tree, sentences: int, width: int, room: int) -> "Carried":
-        """Steps for sentences that have read sources shaped like these; a state takes the same room at every step."""
+        """Allocate the buffers of steps for sentences with memories of this shape."""
         return Carried(self.decoder, memory, sentences, width)
 
     def refuse(self) -> None:
-        """Nothing is beyond its limit."""
+        """Do nothing: there is no limit."""
 
 
 class Carried:
-    """The memory and the state of so many sentences."""
+    """Decoder state of a number of sentences, in fixed buffers."""
 
     def __init__(self, decoder: Any, memory: Tree, sentences: int, width: int):
         self.decoder, self.sentences, self.width = decoder, sentences, width
@@ -60,15 +60,15 @@ class Carried:
         self.memory = map_tree(torch.clone, select(memory, first))
         self.state = map_tree(torch.clone, repeat(decoder.start(self.memory), width))
         self.before = torch.arange(0, sentences * width, width, device=first.device)[:, None]
-        """The first row of each sentence."""
+        """First row of each sentence."""
 
     def begin(self, memory: Tree, rows: Numbers) -> None:
-        """Take a batch in; nothing has been written."""
+        """Copy a batch into the buffers, in its initial state."""
         write(self.memory, select(memory, torch.from_numpy(padded(rows, self.sentences)).to(self.before.device)))
         write(self.state, repeat(self.decoder.start(self.memory), self.width))
 
     def take(self, other: "Carried", rows: Int[Tensor, " sentences"]) -> None:
-        """Go on from others."""
+        """Copy selected sentences of another state."""
         write(self.memory, select(other.memory, rows))
         sides = torch.arange(self.width, device=rows.device)
         write(self.state, select(other.state, (other.before[rows] + sides).flatten()))
@@ -76,7 +76,7 @@ class Carried:
     def step(
         self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
     ) -> Float[Tensor, "rows vocabulary"]:
-        """One token for each row: its logits."""
+        """Decoding step: one token for each row in, logits out."""
         state = self.state if self.width == 1 else select(self.state, (parents + self.before).flatten())
         found = self.decoder.step(tokens, self.memory, state)
         write(self.state, found.state)
@@ -86,15 +86,15 @@ class Carried:
     def prepare(
         self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
     ) -> Float[Tensor, "1 vocabulary"]:
-        """Room for a row of logits; a step's programs are the decoder's own."""
+        """Allocate a row of logits; a step's kernels are the decoder's own."""
         return torch.empty_like(self.decoder.get_parameter("output.bias"))[None]
 
     def project(self, found: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
-        """They are logits already."""
+        """Return the logits, which are projected already."""
         return found
 
 
 def write(mine: Tree, given: Tree) -> None:
-    """The tensors of one tree over those of another that is shaped like it."""
+    """Copy the tensors of one tree over those of another of the same shape."""
     for each, other in zip(leaves(mine, Tensor), leaves(given, Tensor), strict=True):
         each.copy_(other)

@@ -1,4 +1,4 @@
-"""Work that is recorded once as a CUDA graph, and from then on replayed."""
+"""CUDA graph capture and replay."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -7,15 +7,15 @@ from typing import Any
 import torch
 
 Pool = Any
-"""Memory that graphs share, by its number."""
+"""Memory pool handle that graphs share."""
 
 
 class Replayed:
-    """Calls `work`, which reads and writes tensors that stay where they are, and does the same to them each time.
+    """CUDA graph of `work`, which reads and writes tensors at fixed addresses.
 
-    The first call is made kernel by kernel, so that whatever a library sets up on first use is set up outside of any graph;
-    the second is recorded. On a CPU there is nothing to record. Graphs of one `pool` share their memory: they are never
-    replayed at the same time, and none of them leaves anything there that somebody reads after another has run.
+    The first call runs eagerly, so that libraries initialise outside of any graph; the second is captured. On a CPU there is
+    nothing to capture. Graphs of one `pool` share their memory: they are never replayed at the same time, and none leaves
+    anything there that is read after another has run.
     """
 
     def __init__(self, work: Callable[[], None], device: torch.device, pool: Pool | None = None):
@@ -34,7 +34,7 @@ class Replayed:
         self.warm = True
 
     def record(self) -> torch.cuda.CUDAGraph:
-        """The work as a graph, without doing it."""
+        """Capture the work as a graph, without running it."""
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize(self.device)
         here = torch.cuda.device(self.device)
@@ -44,7 +44,7 @@ class Replayed:
 
 
 def pool(device: torch.device) -> Pool | None:
-    """Memory for graphs to share; None where there are none."""
+    """Create a memory pool for graphs; None on a CPU."""
     if device.type != "cuda":
         return None
     return torch.cuda.graph_pool_handle()

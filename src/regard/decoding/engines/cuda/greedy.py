@@ -1,4 +1,4 @@
-"""Greedy search where the logits are: y_t = argmax_y P(y | X, y_1 ... y_t-1)."""
+"""Greedy search on the GPU: y_t = argmax_y P(y | X, y_1 ... y_t-1)."""
 
 import torch
 from jaxtyping import Float, Int
@@ -12,7 +12,7 @@ from regard.decoding.logprobs import IMPOSSIBLE
 
 
 class Greedy:
-    """The token that each sentence goes on with, and what the last turns found."""
+    """Greedy state on the device: the last token of each sentence, and the results of the last steps."""
 
     width = 1
 
@@ -23,34 +23,34 @@ class Greedy:
         self.figures = torch.zeros(turns, 4, sentences, 1, dtype=torch.float64, device=device)
 
     def begin(self) -> None:
-        """Before the first token."""
+        """Reset to the state before the first token."""
         self.tokens.fill_(BOS)
         self.scores.zero_()
 
     def take(self, other: "Greedy", rows: Int[Tensor, " sentences"]) -> None:
-        """Go on from another, whose sentences are picked."""
+        """Copy selected sentences of another state."""
         self.tokens.copy_(other.tokens[rows])
         self.scores.copy_(other.scores[rows])
 
     def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
-        """The next token of each sentence."""
+        """Choose the next token of each sentence."""
         values, tokens = likeliest(found, project, 1)
         if fused_layer.runs(found.device):
             fused_layer.note(values, tokens, self.scores, self.figures, self.tokens, turn)
             return
         self.scores += values
-        told = torch.stack((self.scores, values, tokens, self.parents))  # of any kind of number: they become float64
+        told = torch.stack((self.scores, values, tokens, self.parents))  # of mixed dtypes: they become float64
         self.figures.index_copy_(0, turn, told[None])
         self.tokens.copy_(tokens[:, 0])
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
-        """Launch what `choose` launches, so that it is compiled: see kernels/runtime/compile.py."""
+        """Launch the kernels of `choose`, so that they are compiled (kernels/runtime/compile.py)."""
         values, tokens = prepare(logits, len(self.tokens), 1)
         if fused_layer.runs(logits.device):
             fused_layer.note(values, tokens, self.scores, self.figures, self.tokens, turn)
 
     def fetch(self, turns: int) -> tuple[Float[Tensor, "turns 4 sentences 1"], Float[Tensor, "turns sentences"]]:
-        """What the turns found, for the host, and 1 where one ended a sentence, or left it no way on."""
+        """Fetch the results of some steps to the host, and flags: 1 where a sentence ended, or is stuck."""
         figures = self.figures[:turns].to("cpu", copy=True)
         scores, _, tokens, _ = figures[..., 0].unbind(1)
         return figures, ((tokens == EOS) | (scores == IMPOSSIBLE)).double()

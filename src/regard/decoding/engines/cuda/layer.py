@@ -1,4 +1,4 @@
-"""One step of one layer of a Transformer's decoder: a function of its matrices and of tensors that stay where they are."""
+"""Transformer decoder layer for one step: a function of its weights and of tensors at fixed addresses."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ def through(
     masks: tuple[Float[Tensor, "sentences width places"], Float[Tensor, "sentences 1 keys"]],
     place: Counter,
 ) -> tuple[Rows, Rows]:
-    """The data that goes around and the data that enters, before this layer and behind it.
+    """Run a layer: residual stream and normalised input, in and out.
 
-    Each sum is followed by the norm that stands behind it, so that both are one pass over the data.
+    Each sum is fused with the norm that follows it, so that both are one pass over the data.
     """
     around, entered = data
     own, source_mask = masks
@@ -35,7 +35,7 @@ def through(
 
 
 def join(layer: Matrices, number: int, around: Rows, found: Rows) -> tuple[Rows, Rows]:
-    """x + f(x), and its norm: where norms come last, what goes around is the norm too."""
+    """Residual sum x + f(x), and its norm; in post-norm both outputs are the norm."""
     norm = layer.norms[number]
     total, normed = add_norm(around, found, norm.weight, norm.bias, norm.eps)
     return (total, normed) if layer.first else (normed, normed)
@@ -48,7 +48,7 @@ def look_back(
     mask: Float[Tensor, "sentences width places"],
     place: Int[Tensor, " 1"],
 ) -> Rows:
-    """Write the new keys and values behind the last, and let each row look at its past."""
+    """Self-attention: append the new keys and values, and attend to each row's past."""
     sentences, _, width, _ = cache.shape
     sides = F.linear(entered, *layer.threefold).view(sentences, 1, width, 3 * layer.size)
     cache.index_copy_(1, place, sides[..., layer.size :])
@@ -59,7 +59,7 @@ def look_back(
 
 
 def look_across(layer: Matrices, entered: Rows, source: Memory, mask: Float[Tensor, "sentences 1 keys"]) -> Rows:
-    """What each row finds in its source; the rows of a sentence share one."""
+    """Cross-attention of each row; the rows of a sentence share its source."""
     asked = entered if layer.asks is None else F.linear(entered, *layer.asks)
     query = asked.view(len(source.keys), -1, layer.cross_heads, source.keys.shape[3]).transpose(1, 2)
     found = attend(query, source.keys, source.values, mask, layer.cross_scale)
@@ -73,14 +73,14 @@ def attend(
     mask: Float[Tensor, "sentences _ keys"],
     scale: float,
 ) -> Rows:
-    """softmax(q kᵀ scale + mask) v, its heads joined: one row for each row of each sentence."""
+    """Attention softmax(q kᵀ scale + mask) v, heads concatenated: one row for each row of each sentence."""
     spread = mask[:, None].expand(*query.shape[:3], keys.shape[2])
     found = F.scaled_dot_product_attention(query, keys, values, attn_mask=spread, scale=scale)
     return found.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
 def think(layer: Matrices, entered: Rows) -> Rows:
-    """W₂ f(W₁ x); where f(x) is max(0, x), bias and f are part of the product."""
+    """Feed-forward network W₂ f(W₁ x); ReLU and bias are fused into the product."""
     matrix, bias = layer.inner
     bend: Any = layer.bend
     if isinstance(bend, nn.ReLU) and bias is not None and not torch.compiler.is_compiling():

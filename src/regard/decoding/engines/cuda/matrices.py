@@ -1,4 +1,4 @@
-"""A Transformer decoder's matrices in one precision, as the steps of `cached.py` use them."""
+"""Weights of a Transformer decoder in one precision, as the steps of `transformer.py` use them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
@@ -15,7 +15,7 @@ Weights = tuple[Float[Tensor, "_ _"], Float[Tensor, " _"] | None]
 
 
 class Norm(NamedTuple):
-    """What a layer norm is called with."""
+    """Arguments of a layer norm."""
 
     shape: tuple[int, ...]
     weight: Float[Tensor, " size"]
@@ -24,9 +24,9 @@ class Norm(NamedTuple):
 
 
 class Matrices(NamedTuple):
-    """One layer: query, key and value of its self-attention are one matrix.
+    """Weights of one layer, with a fused QKV projection.
 
-    `norms` stand behind its three sums: where norms come first they are those that enter the next sublayer.
+    `norms` follow its three sums: in pre-norm they are those of the next sublayer.
     """
 
     threefold: Weights
@@ -38,7 +38,7 @@ class Matrices(NamedTuple):
     bend: nn.Module
     norms: tuple[Norm, ...]
     first: bool
-    """Whether norms come first."""
+    """True for pre-norm."""
     heads: int
     size: int
     scale: float
@@ -47,33 +47,33 @@ class Matrices(NamedTuple):
 
 
 def cast_to(dtype: torch.dtype, weight: Tensor) -> Tensor:
-    """A weight in this precision: itself where it is so already."""
+    """Cast a weight to a precision; unchanged if it has it already."""
     return weight.detach().to(dtype)
 
 
 def linear(layer: nn.Module, dtype: torch.dtype) -> Weights | None:
-    """Matrix and bias of a layer; None for one that changes nothing."""
+    """Weight and bias of a linear layer; None for an identity."""
     if not isinstance(layer, nn.Linear):
         return None
     return cast_to(dtype, layer.weight), None if layer.bias is None else cast_to(dtype, layer.bias)
 
 
 def norm(layer: nn.Module, dtype: torch.dtype) -> Norm | None:
-    """A layer norm; None for one that changes nothing."""
+    """Arguments of a layer norm; None for an identity."""
     if not isinstance(layer, nn.LayerNorm):
         return None
     return Norm(tuple(layer.normalized_shape), cast_to(dtype, layer.weight), cast_to(dtype, layer.bias), layer.eps)
 
 
 def matrices(decoder: Transformer, dtype: torch.dtype) -> list[Matrices]:
-    """Those of every layer, from the lowest up."""
+    """Weights of every layer, bottom to top."""
     layers = decoder.layers
     entries = [layer.around_self.norm for layer in layers[1:]] + [decoder.norm]
     return [of_layer(layer, after, dtype) for layer, after in zip(layers, entries, strict=True)]
 
 
 def of_layer(layer: Layer, after: nn.Module, dtype: torch.dtype) -> Matrices:
-    """Those of one layer; `after` is the norm that enters what follows it."""
+    """Weights of one layer; `after` is the norm of the sublayer that follows it."""
     own, cross, first = layer.self, cast(MultiHead, layer.cross), layer.around_self.first
     arounds = (layer.around_self, layer.around_cross, layer.around_feedforward)
     norms = [each.norm for each in arounds]
@@ -97,12 +97,12 @@ def of_layer(layer: Layer, after: nn.Module, dtype: torch.dtype) -> Matrices:
 
 
 def beside(several: Sequence[Weights]) -> Weights:
-    """Layers that read the same input as one."""
+    """Concatenate linear layers with the same input."""
     biases = [torch.zeros_like(matrix[:, 0]) if bias is None else bias for matrix, bias in several]
     return torch.cat([matrix for matrix, _ in several]), torch.cat(biases)
 
 
 def factor(attention: MultiHead) -> float:
-    """What its scores are multiplied by."""
+    """Scale of an attention's scores."""
     score: Any = attention.score
     return cast(ScaledDot, score).factor(torch.empty(0, 0, 0, attention.head))

@@ -1,4 +1,4 @@
-"""What a search has written, fetched from where it was computed: when each sentence was done, and its best targets."""
+"""Results of a GPU search on the host: when each sentence was done, and its best hypotheses, backtraced."""
 
 from typing import NamedTuple
 
@@ -12,28 +12,28 @@ from regard.decoding.logprobs import IMPOSSIBLE, stuck, undistributed
 
 
 class Picked(NamedTuple):
-    """Targets by where they ended, (sentences, best) each: the step, the candidate there, its worth."""
+    """Selected endings, (sentences, best) each: the step, the candidate index, its normalised score."""
 
     steps: Array
     places: Array
     worth: Array
     finished: Array
     there: Array
-    """Whether there is such a target at all."""
+    """False where there are fewer hypotheses."""
 
 
 class Told:
-    """Every candidate of every step, of all sentences that a search began with; each may have a token at least."""
+    """Candidates of every step, of all sentences of a search; each has a length limit of 1 or more."""
 
     def __init__(self, most: Numbers, beams: int, best: int, alpha: float):
         self.most, self.beams, self.best, self.alpha = most, beams, best, alpha
         self.figures: list[Floats] = []
         self.ends: Numbers = np.zeros(len(most), np.int64)
-        """How many steps there were of each sentence when it was done; 0: it still grows."""
+        """Number of steps until each sentence was done; 0: it is active."""
         self.length = 0
 
     def add(self, figures: Floats, done: Floats, sentences: Numbers) -> None:
-        """What some turns found (turns, 4, rows, candidates), and where they were done; the first rows are `sentences`."""
+        """Append candidates (turns, 4, rows, candidates) and done flags of some steps; the first rows are `sentences`."""
         turns, _, _, candidates = figures.shape
         whole = figures[:, :, : len(sentences)]
         if not np.array_equal(sentences, np.arange(len(self.most))):
@@ -49,21 +49,21 @@ class Told:
         self.ends[sentences[fresh]] = ends[fresh]
 
     def check(self, heads: Floats, sentences: Numbers, ends: Numbers) -> None:
-        """Raise where a sentence that still grew met an output that is no distribution: its best score is NaN."""
+        """Raise where an active sentence met an output that is no distribution: its best score is NaN."""
         lengths = np.arange(self.length + 1, self.length + len(heads) + 1)[:, None]
         growing = (self.ends[sentences] == 0) & (lengths <= ends)
         if (np.isnan(heads[:, sentences]) & growing).any():
             raise undistributed()
 
     def found(self) -> list[list[Found]]:
-        """The best targets of each sentence, best first."""
+        """Best hypotheses of each sentence, best first."""
         figures = np.concatenate(self.figures)
-        order = (figures[:, TOKEN] == EOS).argsort(axis=2, kind="stable")  # those that grow come first
+        order = (figures[:, TOKEN] == EOS).argsort(axis=2, kind="stable")  # active ones first
         picked = self.pick(figures, order)
         scores = figures[picked.steps, SCORE, np.arange(len(self.most))[:, None], picked.places]
         written = [each.transpose(1, 2, 0) for each in follow(figures, order, picked)]
         parts = picked.there, picked.steps, scores, picked.worth, picked.finished, *written
-        there, steps, scores, worth, finished, tokens, logprobs = (part.ravel().tolist() for part in parts)  # few lists
+        there, steps, scores, worth, finished, tokens, logprobs = (part.ravel().tolist() for part in parts)  # one list each
         best, length = picked.steps.shape[1], len(figures)
         found: list[list[Found]] = []
         for sentence in range(len(self.most)):
@@ -78,7 +78,7 @@ class Told:
         return found
 
     def pick(self, figures: Floats, order: Numbers) -> Picked:
-        """The best that finished, and behind them the best of those that were cut off."""
+        """Select the best finished hypotheses, and after them the best of those that were cut off."""
         shares = np.array([length**self.alpha for length in range(1, len(figures) + 1)])
         if figures.shape[3] == 1:
             return self.only(figures, shares)
@@ -88,7 +88,7 @@ class Told:
         return Picked(*(np.take_along_axis(part, chosen, 1) for part in both))
 
     def only(self, figures: Floats, shares: Floats) -> Picked:
-        """The one target of each sentence where there was one way on at every step."""
+        """Select the only hypothesis of each sentence, in greedy search."""
         last = self.ends - 1
         scores, tokens = figures[last, SCORE, np.arange(len(last)), 0], figures[last, TOKEN, np.arange(len(last)), 0]
         finished = tokens == EOS
@@ -97,7 +97,7 @@ class Told:
         return Picked(*(part[:, None] for part in parts))
 
     def finished(self, figures: Floats, shares: Floats) -> Picked:
-        """The best that ended among the first candidates of a step, until their sentence was done; of equals the earlier."""
+        """Best of the finished hypotheses, up to the step at which their sentence was done; of equals the earlier."""
         in_time = np.arange(1, len(figures) + 1)[:, None, None] <= self.ends[:, None]
         ended = (figures[:, TOKEN] == EOS) & in_time
         worth = np.where(ended, figures[:, SCORE] / shares[:, None, None], IMPOSSIBLE)[..., : self.beams]
@@ -107,7 +107,7 @@ class Told:
         return Picked(first // self.beams, first % self.beams, best, np.full(first.shape, True), best > IMPOSSIBLE)
 
     def cut(self, figures: Floats, order: Numbers, shares: Floats) -> Picked:
-        """Those that still grew when their sentence became as long as it may."""
+        """Active hypotheses at the length limit of their sentence."""
         last, each = self.ends[:, None] - 1, np.arange(len(self.most))[:, None]
         places = order[last, each, np.arange(min(self.beams, order.shape[2]))]
         scores, tokens = figures[last, SCORE, each, places], figures[last, TOKEN, each, places]
@@ -117,8 +117,8 @@ class Told:
 
 
 def follow(figures: Floats, order: Numbers, picked: Picked) -> tuple[Numbers, Floats]:
-    """Tokens and log-probabilities of each target, (steps, sentences, best), followed back to its beginning."""
-    if figures.shape[3] == 1:  # there was one way on at every step
+    """Backtrace the tokens and log-probabilities of each hypothesis, (steps, sentences, best)."""
+    if figures.shape[3] == 1:  # greedy search
         return figures[:, TOKEN].astype(np.int64), figures[:, LOGPROB]
     steps, each = len(figures), np.arange(figures.shape[2])[:, None]
     tokens = np.zeros((steps, *picked.steps.shape), np.int64)

@@ -1,4 +1,4 @@
-"""Search on a GPU: several steps at a time, after which those that are done leave for good when they are half of all."""
+"""Search on a GPU: several steps between synchronisations; done sentences are dropped when they are half of all."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -24,16 +24,16 @@ from regard.kernels.runtime import compile
 from regard.tree import Tree, leaves
 
 TURNS = 8
-"""Steps between two looks of the host."""
+"""Steps between two synchronisations with the host."""
 ROWS = 1024
-"""Hypotheses that are followed at once, unless one sentence alone has more: enough to keep a GPU busy, and what a beam takes
-in memory does not grow with the batch beyond."""
+"""Maximum number of hypotheses at once, unless one sentence alone has more: enough to keep a GPU busy, and the memory of a
+beam does not grow with the batch beyond it."""
 KEPT = 32
-"""Shapes that are kept ready; of more, the one that was used longest ago is forgotten."""
+"""Maximum number of shapes in the cache; the least recently used one is dropped."""
 
 
 class Board:
-    """A search of one shape: the decoder's tensors, the choice's, and the step from one token to the next."""
+    """Search buffers of one shape: decoder state, beam state, and the CUDA graph of a step."""
 
     def __init__(self, steps: Steps, choice: Greedy | Beam, where: torch.device, memory: Pool | None):
         self.steps, self.choice = steps, choice
@@ -41,24 +41,24 @@ class Board:
         self.step = Replayed(self.advance, where, memory)
 
     def advance(self) -> None:
-        """One step of all sentences."""
+        """Advance all sentences by one step."""
         place, turn = self.clock[:1], self.clock[1:]
         found = self.steps.step(self.choice.tokens, self.choice.parents, place)
         self.choice.choose(found, self.steps.project, place, turn)
         self.clock += 1
 
     def prepare(self) -> None:
-        """Have Triton compile what a step needs, side by side, before the first."""
+        """Have Triton compile the kernels of a step in parallel, before the first."""
         compile.prepare(self.launch, self.clock.device)
 
     def launch(self) -> None:
-        """Every program of a step once."""
+        """Launch every kernel of a step once."""
         place, turn = self.clock[:1], self.clock[1:]
         logits = self.steps.prepare(self.choice.tokens, self.choice.parents, place)
         self.choice.prepare(logits, place, turn)
 
     def start(self, place: int, turns: int) -> None:
-        """Some steps from a place on, which go on while the host does something else, until it fetches what they found."""
+        """Start some steps from a position on; they run asynchronously until the host fetches their results."""
         self.clock[:1].fill_(place)
         self.clock[1:].zero_()
         for _ in range(turns):
@@ -66,7 +66,7 @@ class Board:
 
 
 class Searching:
-    """A decoder made ready, and the boards that it has been needed on."""
+    """Search over a prepared decoder, with the buffers of each shape that it has met."""
 
     def __init__(self, engine: Engine, where: torch.device):
         self.engine, self.device, self.pool = engine, where, pool(where)
@@ -76,7 +76,7 @@ class Searching:
     def __call__(
         self, memory: Tree, *, beams: int, length: int | Sequence[int], best: int = 1, length_penalty: float = 1.0
     ) -> list[list[Found]]:
-        """The `best` targets of each sentence, best first: what `decoding.beam` finds; a beam of one is greedy search."""
+        """Search: the `best` hypotheses of each sentence; equals `decoding.beam`, and greedy search with one beam."""
         most = np.array(limits(length, memory), dtype=np.int64)
         found = [[nothing(weights=False)] for _ in most]
         shape = Shape(self, memory, beams, best)
@@ -89,7 +89,7 @@ class Searching:
         return found
 
     def run(self, told: Told, shape: "Shape", memory: Tree, group: Numbers, meanwhile: Callable[[], None]) -> None:
-        """Step by step until every sentence of a group is done; `meanwhile` is done once, while the GPU is at work."""
+        """Search step by step until every sentence of a group is done; `meanwhile` runs once while the GPU is busy."""
         most, sentences = told.most, np.arange(len(group))
         count, space = up(len(group)), room(min(ROOM, int(most.max())))
         board = shape.board(count, space)
@@ -117,14 +117,14 @@ class Searching:
                 self.move(before, board, rows, most[padded(sentences, count)], told.alpha)
 
     def begin(self, board: Board, longest: Numbers, alpha: float) -> None:
-        """Let a board's choice start anew."""
+        """Reset the beam state of these buffers."""
         if isinstance(board.choice, Beam):
             board.choice.begin(longest, alpha)
         else:
             board.choice.begin()
 
     def move(self, before: Board, after: Board, rows: Int[Tensor, " sentences"], longest: Numbers, alpha: float) -> None:
-        """Let another board go on from these rows."""
+        """Copy selected rows into other buffers."""
         after.steps.take(before.steps, rows)
         if isinstance(after.choice, Beam) and isinstance(before.choice, Beam):
             after.choice.take(before.choice, rows)
@@ -133,34 +133,34 @@ class Searching:
             after.choice.take(before.choice, rows)
 
     def placed(self, rows: Numbers) -> Int[Tensor, " rows"]:
-        """These numbers on the device."""
+        """Copy row indices to the device."""
         return torch.from_numpy(rows).to(self.device)
 
 
 def idle() -> None:
-    """There is nothing else to do."""
+    """Do nothing."""
 
 
 def put(found: list[list[Found]], group: Numbers, told: Told) -> None:
-    """Write what was found for the sentences of a group where they stand."""
+    """Write the hypotheses of a group's sentences to their places."""
     for sentence, few in zip(group.tolist(), told.found(), strict=True):
         found[sentence] = few
 
 
 def groups(sentences: Numbers, most: int) -> list[Numbers]:
-    """The sentences in groups of about the same size, none of more than so many but of one at least."""
+    """Split sentences into groups of about the same size, of at most `most` and at least one each."""
     return np.array_split(sentences, -(-len(sentences) // max(1, most))) if len(sentences) else []
 
 
 class Shape:
-    """What the boards of one search have in common."""
+    """Cache key and factory of the buffers of one search."""
 
     def __init__(self, searching: Searching, memory: Tree, beams: int, best: int):
         self.searching, self.memory, self.beams, self.best = searching, memory, beams, best
         self.sizes = tuple((tuple(each.shape[1:]), each.dtype) for each in leaves(memory, Tensor))
 
     def board(self, sentences: int, space: int) -> Board:
-        """The board for so many sentences with room for so many steps: the one that is there, or a new one."""
+        """Buffers for so many sentences and steps, from the cache or newly allocated."""
         boards, engine, where = self.searching.boards, self.searching.engine, self.searching.device
         key = sentences, space, self.beams, self.best, self.sizes
         if key not in boards:

@@ -1,4 +1,4 @@
-"""Which decoders the engine takes on a GPU, and keeping them ready for as long as their weights stay what they are."""
+"""Selection and cache of GPU searches, valid while the weights stay unchanged."""
 
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -18,7 +18,7 @@ KINDS = (transformer, generic)
 
 
 class Made(NamedTuple):
-    """A search, and what it was made from and for."""
+    """GPU search with the version of the model and the options that it was made for."""
 
     search: Searching
     watched: Watched
@@ -26,21 +26,21 @@ class Made(NamedTuple):
 
 
 MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
-"""What each decoder was made into; it goes when the decoder goes."""
+"""GPU search of each decoder; weakly keyed by the decoder."""
 
 
 def on_gpu(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> Searching | None:
-    """The search for a model in use on a GPU; None elsewhere, and where only the reference will do."""
+    """Select the GPU search for a model in inference; None elsewhere, and where only the reference covers it."""
     if first_tensor(memory).device.type != "cuda" or torch.is_autocast_enabled("cuda") or precision == "int8":
         return None
     return ready(decoder, memory, precision, compiled)
 
 
 def ready(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> Searching | None:
-    """The search for a decoder that has read these sources, in the precision that they are in.
+    """GPU search for a decoder and these sources, in their precision.
 
-    None where only the reference will do, unless that is asked for in bf16, of which it knows nothing: that is refused.
-    `compiled` lets torch.compile join small kernels, which takes its time for each new shape.
+    None where only the reference covers it; with bf16, which the reference does not have, that raises. `compiled` lets
+    torch.compile fuse small kernels, which takes its time for each new shape.
     """
     like = first_tensor(memory)
     how = like.dtype, like.device, compiled
@@ -59,7 +59,7 @@ def ready(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool
 
 
 def reason(decoder: Any) -> str | None:
-    """None where the engine takes a decoder, else the reason that it does not."""
+    """Reason why the GPU search does not cover a decoder, or None."""
     if not isinstance(decoder, nn.Module) or decoder.training:
         return "it needs a trained module"
     if any(map(listened, decoder.modules())):

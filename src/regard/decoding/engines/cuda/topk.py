@@ -1,4 +1,4 @@
-"""The likeliest tokens of each row, found where the logits are: by one kernel on a GPU, and few rows at a time."""
+"""Top-k tokens of each row on the device: by one kernel on a GPU, and in chunks of rows."""
 
 from functools import cache
 from importlib import import_module
@@ -15,18 +15,17 @@ from regard.decoding.logprobs import IMPOSSIBLE
 from regard.kernels.runtime import capability
 
 PIECE = 512
-"""Rows whose logits are there at a time: they are the widest thing there is, and so a beam takes no more room for them."""
+"""Maximum rows of logits at a time: they are the widest tensors, and so a beam takes no more memory for them."""
 FORBIDDEN = slice(PAD, BOS + 1)
-"""What no target holds: the lowest numbers."""
+"""Token ids that no target holds: the lowest ones."""
 Best = tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]
 
 
 def likeliest(found: Float[Tensor, "rows size"], project: Project, count: int) -> Best:
-    """The log-probabilities of the `count` likeliest tokens of each row, and the tokens, best first.
+    """Top-k log-probabilities of each row and their tokens, best first.
 
-    They are in float32 whatever precision the decoder runs in; float64 stays. A row that has no distribution is NaN at
-    least in front. Of equally likely tokens the lowest number comes first; without the kernel, where several are asked for,
-    any may.
+    They are in float32 whatever the decoder's dtype; float64 stays. A row that has no distribution is NaN at least in the
+    first place. Of equally likely tokens the lowest id comes first; without the kernel, for k > 1, any may.
     """
     pieces = [best(project(piece), count) for piece in torch.split(found, PIECE)]
     values, tokens = zip(*pieces, strict=True)
@@ -34,7 +33,7 @@ def likeliest(found: Float[Tensor, "rows size"], project: Project, count: int) -
 
 
 def best(logits: Float[Tensor, "rows vocabulary"], count: int) -> Best:
-    """Those of some rows."""
+    """Top-k of a chunk of rows."""
     if fits(logits, count):
         return triton().launch(logits, count)
     logs = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
@@ -44,13 +43,13 @@ def best(logits: Float[Tensor, "rows vocabulary"], count: int) -> Best:
 
 
 def fits(logits: Float[Tensor, "rows vocabulary"], count: int) -> bool:
-    """Whether the kernel takes such logits."""
+    """Return True if the kernel covers such logits."""
     some = logits.is_cuda and logits.dtype != torch.float64 and capability.lacking(logits.device, logits.dtype) is None
     return some and triton() is not None and logits.shape[1] <= triton().WIDEST and count <= triton().MOST
 
 
 def prepare(logits: Float[Tensor, "1 vocabulary"], rows: int, count: int) -> Best:
-    """Launch what `likeliest` launches, so that it is compiled (kernels/runtime/compile.py); returns buffers."""
+    """Launch the kernels of `likeliest`, so that they are compiled (kernels/runtime/compile.py); returns buffers."""
     if fits(logits, count):
         triton().launch(logits, count)
     kind = torch.promote_types(logits.dtype, torch.float32)
@@ -59,5 +58,5 @@ def prepare(logits: Float[Tensor, "1 vocabulary"], rows: int, count: int) -> Bes
 
 @cache
 def triton() -> Any:
-    """The kernel's file; None where there is no Triton."""
+    """Load the module of the kernel; None without Triton."""
     return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.topk_triton")

@@ -1,4 +1,4 @@
-"""The kernel of `likeliest.py`: log-softmax and the best few of it in one pass over the logits, one program for each row."""
+"""Triton kernel of `topk.py`: log-softmax and top-k in one pass over the logits, one program for each row."""
 
 from typing import no_type_check
 
@@ -12,13 +12,13 @@ from regard.data.text.vocabulary import BOS
 from regard.kernels.runtime import compile
 
 WIDEST, MOST = 65_536, 16
-"""A row is held in registers, and gone through once for each token that is asked for."""
+"""Maximum vocabulary, as a row is held in registers, and maximum k, as each token takes a pass over it."""
 
 
 @triton.jit
 @no_type_check
 def kernel(logits, values, tokens, vocabulary, forbidden: tl.constexpr, count: tl.constexpr, block: tl.constexpr):
-    """log p = (x - max x) - log Σ e^(x - max x), in float32; of equal ones the lowest number comes first."""
+    """Log-softmax log p = (x - max x) - log Σ e^(x - max x), in float32, and its top-k; of equal ones the lowest id."""
     row = tl.program_id(0).to(tl.int64)
     columns = tl.arange(0, block)
     x = tl.load(logits + row * vocabulary + columns, mask=columns < vocabulary, other=float("-inf")).to(tl.float32)
@@ -28,14 +28,14 @@ def kernel(logits, values, tokens, vocabulary, forbidden: tl.constexpr, count: t
     for place in tl.static_range(count):
         best, where = tl.max(x, axis=0, return_indices=True)
         tl.store(values + row * count + place, (best - top) - share)
-        tl.store(tokens + row * count + place, tl.minimum(where, vocabulary - 1).to(tl.int64))  # beside NaN it is anywhere
+        tl.store(tokens + row * count + place, tl.minimum(where, vocabulary - 1).to(tl.int64))  # with NaN it is arbitrary
         x = tl.where(columns == where, float("-inf"), x)
 
 
 def launch(
     logits: Float[Tensor, "rows vocabulary"], count: int
 ) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
-    """The log-probabilities of the best tokens, and the tokens."""
+    """Launch the kernel; returns the top-k log-probabilities and their tokens."""
     logits = logits.contiguous()
     rows, vocabulary = logits.shape
     values = torch.empty(rows, count, dtype=torch.float32, device=logits.device)

@@ -1,8 +1,8 @@
 """Transformer decoder steps with a static KV cache; equals `decoding/engines/cpu/transformer.py`.
 
-Keys and values of all rows of a sentence are written behind the last, and a table, which all layers share, says which of
-them are each row's own past: a search that reorders its hypotheses reorders nothing but the table. All rows of a sentence
-read one memory of its source.
+Keys and values of all rows of a sentence are appended to the cache, and a back-pointer table, which all layers share, says
+which of them are each row's own past: reordering hypotheses reorders nothing but the table. All rows of a sentence read one
+memory of its source.
 """
 
 import math
@@ -31,13 +31,13 @@ from regard.models.decoders.transformer import Transformer
 from regard.user_cache import set_compiler_cache
 
 KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""On a GPU: those that need no search for a plan of their own for every new shape."""
+"""Attention backends on a GPU that need no plan for every new shape."""
 NOBODY = -1
-"""Who wrote at a place where nothing is written."""
+"""Table entry of a position where nothing is written."""
 
 
 def covers(decoder: Any) -> str | None:
-    """None where these steps compute what this decoder does, else the reason that they do not."""
+    """Reason why these steps do not cover the decoder, or None."""
     if reason := transformer.covers(decoder):
         return reason
     for layer in decoder.layers:
@@ -52,7 +52,7 @@ def covers(decoder: Any) -> str | None:
 
 
 class Engine:
-    """The decoder's matrices in one precision, ready for steps."""
+    """CUDA engine of a Transformer decoder in one precision."""
 
     def __init__(self, decoder: Transformer, dtype: torch.dtype, compiled: bool = False):
         self.dtype = dtype
@@ -69,7 +69,7 @@ class Engine:
             and self.embedding_norm is None
             and self.widen is None
         )
-        """Whether vectors of tokens and places are added, and that is all."""
+        """True if token and position embeddings are added, and nothing else is done."""
         self.layers = matrices(decoder, dtype)
         self.fused = not compiled and fused_layer.covers(self.layers, self.table.device, dtype) is None
         self.enters: Norm | None = norm(decoder.layers[0].around_self.norm, dtype) if self.layers[0].first else None
@@ -80,7 +80,7 @@ class Engine:
         self.places: dict[int, Float[Tensor, "room size"] | None] = {}
 
     def steps(self, memory: Remembered, sentences: int, width: int, room: int) -> "Cached":
-        """Steps for sentences that have read sources shaped like these."""
+        """Allocate the buffers of steps for sentences with memories of this shape."""
         return Cached(self, memory, sentences, width, room)
 
     def refuse(self) -> None:
@@ -88,7 +88,7 @@ class Engine:
         self.embedding(torch.zeros(1, 1, dtype=torch.long, device=self.table.device), self.limit or 0)
 
     def positions(self, room: int) -> Float[Tensor, "room size"] | None:
-        """The vectors of the first places; those that the decoder has none for are zero, and never used."""
+        """Vectors of the first positions; zero, and never used, beyond the decoder's limit."""
         if room not in self.places:
             made = self.embedding.positions
             self.places[room] = None
@@ -100,7 +100,7 @@ class Engine:
 
 
 class Cached:
-    """The caches of so many sentences, who descends from whom, and the sources."""
+    """Decoder state of a number of sentences: KV caches, back-pointer table and sources."""
 
     def __init__(self, engine: Engine, memory: Remembered, sentences: int, width: int, room: int):
         self.engine, self.width = engine, width
@@ -109,7 +109,7 @@ class Cached:
         each = torch.arange(width, dtype=torch.int32, device=engine.table.device)
         self.own = each[:, None].expand(sentences, width, 1).contiguous()
         self.past = torch.full((sentences, width, room), NOBODY, dtype=torch.int32, device=engine.table.device)
-        """Which row of its sentence wrote what a row sees at each place."""
+        """Back-pointer table: the row of its sentence that each row sees at each position."""
         self.sources = list[Memory]()
         for kept in memory.memories.values():
             shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (each.shape for each in kept[:2]))
@@ -120,7 +120,7 @@ class Cached:
         self.placed = self.places if engine.fused and engine.adds else None
 
     def begin(self, memory: Remembered, rows: Numbers) -> None:
-        """Take a batch in; nothing has been written."""
+        """Copy a batch into the buffers, in its initial state."""
         given = list(memory.memories.values())
         fill(sides(self.sources), sides(given), rows)
         if given[0].keep is not None:
@@ -129,9 +129,9 @@ class Cached:
             self.clear()
 
     def clear(self) -> None:
-        """Leave nothing in a cache that is no number, not even of another batch: what is masked is multiplied by zero.
+        """Clear the caches of NaN, even from earlier batches: masked values are multiplied by zero.
 
-        Who may look at nothing finds zero: it looks at zeros.
+        A fully masked source yields zero: its values are set to zero.
         """
         self.past.fill_(NOBODY)
         for cache in self.caches:
@@ -142,7 +142,7 @@ class Cached:
             mine.values.masked_fill_(blind[..., None, None], 0.0)
 
     def take(self, other: "Cached", rows: Int[Tensor, " sentences"]) -> None:
-        """Go on from other caches, which have as much room or less."""
+        """Copy selected sentences of another state, whose buffers are of the same size or smaller."""
         room = other.past.shape[2]
         self.past.fill_(NOBODY)
         self.past[:, :, :room] = other.past.index_select(0, rows)
@@ -154,7 +154,7 @@ class Cached:
             source.copy_(given.index_select(0, rows))
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
-        """One token for each row: what its logits are made of."""
+        """Decoding step: one token for each row in, the last layer's output out."""
         engine, data = self.engine, self.embed(tokens, place)
         if not engine.fused:
             return self.masked(data, parents, place)
@@ -167,7 +167,7 @@ class Cached:
     def prepare(
         self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
     ) -> Float[Tensor, "1 vocabulary"]:
-        """Launch what a step launches of ours, and give room for a row of logits."""
+        """Launch our own kernels of a step, and allocate a row of logits."""
         engine = self.engine
         if engine.fused:
             size = engine.layers[0].threefold[0].shape[1]
@@ -178,7 +178,7 @@ class Cached:
         return engine.onto[0].new_empty(1, engine.vocabulary)
 
     def masked(self, data: Rows, parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
-        """All layers by kernels of PyTorch, with masks for what each row may see, which all layers share."""
+        """Run all layers by PyTorch's kernels, with masks that all layers share."""
         if self.width > 1:
             self.past.copy_(self.past.gather(1, parents[..., None].expand_as(self.past)))
         self.past.index_copy_(2, place, self.own)
@@ -191,7 +191,7 @@ class Cached:
         return both[1]
 
     def embed(self, tokens: Int[Tensor, " rows"], place: Counter) -> Rows:
-        """The vectors of tokens at a place."""
+        """Embeddings of tokens at a position."""
         engine, positions = self.engine, self.engine.embedding.positions
         if self.placed is not None:
             return fused_layer.embed(tokens, engine.table, engine.scale, self.placed, place)
@@ -208,17 +208,17 @@ class Cached:
         return vectors if engine.widen is None else F.linear(vectors, *engine.widen)
 
     def project(self, found: Rows) -> Float[Tensor, "rows vocabulary"]:
-        """The logits of these rows."""
+        """Logits of these rows."""
         return F.linear(found if self.engine.fit is None else F.linear(found, *self.engine.fit), *self.engine.onto)
 
 
 def kernels(where: torch.device) -> AbstractContextManager[Any]:
-    """Let PyTorch choose among few kernels on a GPU."""
+    """Restrict PyTorch's attention to a few backends on a GPU."""
     return sdpa_kernel(KERNELS) if where.type == "cuda" else nullcontext()
 
 
 def hiding(seen: Bool[Tensor, "*places"], like: Tensor) -> Float[Tensor, "*places"]:
-    """What is added to scores: nothing where something may be seen, else -infinity."""
+    """Additive mask: 0 where a key may be seen, else -infinity."""
     return torch.zeros(seen.shape, dtype=like.dtype, device=like.device).masked_fill_(~seen, -math.inf)
 
 
@@ -228,7 +228,7 @@ def sides(memories: Iterable[Memory]) -> list[Tensor]:
 
 
 def fill(mine: list[Tensor], given: list[Tensor], rows: Numbers) -> None:
-    """The first rows of tensors become these rows of others: all at once where they stand one behind the other."""
+    """Copy these rows of tensors to the first rows of others: in one slice where they are consecutive."""
     count, first = len(rows), int(rows[0])
     if np.array_equal(rows, np.arange(first, first + count)):
         chosen = [each[first : first + count] for each in given]

@@ -1,4 +1,4 @@
-"""What the search asks of a decoder whose tensors stay where they are."""
+"""Interfaces between the GPU search and decoders with fixed buffers."""
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
@@ -10,19 +10,18 @@ from regard.decoding.engines.candidates import Numbers
 from regard.tree import Tree
 
 Counter = Int[Tensor, " 1"]
-"""A number that a graph reads where it stands."""
+"""Number on the device, which a CUDA graph reads at its address."""
 Project = Callable[[Float[Tensor, "rows size"]], Float[Tensor, "rows vocabulary"]]
 
 
 @runtime_checkable
 class Steps(Protocol):
-    """A decoder at work on so many sentences, each with `width` rows side by side.
+    """Decoder state of a number of sentences, each with `width` rows side by side, in fixed buffers.
 
-    `begin` takes a batch in: these rows of its memory, in this order; there may be room for more, and nobody listens to
-    those. `take` goes on from other steps, whose sentences are picked. `step` feeds a token to each row, which grew from the
-    row `parents` of its sentence, and gives what `project` makes logits of, some rows at a time. `prepare` launches the
-    programs of such a step and computes nothing else, so that they are compiled (kernels/runtime/compile.py), and gives room
-    for a row of logits.
+    `begin` copies a batch in: these rows of its memory, in this order; spare rows are ignored. `take` copies selected
+    sentences of other steps. `step` feeds a token to each row, which extends the row `parents` of its sentence, and returns
+    what `project` turns into logits, some rows at a time. `prepare` launches the kernels of such a step and computes nothing
+    else, so that they are compiled (kernels/runtime/compile.py), and allocates a row of logits.
     """
 
     def begin(self, memory: Tree, rows: Numbers) -> None: ...
@@ -42,14 +41,14 @@ class Steps(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """A decoder made ready for such steps."""
+    """Decoder prepared for such steps."""
 
     vocabulary: int
     limit: int | None
-    """The most steps that it can make; None: any number."""
+    """Maximum number of steps; None: unlimited."""
 
     def steps(self, memory: Tree, sentences: int, width: int, room: int) -> Steps:
-        """Steps for sentences that have read sources shaped like these."""
+        """Allocate the buffers of steps for sentences with memories of this shape."""
 
     def refuse(self) -> None:
         """Raise the decoder's own error for a step beyond its limit."""
