@@ -5,7 +5,7 @@ import torch
 
 from regard.data.batch import pad
 from regard.data.text.vocabulary import EOS
-from regard.decoding import greedy, sample, score
+from regard.decoding import greedy, rate, sample
 from regard.decoding.sample import Draw
 
 from .decoders import Recurrent, random_table, sources, table
@@ -97,7 +97,7 @@ def test_the_score_is_the_models_own_whatever_the_temperature():
     decoder = Recurrent(sharpness=1.0)
     memory = decoder.remember(sources(6))
     found = sample(decoder, memory, length=9, temperature=2.0, top_k=5, top_p=0.9, generator=seeded())
-    rated = score(decoder, memory, pad([each.tokens for each in found]))
+    rated = rate(decoder, memory, pad([each.tokens for each in found]))
     assert [each.score for each in found] == pytest.approx(rated.scores.tolist(), abs=1e-5)
 
 

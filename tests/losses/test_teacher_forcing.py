@@ -11,7 +11,7 @@ from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded, shifted
 from regard.losses.teacher_forcing import Teacher, again, cross_entropy, entropy, likelihood, taught, teach
 from regard.losses.types import Loss, Progress
-from regard.metrics.text import perplexity
+from regard.metrics.text import token_perplexity
 from regard.models.seq2seq import build
 from regard.training import evaluator
 from regard.training.loop import train
@@ -86,8 +86,8 @@ def test_teaching_needs_targets():
 
 
 def test_perplexity_is_the_exponential_of_the_mean():
-    assert perplexity(2 * math.log(8), 2) == pytest.approx(8)
-    assert perplexity(1e6, 1) == math.inf
+    assert token_perplexity(2 * math.log(8), 2) == pytest.approx(8)
+    assert token_perplexity(1e6, 1) == math.inf
 
 
 def drawing(**options) -> Network:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from regard.data.batch import pad
 from regard.data.text.vocabulary import BOS, EOS
-from regard.decoding import beam, greedy, sample
-from regard.decoding import score as rate
+from regard.decoding import beam, greedy, rate, sample
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Spelling
 from regard.decoding.constraints.state import Constraints, Guard, unkept

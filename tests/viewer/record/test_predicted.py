@@ -11,7 +11,7 @@ from regard import tasks
 from regard.config import AttentionPart, Data, Model, Search
 from regard.data.batch import pad
 from regard.data.table import Record
-from regard.decoding import score
+from regard.decoding import rate
 from regard.errors import ConfigError
 from regard.inference.predictor import Trained
 from regard.tasks.translate import Config
@@ -104,7 +104,7 @@ def test_steps_know_how_likely_each_token_was_and_what_else_could_have_been():
     model = trained()
     example = model.trace(TEXTS[:1], targets=["汤姆追逐杰瑞"]).example()
     encoded = model.codec.encode(Record(TEXTS[0], "汤姆追逐杰瑞", ""))
-    rated = score(model.model.decoder, model.model.encode(pad([encoded.source])), pad([encoded.target]))
+    rated = rate(model.model.decoder, model.model.encode(pad([encoded.source])), pad([encoded.target]))
     np.testing.assert_allclose([step.logprob for step in example.steps], rated.logprobs[0], atol=1e-5)
     assert [step.query for step in example.steps] == list(range(7))
     for step in example.steps:

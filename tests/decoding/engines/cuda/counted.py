@@ -1,6 +1,6 @@
 """Programs that a board has compiled side by side, and those that its step starts, for a GPU that is not there.
 
-    python -m tests.native.gpu.counted
+    python -m tests.decoding.engines.cuda.counted
 
 One line of JSON for each case: its name, the programs that were compiled and loaded in threads, those that the step
 started, and those that were compiled or loaded for it after all, each by the name of its function.

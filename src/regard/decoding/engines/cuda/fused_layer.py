@@ -170,7 +170,7 @@ def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen, early: bo
 
 def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Float[Tensor, "rows columns"]:
     """Matrix product with fused norm, activation and sum."""
-    file = triton("product")
+    file = triton("matmul")
     before = None if norm is None else file.Before(norm.weight, norm.bias, norm.eps)
     return file.product(data, weights, norm=before, **options)
 
