@@ -17,9 +17,9 @@ from regard.data.batch import Padded
 from regard.data.text.vocabulary import BOS, EOS, PAD
 from regard.decoding import beam as reference
 from regard.decoding.engines.beam import beam as native
-from regard.decoding.engines.cpp.select import usable
+from regard.decoding.engines.cpp.select import is_usable
 from regard.decoding.engines.cpu.encoder import encode
-from regard.decoding.engines.select import ready
+from regard.decoding.engines.select import select_engine
 from regard.errors import RefusedError
 from regard.inference.predictor import Trained
 from regard.models.seq2seq import Seq2Seq
@@ -34,7 +34,7 @@ def ours(model: Seq2Seq, precision: str, compiled: bool = False) -> Side:
     def run(source: Padded, beams: int, length: int) -> Answers:
         with torch.inference_mode():
             memory = encode(model, source, compiled)
-        found = native(ready(model.decoder, memory, precision, compiled), memory, beams=beams, length=length)
+        found = native(select_engine(model.decoder, memory, precision, compiled), memory, beams=beams, length=length)
         return [each[0].tokens for each in found]
 
     return run
@@ -133,7 +133,7 @@ def onnx(trained: Trained, precision: str) -> Side:
 
     def run(source: Padded, beams: int, length: int) -> Answers:
         memory = graphs.encode(source)
-        found = native(ready(graphs.decoder, memory), memory, beams=beams, length=length)
+        found = native(select_engine(graphs.decoder, memory), memory, beams=beams, length=length)
         return [each[0].tokens for each in found]
 
     return run
@@ -170,7 +170,7 @@ def sides(trained: Trained, rounded: Seq2Seq, threads: int, forced: bool) -> dic
     """
     model = trained.model
     found = {"float32": ours(model, "float32"), "int8": ours(rounded, "int8"), "reference": before(model)}
-    if usable() and usable("int8"):
+    if is_usable() and is_usable("int8"):
         found |= {"compiled": ours(model, "float32", True), "compiled int8": ours(rounded, "int8", True)}
     peers: dict[str, Callable[[], Side]] = {"Hugging Face": partial(hugging_face, trained, forced)}
     for precision in ("float32", "int8"):

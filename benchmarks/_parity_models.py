@@ -24,7 +24,7 @@ from regard.data.batch import Padded
 from regard.kernels import short
 from regard.kernels import weights as rows
 from regard.losses import linear_cross_entropy
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders import recurrent_fused
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.layers import add_norm
@@ -97,7 +97,7 @@ def corners(dtype: torch.dtype) -> Verdict:
 def loop(dtype: torch.dtype) -> Verdict:
     """Luong's decoder as one operation, beside the steps one by one; halves by autocast."""
     batch, steps, keys, width = (33, 12, 40, 96) if GPU else (3, 3, 7, 5)
-    decoder = Recurrent(100, width, width, attention=partial(attention, "bilinear")).to(DEVICE)
+    decoder = Recurrent(100, width, width, attention=partial(build_attention, "bilinear")).to(DEVICE)
     tokens = torch.randint(100, (batch, steps), device=DEVICE)
     source, final = torch.randn(batch, keys, width, device=DEVICE), torch.randn(batch, 1, width, device=DEVICE)
     keep = torch.arange(keys, device=DEVICE) < torch.randint(1, keys + 1, (batch, 1), device=DEVICE)
@@ -131,7 +131,7 @@ def loss(dtype: torch.dtype) -> Verdict:
             without(*by(linear_cross_entropy, impl)),
             torch.autocast(DEVICE, kind, enabled=kind in (torch.float16, torch.bfloat16)),
         ):
-            total = linear_cross_entropy.projected(*leaves, wanted, 0.1, 0.05, kept).total
+            total = linear_cross_entropy.linear_cross_entropy(*leaves, wanted, 0.1, 0.05, kept).total
         return Found([total.detach()], list(torch.autograd.grad(total, leaves)))
 
     return sides(run, dtype)

@@ -32,7 +32,7 @@ from regard.data.batch import Padded
 from regard.data.text.vocabulary import BOS, EOS, PAD
 from regard.decoding import beam as reference
 from regard.decoding.engines.cuda import encoder, select
-from regard.decoding.hypothesis import Found
+from regard.decoding.hypothesis import Hypothesis
 from regard.models.seq2seq import Seq2Seq, build
 
 RESULTS = Path(__file__).parent / "results" / "decoding_gpu.csv"
@@ -81,10 +81,10 @@ def sources(batch: int, shortest: int, longest: int) -> Padded:
     return Padded(data, keep).to(DEVICE)
 
 
-def found(model: Seq2Seq, source: Padded, beams: int, length: int, compiled: bool = False) -> list[Found]:
+def found(model: Seq2Seq, source: Padded, beams: int, length: int, compiled: bool = False) -> list[Hypothesis]:
     """The engine's best."""
     memory = encoder.encode(model, source)
-    search = select.ready(model.decoder, memory, compiled=compiled)
+    search = select.find_search(model.decoder, memory, compiled=compiled)
     return [each[0] for each in search(memory, beams=beams, length=length)]
 
 
@@ -133,8 +133,8 @@ def hugging_face() -> Side:
 
 def forget() -> None:
     """Nothing is ready any more, and memory is as it was."""
-    select.MADE.clear()
-    encoder.MADE.clear()
+    select.SEARCHES.clear()
+    encoder.ENCODINGS.clear()
     gc.collect()
     torch.cuda.empty_cache()
 

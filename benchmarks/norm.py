@@ -27,7 +27,7 @@ RESULTS = Path(__file__).parent / "results" / "norm.csv"
 HEADER = ["name", "shape", "pass", "norm", "dtype", "ms", "spread_ms", "peak_bytes", *WHERE]
 SHAPES = ("64x96x256", "42x96x384", "10x192x768")
 """Pictures, rows and columns of pixels."""
-FUSED, LAID = masked_norm.DEVICES, resnet.laid
+FUSED, LAID = masked_norm.DEVICES, resnet.to_channels_last
 SIDES = {"operations": ((), False), "ours, channels first": (FUSED, False), "ours": (FUSED, True)}
 
 
@@ -42,7 +42,7 @@ def pictures(shape: str) -> Pictures:
 
 def side(shape: str, norm: str, devices: tuple[str, ...], last: bool) -> Callable[[], object]:
     """A pass there and back as one graph."""
-    masked_norm.DEVICES, resnet.laid = devices, LAID if last else lambda image: image
+    masked_norm.DEVICES, resnet.to_channels_last = devices, LAID if last else lambda image: image
     given = pictures(shape)
     model = resnet.Residual(1, 256, stages=(3, 3, 3), norm=norm).cuda()
 

@@ -24,7 +24,7 @@ import _bare  # noqa: F401
 from _timing import WHERE, Budget, Measured, captured, put, tried, where
 from parity import passed
 from regard.attention.types import Encoded
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders import recurrent_fused
 from regard.models.decoders.recurrent import Recurrent
 
@@ -64,7 +64,7 @@ class Case:
     def __init__(self, shape: Shape, name: str = "bilinear", dtype: torch.dtype = torch.float32):
         batch, steps, keys, width = shape
         self.shape, self.half = shape, True
-        self.decoder = Recurrent(100, width, width, attention=partial(attention, name)).to("cuda", dtype)
+        self.decoder = Recurrent(100, width, width, attention=partial(build_attention, name)).to("cuda", dtype)
         self.tokens = torch.randint(100, (batch, steps), device="cuda")
         self.source = torch.randn(batch, keys, width, device="cuda", dtype=dtype).requires_grad_()
         lengths = torch.randint(keys // 2, keys + 1, (batch,), device="cuda")

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from regard import tasks
 from regard.config import AttentionPart, Data, Dropout, Model, Train
 from regard.data.batch import Batch, shifted
-from regard.losses.hard_attention import Looks, drawing
-from regard.losses.teacher_forcing import Teacher, likelihood
+from regard.losses.hard_attention import Reinforce, find_hard_attentions
+from regard.losses.teacher_forcing import Teacher, compute_target_logprobs
 from regard.losses.types import Progress
 from regard.training.optimizer import clip, optimiser
 
@@ -71,8 +71,8 @@ def measure(steps: int = 480, every: int = 40, draws: int = DRAWS) -> list[Curve
 
 def variances(model: nn.Module, teacher: Teacher, batch: Batch, draws: int) -> dict[str, float]:
     """The variance of the gradient of the score's parameters, summed over all of them, under each baseline."""
-    settings, names = teacher.settings, drawing(model)
-    each = {baseline: Looks(replace(settings, baseline=baseline, entropy_bonus=0.0), names) for baseline in COLOURS}
+    settings, names = teacher.settings, find_hard_attentions(model)
+    each = {baseline: Reinforce(replace(settings, baseline=baseline, entropy_bonus=0.0), names) for baseline in COLOURS}
     assert teacher.looks is not None
     assert batch.target is not None
     each["learned"].baseline = teacher.looks.baseline
@@ -81,7 +81,7 @@ def variances(model: nn.Module, teacher: Teacher, batch: Batch, draws: int) -> d
     found: dict[str, list[Tensor]] = {baseline: [] for baseline in COLOURS}
     for _ in range(draws):
         step = model(batch.source, shifted(batch.target.data))
-        rewards = likelihood(step.output, batch.target)
+        rewards = compute_target_logprobs(step.output, batch.target)
         for baseline, looks in each.items():
             total, _ = looks(step.attended, batch.target.keep, rewards)
             slopes = torch.autograd.grad(total / batch.target.keep.sum(), parameters, retain_graph=True)

@@ -27,7 +27,7 @@ FOLDERS = {
 }
 """Kinds and the folder whose files are their members."""
 
-ONE = {
+SINGULAR = {
     "normalise": "normaliser",
     "mechanisms": "mechanism",
     "kernels": "kernel",
@@ -36,7 +36,7 @@ ONE = {
 }
 """Singular of a kind, where it differs from the kind's name."""
 
-MAIN = {"tasks": "task"}
+MAIN_FILE = {"tasks": "task"}
 """Kinds whose members may be a folder, and the file in it that the name stands for: tasks/vqa/task.py is vqa."""
 
 FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")
@@ -46,7 +46,7 @@ FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")
 def names(kind: str) -> list[str]:
     """Names of one kind, in alphabetical order."""
     folder = PACKAGE / _folder(kind)
-    packages = folder.glob(f"[!_]*/{MAIN[kind]}.py") if kind in MAIN else ()
+    packages = folder.glob(f"[!_]*/{MAIN_FILE[kind]}.py") if kind in MAIN_FILE else ()
     return sorted([path.stem for path in folder.glob("[!_]*.py")] + [path.parent.name for path in packages])
 
 
@@ -70,7 +70,7 @@ def locate(name: str, kind: str | None = None) -> str:
     known = [each for holder in kinds for each in names(holder)]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-    what = "stage or mechanism" if kind is None else ONE.get(kind, kind)
+    what = "stage or mechanism" if kind is None else SINGULAR.get(kind, kind)
     raise LookupError(f"no {what} is called {name!r}{hint}")
 
 
@@ -93,7 +93,7 @@ def build(what: Any, kind: str, **sizes: Any) -> Any:
     if not isinstance(made, type):
         return made
     wanted = inspect.signature(made).parameters
-    missing = [name for name in needs(made, kind) if name not in sizes]
+    missing = [name for name in list_required(made, kind) if name not in sizes]
     if missing:
         raise LookupError(
             f"{made.__name__} needs {', '.join(missing)} beside its sizes; give it built: {made.__name__}(...)"
@@ -101,7 +101,7 @@ def build(what: Any, kind: str, **sizes: Any) -> Any:
     return made(**{size: value for size, value in sizes.items() if size in wanted})
 
 
-def needs(what: Any, kind: str) -> list[str]:
+def list_required(what: Any, kind: str) -> list[str]:
     """Required constructor arguments of a stage, given by name or class."""
     made = find(what, kind) if isinstance(what, str) else what
     spread = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -117,7 +117,7 @@ def summary(name: str, kind: str) -> str:
     return text.partition("\n")[0]
 
 
-def attribute(module: str, name: str) -> Any:
+def find_attribute(module: str, name: str) -> Any:
     """Class of a stage folder by name, for `from regard.attention.score import ScaledDot`."""
     kind = module.rpartition(".")[2]
     for stem in names(kind):
@@ -134,7 +134,7 @@ def class_name(stem: str) -> str:
 def _path(kind: str, name: str) -> str:
     """Path of a name's file in the package, without its suffix."""
     path = f"{_folder(kind)}/{name}"
-    return f"{path}/{MAIN[kind]}" if kind in MAIN and (PACKAGE / path).is_dir() else path
+    return f"{path}/{MAIN_FILE[kind]}" if kind in MAIN_FILE and (PACKAGE / path).is_dir() else path
 
 
 def _folder(kind: str) -> str:

@@ -44,9 +44,9 @@ def select(tree: Tree, rows: Int[Tensor, " chosen"]) -> Tree:
 
 def repeat(tree: Tree, times: int) -> Tree:
     """Repeat every row `times` over, side by side: one for each beam."""
-    return map_tree(lambda tensor: beside(tensor, times), tree)
+    return map_tree(lambda tensor: repeat_rows(tensor, times), tree)
 
 
-def beside(tensor: Shaped[Tensor, "rows *rest"], times: int) -> Shaped[Tensor, "more *rest"]:
+def repeat_rows(tensor: Shaped[Tensor, "rows *rest"], times: int) -> Shaped[Tensor, "more *rest"]:
     """Repeat every row of a tensor: repeat_interleave, by operators that an exporter knows for any `times`."""
     return tensor[:, None].expand(-1, times, *tensor.shape[1:]).flatten(0, 1)

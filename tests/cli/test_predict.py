@@ -159,9 +159,9 @@ def answer(model, texts, out, notes=None, **options):
     from regard.cli._journal import Journal
     from regard.cli._predict_io import Asking, to_file
     from regard.cli._progress import Pace
-    from regard.decoding.constraints.spec import Wish
+    from regard.decoding.constraints.spec import ConstraintSpec
 
-    wishes = [Wish(include=("喜欢",)) if place % 11 == 5 else Wish() for place in range(len(texts))]
+    wishes = [ConstraintSpec(include=("喜欢",)) if place % 11 == 5 else ConstraintSpec() for place in range(len(texts))]
     with Journal(out, {"input": "a"}) as journal:
         note = journal.note
 

@@ -9,7 +9,7 @@ from regard.cli._bad_inputs import Unread
 from regard.cli._journal import Journal, Written
 from regard.cli._predict_io import Asking, Strange, to_file, to_stream, windows
 from regard.cli._progress import Pace
-from regard.decoding.constraints.spec import Wish
+from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import DataError
 from regard.inference.prediction import Prediction
 
@@ -34,7 +34,7 @@ class Model:
             yield place, [SimpleNamespace(text=texts[place][::-1], score=-1.0, weights=None, links=None)]
 
 
-def inputs(*texts, wish=Wish()):
+def inputs(*texts, wish=ConstraintSpec()):
     return [(text, wish) for text in texts]
 
 
@@ -69,7 +69,7 @@ def test_more_answers_than_inputs_are_refused(tmp_path):
 
 def test_a_wish_that_cannot_be_had_is_the_users_to_mend():
     with pytest.raises(DataError, match="this cannot be had"):
-        to_stream(Asking(Model()), inputs("a", wish=Wish(include=("b",))), io.StringIO(), 2)
+        to_stream(Asking(Model()), inputs("a", wish=ConstraintSpec(include=("b",))), io.StringIO(), 2)
 
 
 class Looking(Model):
@@ -134,7 +134,12 @@ def test_without_anybody_to_take_note_what_cannot_be_read_is_an_error(text):
 
 def test_a_wish_that_cannot_be_had_is_no_picture_that_cannot_be_read():
     with pytest.raises(DataError, match="this cannot be had"):
-        to_stream(Asking(Model(), unread=Unread("list.txt")), inputs("a", "b", wish=Wish(include=("c",))), io.StringIO(), 2)
+        to_stream(
+            Asking(Model(), unread=Unread("list.txt")),
+            inputs("a", "b", wish=ConstraintSpec(include=("c",))),
+            io.StringIO(),
+            2,
+        )
 
 
 def test_inputs_before_one_that_cannot_be_read_make_a_window():

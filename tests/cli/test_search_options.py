@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli._search_options import apart, search_by, wished
-from regard.decoding.constraints.spec import Wish
+from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import ConfigError, DataError
 from regard.tasks.translate import Config
 
@@ -73,10 +73,13 @@ def test_settings_that_make_no_sense_are_refused(given, message):
 
 
 def test_every_input_comes_with_what_is_asked_of_its_answer(tmp_path):
-    assert list(wished(["a", "b"], "x", ["y"], [], None)) == [("a", Wish("x", ("y",))), ("b", Wish("x", ("y",)))]
+    assert list(wished(["a", "b"], "x", ["y"], [], None)) == [
+        ("a", ConstraintSpec("x", ("y",))),
+        ("b", ConstraintSpec("x", ("y",))),
+    ]
     path = tmp_path / "c.jsonl"
     path.write_text('{"prefix": "x"}\n\n', encoding="utf-8")
-    assert list(wished(["a", "b"], None, [], [], str(path))) == [("a", Wish("x")), ("b", Wish())]
+    assert list(wished(["a", "b"], None, [], [], str(path))) == [("a", ConstraintSpec("x")), ("b", ConstraintSpec())]
     with pytest.raises(DataError, match=r"c.jsonl needs a line for each input, and ends before line 3; an empty line asks"):
         list(wished(["a", "b", "c"], None, [], [], str(path)))
     with pytest.raises(DataError, match=r"c.jsonl needs a line for each input, and has more lines than there are inputs"):

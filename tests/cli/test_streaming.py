@@ -14,7 +14,7 @@ from regard.cli._bad_inputs import Unread
 from regard.cli._predict_io import Strange
 from regard.cli._streaming import LISTEN, STREAM, listened, streamed, way
 from regard.config import AttentionPart, Data, Model, Search, Train
-from regard.decoding.constraints.spec import Wish
+from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import ConfigError, DataError
 from regard.tasks.translate import Config
 from regard.training.loop import train
@@ -39,7 +39,7 @@ class Flushed(io.StringIO):
 def test_every_piece_is_flushed_and_every_answer_has_its_line():
     model, stream = trained(), Flushed()
     texts = ["Tom chases Jerry", "", "Mary likes Tom"]
-    assert streamed(model, ((text, Wish()) for text in texts), stream) == Strange()
+    assert streamed(model, ((text, ConstraintSpec()) for text in texts), stream) == Strange()
     said = [answer(model, texts[0]), "", answer(model, texts[2])]
     assert stream.getvalue().split("\n") == [*said, ""]
     assert len(stream.seen) > 6
@@ -48,7 +48,9 @@ def test_every_piece_is_flushed_and_every_answer_has_its_line():
 
 def test_what_the_model_knows_nothing_of_is_left_empty():
     stream = io.StringIO()
-    assert streamed(trained(), [("☃ ☂", Wish()), ("Tom", Wish()), ("☃", Wish())], stream) == Strange(2, 1)
+    assert streamed(
+        trained(), [("☃ ☂", ConstraintSpec()), ("Tom", ConstraintSpec()), ("☃", ConstraintSpec())], stream
+    ) == Strange(2, 1)
     assert stream.getvalue().split("\n")[0] == ""
 
 
@@ -65,7 +67,7 @@ class Looking:
 
 
 def test_a_picture_that_cannot_be_read_is_told_with_its_line_and_the_others_are_answered(capsys):
-    asked = [(text, Wish(prefix="a")) for text in ("ab", "*c", "ad")]
+    asked = [(text, ConstraintSpec(prefix="a")) for text in ("ab", "*c", "ad")]
     stream = io.StringIO()
     assert streamed(Looking(), asked, stream, Unread("list.txt")) == Strange(1, 2)
     assert stream.getvalue() == "ab\n\nad\n"
@@ -76,10 +78,10 @@ def test_a_picture_that_cannot_be_read_is_told_with_its_line_and_the_others_are_
 
 def test_wishes_are_granted_and_those_that_cannot_be_are_errors_of_the_user():
     model, stream = trained(), io.StringIO()
-    streamed(model, [("Tom", Wish("汤"))], stream)
+    streamed(model, [("Tom", ConstraintSpec("汤"))], stream)
     assert stream.getvalue().startswith("汤")
     with pytest.raises(DataError, match="the model cannot write the phrase"):
-        streamed(model, [("Tom", Wish(include=("☃",)))], stream)
+        streamed(model, [("Tom", ConstraintSpec(include=("☃",)))], stream)
 
 
 def listening(monkeypatch, model, raw):

@@ -16,7 +16,7 @@ from regard import registry
 from regard.attention import Attention, Encoded, Local, Location, Memory
 from regard.attention.per_head import spread
 from regard.attention.score import combine, compare
-from regard.models.attention_factory import attention, takes
+from regard.models.attention_factory import accepts_option, build_attention
 
 from .stages import soaked
 
@@ -106,13 +106,13 @@ def awake(made: nn.Module) -> Any:
 
 
 def _from_folder(name: str, **options: Any) -> Callable[..., Attention]:
-    heads = {"heads": HEADS} if takes(name, "heads") else {}
+    heads = {"heads": HEADS} if accepts_option(name, "heads") else {}
     return partial(registry.find(name, "mechanisms"), **heads | SMALL.get(name, {}) | options)
 
 
 def named(name: str) -> Callable[..., Attention | None]:
     """What a config makes of a name."""
-    return partial(attention, name, heads=HEADS, limit=KEYS + 2)
+    return partial(build_attention, name, heads=HEADS, limit=KEYS + 2)
 
 
 MADE: dict[str, Callable[..., Attention | None]] = {

@@ -17,7 +17,7 @@ from regard.attention.statistics import measure
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
-from regard.models.layers.beam_attention import ask
+from regard.models.layers.beam_attention import attend_beams
 from regard.tree import map_tree, repeat, select
 
 from .mechanisms import (
@@ -286,9 +286,9 @@ def test_beams_that_share_a_memory_find_what_they_would_alone(case):
     made, whole = case.build(), source()
     memory, query, position = made.remember(whole), question(3, BEAMS * BATCH), repeat(torch.tensor(OFFSETS), BEAMS)
     swapped = torch.tensor([1, 0, 3, 2, 5, 4])
-    first = ask(made, query[:, :1], memory, repeat(made.start(memory), BEAMS), position=position, weights=True)
+    first = attend_beams(made, query[:, :1], memory, repeat(made.start(memory), BEAMS), position=position, weights=True)
     first = select(first, swapped)
-    second = ask(made, query[:, 1:], memory, first.state, position=position + 1, weights=True)
+    second = attend_beams(made, query[:, 1:], memory, first.state, position=position + 1, weights=True)
     found = join([first, second])
     asked = torch.cat((query[swapped, :1], query[:, 1:]), dim=1)
     alone = made(asked, made.remember(repeat(whole, BEAMS)), offset=position, weights=True)

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from regard import registry
 from regard.attention import Encoded, MultiHead
 from regard.attention.score import positional
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
 from regard.tree import repeat
@@ -33,7 +33,7 @@ def test_some_scores_look_at_positions():
 @every_score
 @pytest.mark.parametrize("make", DECODERS.values(), ids=DECODERS)
 def test_a_decoder_finds_the_same_at_every_step_and_in_every_beam(name, make):
-    decoder = make(attention=partial(attention, name)).eval()
+    decoder = make(attention=partial(build_attention, name)).eval()
     memory = decoder.remember(Encoded(torch.randn(2, 4, 6), KEEP, (torch.randn(2, 1, 6),) * 2))
     expected, state, found = decoder(TARGET, memory).output, repeat(decoder.start(memory), 2), []
     for token in repeat(TARGET, 2).unbind(1):

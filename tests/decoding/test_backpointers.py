@@ -1,11 +1,11 @@
 import torch
 
-from regard.decoding.backpointers import Ending, History, Moment, nothing
+from regard.decoding.backpointers import Ending, History, SearchStep, make_empty_hypothesis
 
 MOMENTS = [
-    Moment([1, 1], [0.0, 0.0], [0, 1]),
-    Moment([4, 5, 6, 7], [-0.1, -0.2, -0.3, -0.4], [0, 0, 1, 1]),
-    Moment([8, 9], [-0.5, -0.6], [3, 2]),  # the first sentence has left
+    SearchStep([1, 1], [0.0, 0.0], [0, 1]),
+    SearchStep([4, 5, 6, 7], [-0.1, -0.2, -0.3, -0.4], [0, 0, 1, 1]),
+    SearchStep([8, 9], [-0.5, -0.6], [3, 2]),  # the first sentence has left
 ]
 
 
@@ -36,5 +36,5 @@ def test_an_ending_long_ago_knows_nothing_of_what_came_later():
 
 
 def test_nothing_has_no_tokens_and_never_finished():
-    assert nothing(False) == ([], 0.0, 0.0, [], False, None)
-    assert nothing(True).weights == {}
+    assert make_empty_hypothesis(False) == ([], 0.0, 0.0, [], False, None)
+    assert make_empty_hypothesis(True).weights == {}

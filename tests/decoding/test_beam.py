@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from regard.data.text.vocabulary import EOS, UNK
 from regard.decoding import beam, greedy
-from regard.decoding.penalties import cover, normalise
+from regard.decoding.penalties import penalise_coverage, penalise_length
 
 from .decoders import Recurrent, Table, Transformer, apart, by_hand, random_table, sources, table, together
 
@@ -141,7 +141,7 @@ def test_the_best_few_are_sorted_distinct_and_rated_right(kind):
         for each in few:
             assert each.logprobs == pytest.approx(by_hand(decoder, memory, sentence, each.tokens), abs=1e-5)
             assert each.score == sum(each.logprobs)
-            assert each.normalised == normalise(each.score, len(each.tokens), 1.0)
+            assert each.normalised == penalise_length(each.score, len(each.tokens), 1.0)
             assert each.finished == (each.tokens[-1] == EOS)
             assert not {0, 1, EOS} & set(each.tokens[:-1])
 
@@ -260,7 +260,7 @@ def test_coverage_is_what_the_weights_add_up_to(kind):
         wanted = {"coverage_penalty": beta, "attention": attention, "weights": True}
         for few in beam(decoder, memory, beams=4, best=4, length=8, **wanted):
             for each in few:
-                penalty = cover(each.weights[name].mean(0).sum(0)[None]).item()
+                penalty = penalise_coverage(each.weights[name].mean(0).sum(0)[None]).item()
                 assert each.normalised == pytest.approx(each.score / len(each.tokens) + beta * penalty, abs=1e-5)
             ends = [each.normalised for each in few if each.finished]
             assert ends == sorted(ends, reverse=True)

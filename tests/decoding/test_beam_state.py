@@ -3,18 +3,18 @@ import math
 import torch
 
 from regard.data.text.vocabulary import EOS
-from regard.decoding.backpointers import Moment
-from regard.decoding.beam_state import Candidates, Front
+from regard.decoding.backpointers import SearchStep
+from regard.decoding.beam_state import ActiveBeam, Candidates
 
 LOW = -math.inf
 
 
-def front() -> Front:
+def front() -> ActiveBeam:
     """Two sentences, two hypotheses each; the second of the second does not exist."""
-    return Front(
+    return ActiveBeam(
         sentences=[3, 8],
         scores=torch.tensor([[-1.0, -2.0], [-1.0, LOW]], dtype=torch.float64),
-        moment=Moment([4, 5, 6, 7], [-1.0, -2.0, -1.0, LOW], [0, 0, 1, 1]),
+        moment=SearchStep([4, 5, 6, 7], [-1.0, -2.0, -1.0, LOW], [0, 0, 1, 1]),
         memory=torch.tensor([[30.0], [80.0]]),
         state=torch.tensor([[0.0], [1.0], [2.0], [3.0]]),
     )

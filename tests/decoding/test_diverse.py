@@ -6,8 +6,8 @@ import torch
 from regard.data.text.vocabulary import EOS
 from regard.decoding import beam
 from regard.decoding.backpointers import Ending
-from regard.decoding.diverse import merge
-from regard.decoding.search_tree import Tree
+from regard.decoding.diverse import merge_groups
+from regard.decoding.search_tree import SearchTree
 
 from .decoders import Recurrent, Transformer, apart, by_hand, random_table, sources, table, together
 
@@ -88,7 +88,7 @@ def test_a_sentence_searched_by_groups_does_not_see_its_batch(kind):
 
 
 def test_a_tree_shows_the_groups_and_where_the_answer_ends():
-    decoder, tree = random_table(1, 8, sharpness=2.0), Tree()
+    decoder, tree = random_table(1, 8, sharpness=2.0), SearchTree()
     [[found]] = beam(decoder, decoder.memory, beams=4, groups=2, length=6, tree=tree)
     level, place = tree.best
     tokens = []
@@ -103,8 +103,8 @@ def test_the_best_of_every_group_comes_before_the_second_of_any():
         return Ending(0, 0, 0, token, value, value, value, True)
 
     pools = [[ending(-1.0, 4), ending(-2.0, 5)], [ending(-1.0, 4), ending(-6.0, 7)], [ending(-5.0, 6)]]
-    assert [each.token for each in merge(pools, 2, lambda each: each.token)] == [4, 6]
-    assert [each.token for each in merge(pools, 9, lambda each: each.token)] == [4, 5, 6, 7]
+    assert [each.token for each in merge_groups(pools, 2, lambda each: each.token)] == [4, 6]
+    assert [each.token for each in merge_groups(pools, 9, lambda each: each.token)] == [4, 5, 6, 7]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.decoding.beam import beam
-from regard.decoding.forced_bos import Opening
+from regard.decoding.forced_bos import ForcedBOS
 from regard.decoding.greedy import greedy
 from regard.errors import ConfigError
 from regard.models.types import Step
@@ -28,20 +28,20 @@ class Chain:
 
 def test_the_first_token_is_certain_and_the_others_are_as_they_were():
     memory = torch.zeros(2, 1)
-    for [found] in ([each] for each in greedy(Opening(Chain(), 8), memory, length=9)):
+    for [found] in ([each] for each in greedy(ForcedBOS(Chain(), 8), memory, length=9)):
         assert found.tokens == [8, 5, 6, 7, 2]
         assert found.logprobs[0] == 0.0
         assert found.logprobs[1] < 0.0
-    for [found] in beam(Opening(Chain(), 8), memory, beams=3, length=9):
+    for [found] in beam(ForcedBOS(Chain(), 8), memory, beams=3, length=9):
         assert found.tokens == [8, 5, 6, 7, 2]
 
 
 def test_what_is_taught_and_remembered_is_left_alone():
-    assert Opening(Chain(), 8)("target", None).output == "target"
-    assert Opening(Chain(), 8).remember("source") == "source"
+    assert ForcedBOS(Chain(), 8)("target", None).output == "target"
+    assert ForcedBOS(Chain(), 8).remember("source") == "source"
 
 
 @pytest.mark.parametrize("first", [0, 9])
 def test_a_first_token_that_is_none_is_refused(first):
     with pytest.raises(ConfigError, match=f"search.first needs to be a token's number, from 4 to 8, got {first}"):
-        greedy(Opening(Chain(), first), torch.zeros(1, 1), length=3)
+        greedy(ForcedBOS(Chain(), first), torch.zeros(1, 1), length=3)

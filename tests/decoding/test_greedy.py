@@ -3,7 +3,7 @@ import torch
 
 from regard.data.text.vocabulary import EOS, UNK
 from regard.decoding import greedy
-from regard.decoding.greedy import most_likely
+from regard.decoding.greedy import choose_most_likely
 from regard.tree import select
 
 from .decoders import Recurrent, Table, Transformer, apart, by_hand, random_table, sources, table, together
@@ -20,7 +20,7 @@ def test_it_takes_the_most_likely_token_until_the_end():
 
 
 def test_of_equally_likely_tokens_the_lowest_wins():
-    assert most_likely(torch.tensor([[0.0, 2.0, 2.0]])).tolist() == [1]
+    assert choose_most_likely(torch.tensor([[0.0, 2.0, 2.0]])).tolist() == [1]
     found = greedy(Table(torch.zeros(1, 8, 8)), torch.zeros(1, 8, 8), length=3)
     assert found[0].tokens == [EOS]
 

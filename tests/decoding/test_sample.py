@@ -6,7 +6,7 @@ import torch
 from regard.data.batch import pad
 from regard.data.text.vocabulary import EOS
 from regard.decoding import greedy, rate, sample
-from regard.decoding.sample import Draw
+from regard.decoding.sample import Sampler
 
 from .decoders import Recurrent, random_table, sources, table
 
@@ -14,7 +14,7 @@ FOUR = torch.tensor([[0.5, 0.25, 0.15, 0.1]]).log()
 
 
 def shares(**settings) -> list[float]:
-    return [round(each, 4) for each in Draw(**settings).shares(FOUR)[0].tolist()]
+    return [round(each, 4) for each in Sampler(**settings).shares(FOUR)[0].tolist()]
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -41,7 +41,7 @@ def test_top_k_leaves_the_k_most_likely():
 
 
 def test_of_equally_likely_tokens_top_k_leaves_the_lowest():
-    assert Draw(top_k=1).shares(torch.zeros(1, 3)).tolist() == [[1, 0, 0]]
+    assert Sampler(top_k=1).shares(torch.zeros(1, 3)).tolist() == [[1, 0, 0]]
 
 
 @pytest.mark.parametrize(("p", "count"), [(0.0, 1), (0.49, 1), (0.51, 2), (0.74, 2), (0.76, 3), (0.91, 4), (1.0, 4)])
@@ -56,7 +56,7 @@ def test_top_p_looks_at_what_temperature_and_top_k_left():
 
 def test_what_is_impossible_is_never_drawn():
     logs = torch.tensor([[-math.inf, 0.0, -math.inf, -5.0]]).expand(1000, 4)
-    assert set(Draw(generator=seeded(), temperature=9.0)(logs).tolist()) == {1, 3}
+    assert set(Sampler(generator=seeded(), temperature=9.0)(logs).tolist()) == {1, 3}
 
 
 def test_temperature_nought_is_greedy():

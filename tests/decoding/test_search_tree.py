@@ -5,7 +5,7 @@ import torch
 
 from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding import beam
-from regard.decoding.search_tree import Tree
+from regard.decoding.search_tree import SearchTree
 
 from .decoders import Recurrent, random_table, sources, table
 
@@ -13,7 +13,7 @@ from .decoders import Recurrent, random_table, sources, table
 def test_a_small_search_by_hand():
     # 4 (0.6) leads nowhere good; 5 (0.4) ends at once and wins
     decoder = table({1: {4: 0.6, 5: 0.4}, 4: {5: 0.5, 6: 0.5}, 5: {EOS: 1.0}, 6: {EOS: 1.0}})
-    tree = Tree()
+    tree = SearchTree()
     ((found,),) = beam(decoder, decoder.memory, beams=2, length=9, length_penalty=0.0, tree=tree)
     assert found.tokens == [5, EOS]
     assert [level.tokens for level in tree.levels] == [[4, 5], [5, 6, EOS]]
@@ -27,7 +27,7 @@ def test_a_small_search_by_hand():
 @pytest.mark.parametrize("seed", range(20))
 def test_the_way_back_from_the_best_is_what_was_found(seed):
     decoder = random_table(1, 9, sharpness=2.0, seed=seed)
-    tree = Tree()
+    tree = SearchTree()
     ((found,),) = beam(decoder, decoder.memory, beams=4, length=7, tree=tree)
     step, place = tree.best
     assert tree.levels[step].scores[place] == pytest.approx(found.score)
@@ -44,7 +44,7 @@ def test_a_search_that_is_watched_finds_the_same_and_knows_what_every_branch_loo
     torch.manual_seed(0)
     decoder = Recurrent().eval()
     memory = decoder.remember(sources(1))
-    tree = Tree()
+    tree = SearchTree()
     plain = beam(decoder, memory, beams=3, length=6, weights=True)
     watched = beam(decoder, memory, beams=3, length=6, weights=True, tree=tree)
     assert [each.tokens for each in plain[0]] == [each.tokens for each in watched[0]]
@@ -62,11 +62,11 @@ def test_a_search_that_is_watched_finds_the_same_and_knows_what_every_branch_loo
 def test_a_tree_is_of_one_sentence():
     decoder = random_table(2, 6)
     with pytest.raises(ValueError, match="a tree shows the search for one sentence, got 2; search for one at a time"):
-        beam(decoder, decoder.memory, beams=2, length=3, tree=Tree())
+        beam(decoder, decoder.memory, beams=2, length=3, tree=SearchTree())
 
 
 def test_a_target_that_was_never_followed_is_not_marked():
-    decoder, tree = random_table(1, 8), Tree()
+    decoder, tree = random_table(1, 8), SearchTree()
     beam(decoder, decoder.memory, beams=2, length=3, tree=tree)
     assert tree.best is not None
     tree.follow([7] * 9)

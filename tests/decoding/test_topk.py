@@ -2,21 +2,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decoding.topk import highest
+from regard.decoding.topk import select_highest
 
 
 def test_the_best_come_first():
-    values, places = highest(torch.tensor([[1.0, 3.0, 2.0]]), 2)
+    values, places = select_highest(torch.tensor([[1.0, 3.0, 2.0]]), 2)
     assert values.tolist() == [[3.0, 2.0]]
     assert places.tolist() == [[1, 2]]
 
 
 def test_more_than_there_are_gives_all():
-    assert highest(torch.tensor([[1.0, 3.0]]), 5)[1].tolist() == [[1, 0]]
+    assert select_highest(torch.tensor([[1.0, 3.0]]), 5)[1].tolist() == [[1, 0]]
 
 
 def test_a_tie_across_the_last_place_goes_to_the_left():
-    assert highest(torch.tensor([[0.0, 1.0, 0.0, 0.0], [2.0, 1.0, 0.0, -1.0]]), 2)[1].tolist() == [[1, 0], [0, 1]]
+    assert select_highest(torch.tensor([[0.0, 1.0, 0.0, 0.0], [2.0, 1.0, 0.0, -1.0]]), 2)[1].tolist() == [[1, 0], [0, 1]]
 
 
 @given(
@@ -24,7 +24,7 @@ def test_a_tie_across_the_last_place_goes_to_the_left():
     st.integers(1, 7),
 )
 def test_it_is_a_stable_sort_cut_short(rows, count):
-    values, places = highest(torch.tensor(rows), count)
+    values, places = select_highest(torch.tensor(rows), count)
     for row, value, place in zip(rows, values.tolist(), places.tolist(), strict=True):
         assert place == sorted(range(7), key=lambda each: -row[each])[:count]
         assert value == [row[each] for each in place]
@@ -32,6 +32,6 @@ def test_it_is_a_stable_sort_cut_short(rows, count):
 
 def test_the_impossible_never_displaces_the_possible():
     low = float("-inf")
-    values, places = highest(torch.tensor([[low, 1.0, low, 0.0]]), 3)
+    values, places = select_highest(torch.tensor([[low, 1.0, low, 0.0]]), 3)
     assert values.tolist() == [[1.0, 0.0, low]]
     assert places[0, :2].tolist() == [1, 3]

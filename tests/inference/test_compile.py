@@ -50,11 +50,11 @@ def test_where_nothing_can_be_compiled_a_warning_says_so_and_the_usual_engine_is
     def fails():
         raise UnavailableError("there is no C++ compiler")
 
-    monkeypatch.setattr(select, "library", fails)
-    select.usable.cache_clear()
+    monkeypatch.setattr(select, "load_library", fails)
+    select.is_usable.cache_clear()
     with pytest.warns(RuntimeWarning, match=r"nothing is compiled: there is no C\+\+ compiler. The usual engine answers"):
         compile_in(SimpleNamespace(model=made("bilinear"), config=Config()))
-    select.usable.cache_clear()
+    select.is_usable.cache_clear()
 
 
 def test_what_would_not_be_compiled_is_refused():

@@ -7,7 +7,7 @@ import regard
 from regard import tasks
 from regard.config import Data, Model, Train
 from regard.data.table import Record
-from regard.decoding.constraints.spec import Wish
+from regard.decoding.constraints.spec import ConstraintSpec
 from regard.decoding.logprobs import UndistributedError
 from regard.inference.prediction import Prediction
 from regard.tasks.translate import Config
@@ -102,7 +102,7 @@ def test_answers_hold_what_is_asked_alone_and_in_a_batch(trained):
 def test_a_trace_shows_the_answer_that_was_asked_for(trained):
     loaded = regard.load(trained[2])
     [[answer]] = loaded.predict(["Tom chases Jerry"], beam=3, prefix="玛丽")
-    trace = loaded.trace(["Tom chases Jerry"], beam=3, asked=[Wish("玛丽")])
+    trace = loaded.trace(["Tom chases Jerry"], beam=3, asked=[ConstraintSpec("玛丽")])
     assert trace.example().axes["target"].text == answer.text
 
 

@@ -11,7 +11,7 @@ from regard.data.text.tokenizers import KINDS
 from regard.errors import ConfigError, RefusedError
 from regard.inference.ensemble.model import Ensemble
 from regard.inference.simultaneous import covers, greedy, joined
-from regard.models.decoders import Remembered
+from regard.models.decoders import DecoderMemory
 
 from ..decoding.streaming.models import ONE_WAY, TEXTS, answer, stopping, trained
 
@@ -141,7 +141,9 @@ def test_a_task_that_rewrites_its_source_has_to_wait():
 
 def test_memories_are_put_behind_each_other():
     first, second = (
-        Remembered({"decoder.cross": Memory(torch.ones(1, 1, keys, 2), torch.zeros(1, 1, keys, 3), torch.ones(1, keys) > 0)})
+        DecoderMemory(
+            {"decoder.cross": Memory(torch.ones(1, 1, keys, 2), torch.zeros(1, 1, keys, 3), torch.ones(1, keys) > 0)}
+        )
         for keys in (2, 1)
     )
     assert joined(None, first) is first

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 import regard
 from regard.config import Search
 from regard.data.text.tokenizers import KINDS
-from regard.decoding.constraints.spec import Wish
-from regard.decoding.streaming.stable_text import Written
+from regard.decoding.constraints.spec import ConstraintSpec
+from regard.decoding.streaming.stable_text import StableText
 from regard.errors import ConfigError
 from regard.inference.streaming import pieces, stream, streamable
 
@@ -59,7 +59,7 @@ def test_settings_of_the_search_are_heeded(search):
 def test_an_empty_text_and_an_empty_answer_are_texts():
     model = trained()
     assert "".join(model.stream("")) == answer(model, "")
-    assert list(pieces(Written(model.text), [])) == []
+    assert list(pieces(StableText(model.text), [])) == []
     model.config = replace(model.config, search=Search(length=1, first=4))
     assert "".join(model.stream("Tom")) == answer(model, "Tom")
 
@@ -91,5 +91,5 @@ def test_nothing_is_computed_before_the_first_piece_is_asked_for():
     asked = []
     model = trained()
     model.model.encode = lambda source: asked.append(source)
-    stream(model, "Tom", 1, Wish())
+    stream(model, "Tom", 1, ConstraintSpec())
     assert asked == []

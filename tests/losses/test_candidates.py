@@ -5,7 +5,7 @@ from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import pad
 from regard.data.text.vocabulary import BOS, EOS, PAD
 from regard.decoding.score import rate
-from regard.losses.candidates import best, drawn, rated, resting
+from regard.losses.candidates import decode_greedily, sample_outputs, score_outputs, switch_to_eval
 from regard.models.seq2seq import build
 
 SOURCE = pad([[4, 5, 6, EOS], [5, EOS]])
@@ -18,7 +18,7 @@ def network(decoder: str = "recurrent", attention: str = "additive", dropout: fl
 
 
 def test_as_many_outputs_as_asked_are_drawn_for_each_source_within_its_limit():
-    found = drawn(network(), SOURCE, [6, 3], 5)
+    found = sample_outputs(network(), SOURCE, [6, 3], 5)
     assert [len(each) for each in found] == [5, 5]
     assert max(map(len, found[0])) <= 6
     assert max(map(len, found[1])) <= 3
@@ -29,24 +29,24 @@ def test_as_many_outputs_as_asked_are_drawn_for_each_source_within_its_limit():
 def test_equal_generators_draw_equal_outputs_and_no_two_sources_share_theirs():
     model = network(dropout=0.5)
     torch.manual_seed(3)
-    first = drawn(model, SOURCE, [6, 6], 4)
+    first = sample_outputs(model, SOURCE, [6, 6], 4)
     torch.manual_seed(3)
-    assert drawn(model, SOURCE, [6, 6], 4) == first
-    assert drawn(model, SOURCE, [6, 6], 4) != first
+    assert sample_outputs(model, SOURCE, [6, 6], 4) == first
+    assert sample_outputs(model, SOURCE, [6, 6], 4) != first
     assert len({tuple(each) for several in first for each in several}) > 4
 
 
 def test_greedy_search_is_made_without_dropout():
     model = network(dropout=0.9)
-    assert best(model, SOURCE, [6, 6]) == best(model.eval(), SOURCE, [6, 6])
+    assert decode_greedily(model, SOURCE, [6, 6]) == decode_greedily(model.eval(), SOURCE, [6, 6])
 
 
 def test_a_model_rests_only_for_a_while():
     model = network()
-    with resting(model):
+    with switch_to_eval(model):
         assert not any(part.training for part in model.modules())
     assert all(part.training for part in model.modules())
-    with pytest.raises(RuntimeError, match="x"), resting(model):
+    with pytest.raises(RuntimeError, match="x"), switch_to_eval(model):
         raise RuntimeError("x")
     assert model.training
 
@@ -56,7 +56,7 @@ def test_a_model_rests_only_for_a_while():
 def test_likelihoods_are_those_of_each_output_alone_and_have_gradients(decoder, attention):
     model = network(decoder, attention).train(attention != "monotonic")  # which waits for its mean while it learns
     outputs = [[[4, EOS], [7, 8, 4, EOS], [5]], [[EOS]]]
-    found = rated(model, SOURCE, outputs)
+    found = score_outputs(model, SOURCE, outputs)
     assert found.keep.tolist() == [[True, True, True], [True, False, False]]
     logs = []
     for row, several in enumerate(outputs):
@@ -74,8 +74,8 @@ def test_they_are_the_likelihoods_that_search_gives_but_for_tokens_that_are_neve
     model = network().eval()
     with torch.no_grad():
         model.decoder.output.bias[[PAD, BOS]] = -1e9
-        outputs = drawn(model, SOURCE, [6, 6], 3)
-        found = rated(model, SOURCE, outputs)
+        outputs = sample_outputs(model, SOURCE, [6, 6], 3)
+        found = score_outputs(model, SOURCE, outputs)
         for place in range(3):
             target = pad([several[place] for several in outputs])
             scores = rate(model.decoder, model.encode(SOURCE), target).scores

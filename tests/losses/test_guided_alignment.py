@@ -12,7 +12,7 @@ from regard.data.loader import Loader
 from regard.data.table import DataError, Record
 from regard.data.text.codec import TextCodec
 from regard.errors import ConfigError
-from regard.losses.guided_alignment import Guide, guidance, guided, linked
+from regard.losses.guided_alignment import Guide, attach_links, guided, guided_alignment_loss
 from regard.losses.teacher_forcing import Teacher, teach
 from regard.losses.types import Progress
 from regard.models.seq2seq import build
@@ -36,7 +36,7 @@ def attended(weights):
 def test_links_stay_with_their_record_as_those_of_its_tokens(tmp_path):
     codec = TextCodec.fit(RECORDS, Data(tokens="bytes"))
     data = Data(alignments=file(tmp_path, "0-0 2p1\n1-1\n"))
-    first, second = linked(RECORDS, data, codec)
+    first, second = attach_links(RECORDS, data, codec)
     assert set(first.links) == {(s, t) for s in range(3) for t in range(3)}  # t h e and d e r
     assert set(second.links) == {(s, t) for s in range(2, 5) for t in range(5, 10)}  # c a t and k a t z e
     assert first._replace(links=()) == RECORDS[0]
@@ -45,21 +45,23 @@ def test_links_stay_with_their_record_as_those_of_its_tokens(tmp_path):
 def test_links_of_lines_that_are_held_out_are_passed_over(tmp_path):
     codec = TextCodec.fit(RECORDS)
     data = Data(alignments=file(tmp_path, "0-0\n9-9\n1-1\n"))
-    first, second = linked(RECORDS, data, codec, [True, False, True])
+    first, second = attach_links(RECORDS, data, codec, [True, False, True])
     assert (first.links, second.links) == (((0, 0),), ((1, 1),))
     with pytest.raises(DataError, match=r"train\.links:3 .*"):
-        linked(RECORDS[1:] * 2, Data(alignments=file(tmp_path, "0-0\n9-9\n5-1\n")), codec, [True, False, True])
+        attach_links(RECORDS[1:] * 2, Data(alignments=file(tmp_path, "0-0\n9-9\n5-1\n")), codec, [True, False, True])
 
 
 def test_links_may_be_those_of_tokens(tmp_path):
     codec = TextCodec.fit([Record("it's", "x y", "a:1")])
-    [record] = linked([Record("it's", "x y", "a:1")], Data(alignments=file(tmp_path, "2-1\n"), aligned="tokens"), codec)
+    [record] = attach_links(
+        [Record("it's", "x y", "a:1")], Data(alignments=file(tmp_path, "2-1\n"), aligned="tokens"), codec
+    )
     assert record.links == ((2, 1),)
 
 
 def test_links_to_what_was_cut_away_are_gone(tmp_path):
     codec = TextCodec.fit(RECORDS, Data(longest_source=3, over_long="cut"))
-    first, _ = linked(RECORDS, Data(alignments=file(tmp_path, "0-0 2-2 1-2\n\n")), codec)
+    first, _ = attach_links(RECORDS, Data(alignments=file(tmp_path, "0-0 2-2 1-2\n\n")), codec)
     assert first.links == ((0, 0), (1, 2))
 
 
@@ -67,7 +69,7 @@ def test_dropping_and_sorting_leave_every_record_its_own_links(tmp_path):
     records = [Record("a " * length + "b", "c", f"a:{length}") for length in (3, 9, 1, 2)]
     codec = TextCodec.fit(records, Data(longest_source=8))
     lines = "".join(f"{length}-0\n" for length in (3, 9, 1, 2))
-    examples = codec.encode_all(linked(records, Data(alignments=file(tmp_path, lines)), codec)).examples
+    examples = codec.encode_all(attach_links(records, Data(alignments=file(tmp_path, lines)), codec)).examples
     found = [record for _, batch in Loader(examples, 8, shuffle=False).in_order() for record in batch.records]
     assert sorted((record.where, record.links) for record in found) == [
         ("a:1", ((1, 0),)),
@@ -89,38 +91,38 @@ def test_dropping_and_sorting_leave_every_record_its_own_links(tmp_path):
 )
 def test_a_file_that_does_not_fit_is_refused_with_its_place(tmp_path, text, told):
     with pytest.raises(DataError, match=told):
-        linked(RECORDS, Data(alignments=file(tmp_path, text)), TextCodec.fit(RECORDS))
+        attach_links(RECORDS, Data(alignments=file(tmp_path, text)), TextCodec.fit(RECORDS))
 
 
 def test_guidance_worked_by_hand():
     weights = torch.tensor([[[[0.5, 0.25, 0.25], [0.2, 0.3, 0.5]]]])
     record = Record("", "", "a:1", links=((0, 0), (1, 1), (2, 1)))
     wanted = -torch.tensor(0.5).log() - 0.5 * (torch.tensor(0.3).log() + torch.tensor(0.5).log())
-    torch.testing.assert_close(guidance({"cross": attended(weights)}, [record], KEEP, Head()), wanted)
+    torch.testing.assert_close(guided_alignment_loss({"cross": attended(weights)}, [record], KEEP, Head()), wanted)
 
 
 def test_a_token_without_links_and_padding_cost_nothing():
     weights = torch.full((1, 1, 2, 3), 1 / 3)
     record = Record("", "", "a:1", links=((0, 1),))
     keep = torch.tensor([[True, False]])
-    assert guidance({"cross": attended(weights)}, [record], keep, Head()) == 0
-    assert guidance({"cross": attended(weights)}, [record._replace(links=())], KEEP, Head()) == 0
+    assert guided_alignment_loss({"cross": attended(weights)}, [record], keep, Head()) == 0
+    assert guided_alignment_loss({"cross": attended(weights)}, [record._replace(links=())], KEEP, Head()) == 0
 
 
 def test_the_mean_of_heads_is_guided_or_one_of_them():
     weights = torch.tensor([[[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]]])  # one head looks here, one there
     record = Record("", "", "a:1", links=((1, 0),))
     seen = {"self": attended(weights), "cross": attended(weights)}
-    torch.testing.assert_close(guidance(seen, [record], KEEP, Head()), -torch.tensor(0.5).log())
-    assert guidance(seen, [record], KEEP, Head("cross", 1)) == 0
-    torch.testing.assert_close(guidance(seen, [record], KEEP, Head("cross", 0)), -torch.tensor(1e-6).log())
+    torch.testing.assert_close(guided_alignment_loss(seen, [record], KEEP, Head()), -torch.tensor(0.5).log())
+    assert guided_alignment_loss(seen, [record], KEEP, Head("cross", 1)) == 0
+    torch.testing.assert_close(guided_alignment_loss(seen, [record], KEEP, Head("cross", 0)), -torch.tensor(1e-6).log())
 
 
 def test_guidance_needs_what_it_compares():
     with pytest.raises(ValueError, match="guidance needs weights, and a record for each row, got 0 for 1 rows"):
-        guidance({"cross": attended(torch.ones(1, 1, 2, 1))}, [], KEEP, Head())
+        guided_alignment_loss({"cross": attended(torch.ones(1, 1, 2, 1))}, [], KEEP, Head())
     with pytest.raises(ValueError, match="guidance needs weights, and a record for each row, got 1 for 1 rows"):
-        guidance({"cross": attended(None)}, [RECORDS[0]], KEEP, Head())
+        guided_alignment_loss({"cross": attended(None)}, [RECORDS[0]], KEEP, Head())
 
 
 def network(attention="transformer", **options):

@@ -12,7 +12,7 @@ from regard.attention import Attention
 from regard.attention.normalise.hard import Hard
 from regard.attention.types import Attended, Sampled
 from regard.config import AttentionPart, Dropout, Model, Train
-from regard.losses.hard_attention import Learned, Looks, MovingAverage, drawing, soften
+from regard.losses.hard_attention import LearnedBaseline, MovingAverage, Reinforce, find_hard_attentions, set_soft_share
 from regard.models.seq2seq import build
 
 DRAWS = 20_000
@@ -67,9 +67,9 @@ def drawn(draws: int = DRAWS) -> tuple[Tables, Attended, Tensor]:
     return made, Attended(torch.cat((one, two), dim=2)[:, 0] @ VALUES, sampled=sampled), likelihood
 
 
-def looks(baseline: str = "none", reward: str = "rest", bonus: float = 0.0) -> Looks:
+def looks(baseline: str = "none", reward: str = "rest", bonus: float = 0.0) -> Reinforce:
     """A teacher that has seen what is to be expected, if it expects anything."""
-    made = Looks(Train(baseline=baseline, reward=reward, entropy_bonus=bonus), {"look": 2}).double()
+    made = Reinforce(Train(baseline=baseline, reward=reward, entropy_bonus=bonus), {"look": 2}).double()
     if made.baseline is not None:
         made.baseline.see(drawn(1000)[2].mean().detach())
     if baseline == "learned":
@@ -77,7 +77,7 @@ def looks(baseline: str = "none", reward: str = "rest", bonus: float = 0.0) -> L
     return made
 
 
-def learn(made: Looks, steps: int = 60) -> None:
+def learn(made: Reinforce, steps: int = 60) -> None:
     """Let a baseline learn from its squared error, as a training does."""
     torch.nn.init.uniform_(made.baseline.v[0], -0.1, 0.1)
     optimiser = torch.optim.Adam(made.parameters(), lr=0.02)
@@ -87,19 +87,19 @@ def learn(made: Looks, steps: int = 60) -> None:
         optimiser.step()
 
 
-def cost(made: Looks, attended: Attended, likelihood: Tensor) -> Tensor:
+def cost(made: Reinforce, attended: Attended, likelihood: Tensor) -> Tensor:
     keep = torch.ones_like(likelihood, dtype=torch.bool)
     return made({"look": attended}, keep, likelihood.detach())[0] - likelihood.sum()
 
 
-def gradients(made: Looks) -> list[Tensor]:
+def gradients(made: Reinforce) -> list[Tensor]:
     """The gradient of every draw, by table."""
     torch.manual_seed(1)
     leaves, attended, likelihood = drawn()
     return list(torch.autograd.grad(cost(made, attended, likelihood), leaves))
 
 
-def off(made: Looks) -> float:
+def off(made: Reinforce) -> float:
     """By how many standard errors the mean of the draws misses the exact gradient, in the number where it misses most."""
     misses = [
         ((each.mean(0) - wanted).abs() / (each.std(0) / math.sqrt(DRAWS)).clamp_min(1e-12)).max().item()
@@ -108,7 +108,7 @@ def off(made: Looks) -> float:
     return max(misses)
 
 
-def noise(made: Looks) -> float:
+def noise(made: Reinforce) -> float:
     """The variance of one draw's gradient for the scores, summed over all numbers."""
     first, second, *_ = gradients(made)
     return (first.var(0).sum() + second.var(0).sum()).item()
@@ -148,13 +148,13 @@ CONTEXT = [[1.0], [2.0], [3.0], [4.0]]
 @pytest.mark.parametrize(("reward", "credited"), [("token", [1, 2, 4]), ("rest", [7, 6, 4]), ("sentence", [7, 7, 7])])
 def test_each_look_is_credited_with_what_the_reward_says(reward, credited):
     attended = look([0.0] * 4, [0.0] * 4, CONTEXT)
-    total, _ = Looks(Train(baseline="none", reward=reward), {})({"look": attended}, KEEP, LIKELIHOOD)
+    total, _ = Reinforce(Train(baseline="none", reward=reward), {})({"look": attended}, KEEP, LIKELIHOOD)
     (slope,) = torch.autograd.grad(total, attended.sampled.log_probability)
     assert slope.flatten().tolist() == [*credited, 0]  # -(R - 0), and nothing for padding
 
 
 def test_the_baseline_is_a_token_s_times_the_tokens_that_a_look_is_credited_with():
-    made = Looks(Train(baseline="moving_average", reward="rest"), {})
+    made = Reinforce(Train(baseline="moving_average", reward="rest"), {})
     made.baseline.see(torch.tensor(-2.0))
     attended = look([0.0] * 4, [0.0] * 4, CONTEXT)
     total, told = made({"look": attended}, KEEP, LIKELIHOOD)
@@ -165,7 +165,7 @@ def test_the_baseline_is_a_token_s_times_the_tokens_that_a_look_is_credited_with
 
 def test_being_undecided_is_paid_for_and_what_only_steers_costs_nothing():
     attended = look([-1.0, -2.0, -3.0, -4.0], [1.0, 2.0, 3.0, 100.0], CONTEXT)
-    total, told = Looks(Train(baseline="none", entropy_bonus=0.5), {})({"look": attended}, KEEP, LIKELIHOOD)
+    total, told = Reinforce(Train(baseline="none", entropy_bonus=0.5), {})({"look": attended}, KEEP, LIKELIHOOD)
     assert total.item() == pytest.approx(-0.5 * 6)
     assert told["look_entropy"].item() == 6
     (slope,) = torch.autograd.grad(total, attended.sampled.entropy)
@@ -176,7 +176,7 @@ def test_every_head_of_every_attention_gets_its_term_and_one_that_draws_nothing_
     two = Sampled(torch.zeros(1, 2, 4, requires_grad=True), torch.ones(1, 2, 4))
     one = look([0.0] * 4, [1.0] * 4, CONTEXT)
     attended = {"a": Attended(torch.zeros(1, 4, 1), sampled=two), "b": Attended(torch.zeros(1, 4, 1)), "c": one}
-    made = Looks(Train(baseline="none", entropy_bonus=0.5), {})
+    made = Reinforce(Train(baseline="none", entropy_bonus=0.5), {})
     total, told = made(attended, KEEP, LIKELIHOOD)
     assert total.item() == pytest.approx(-0.5 * 9)  # three heads, three tokens
     assert told["look_entropy"].item() == pytest.approx(3)  # of a head
@@ -194,13 +194,13 @@ def test_the_moving_average_begins_with_what_it_sees_first_and_then_follows_slow
 
 
 def test_a_learned_baseline_begins_as_the_moving_average():
-    learned = Learned({"look": 1})
+    learned = LearnedBaseline({"look": 1})
     learned.see(torch.tensor(-3.0))
     assert learned("look", torch.randn(2, 4, 1), torch.rand(2, 4), torch.ones(2, 4)).tolist() == [[-3.0] * 4] * 2
 
 
 def test_a_learned_baseline_knows_the_look_before_the_entropy_and_the_tokens_and_nothing_of_the_draw_itself():
-    learned = Learned({"other": 5, "look": 1})
+    learned = LearnedBaseline({"other": 5, "look": 1})
     torch.nn.init.normal_(learned.v[1])
     context, entropy, count = torch.randn(1, 4, 1), torch.rand(1, 4), torch.ones(1, 4)
     before = learned("look", context, entropy, count)
@@ -214,7 +214,7 @@ def test_a_learned_baseline_knows_the_look_before_the_entropy_and_the_tokens_and
 
 
 def test_a_learned_baseline_learns_by_its_squared_error_and_teaches_the_model_nothing():
-    made = Looks(Train(baseline="learned", reward="token", entropy_bonus=0.0), {"look": 1})
+    made = Reinforce(Train(baseline="learned", reward="token", entropy_bonus=0.0), {"look": 1})
     attended = look([0.0] * 4, [1.0] * 4, CONTEXT)
     attended.context.requires_grad_()
     total, _ = made({"look": attended}, KEEP, LIKELIHOOD)
@@ -228,9 +228,12 @@ def test_a_learned_baseline_learns_by_its_squared_error_and_teaches_the_model_no
 def test_only_attentions_that_draw_are_found_by_name_and_size():
     model = Model(decoder="transformer", size=8, layers=2, attention=AttentionPart("additive+hard"), heads=2)
     made = build(model, Dropout(), 7, 7, joint=False)
-    assert drawing(made) == {"decoder.0.cross": 8, "decoder.1.cross": 8}
-    assert drawing(build(replace(model, attention=AttentionPart("additive+gumbel")), Dropout(), 7, 7, joint=False)) == {}
-    assert drawing(Attention(4, 6, normalise="hard", score="additive")) == {"": 6}
+    assert find_hard_attentions(made) == {"decoder.0.cross": 8, "decoder.1.cross": 8}
+    assert (
+        find_hard_attentions(build(replace(model, attention=AttentionPart("additive+gumbel")), Dropout(), 7, 7, joint=False))
+        == {}
+    )
+    assert find_hard_attentions(Attention(4, 6, normalise="hard", score="additive")) == {"": 6}
 
 
 @pytest.mark.parametrize("baseline", ["none", "moving_average", "learned"])
@@ -238,7 +241,7 @@ def test_draws_teach_an_attention_where_to_look(baseline):
     """Each query names a place, and the value that stands there is right."""
     places, batch = 5, 32
     attention = Attention(places, places, places, score="bilinear", normalise="hard")
-    made = Looks(Train(baseline=baseline), {"look": places})
+    made = Reinforce(Train(baseline=baseline), {"look": places})
     optimiser = torch.optim.Adam([*attention.parameters(), *made.parameters()], lr=0.05)
     keys = torch.eye(places).expand(batch, places, places)
 
@@ -264,6 +267,6 @@ def test_draws_teach_an_attention_where_to_look(baseline):
 def test_attentions_that_draw_are_told_how_many_of_their_looks_are_soft():
     hard, soft = (build(Model(attention=AttentionPart(name), size=8), Dropout(), 7, 7, joint=False) for name in NAMES)
     for model in (hard, soft):
-        soften(model, 0.5)
+        set_soft_share(model, 0.5)
     assert hard.decoder.cross.normalise.soft == 0.5
     assert not hasattr(soft.decoder.cross.normalise, "soft")

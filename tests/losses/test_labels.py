@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.losses.labels import accuracy, any_labels, credit, f_measure, one_label
+from regard.losses.labels import accuracy, any_labels, compute_credit, f_measure, one_label
 
 
 def test_one_label_by_hand():
@@ -41,6 +41,6 @@ def test_measures_by_hand():
 
 def test_labels_that_are_equally_high_share_the_credit():
     logits = torch.tensor([[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 0.0, 0.0], [2.0, 2.0, 3.0, 0.0]])
-    assert credit(logits, torch.tensor([3, 0, 2])).tolist() == [0.25, 0.5, 1.0]
-    assert credit(logits, torch.tensor([0, 2, 0])).tolist() == [0.25, 0.0, 0.0]
+    assert compute_credit(logits, torch.tensor([3, 0, 2])).tolist() == [0.25, 0.5, 1.0]
+    assert compute_credit(logits, torch.tensor([0, 2, 0])).tolist() == [0.25, 0.0, 0.0]
     assert one_label(torch.zeros(8, 4), torch.zeros(8, dtype=torch.long)).parts["right"] == 2

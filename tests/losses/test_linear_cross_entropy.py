@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.losses import linear_cross_entropy as module
-from regard.losses.linear_cross_entropy import evenly, parts, projected
+from regard.losses.linear_cross_entropy import linear_cross_entropy, split_evenly, split_rows
 
 ROWS, SIZE, VOCABULARY = 7, 3, 5
 
@@ -28,9 +28,9 @@ def plainly(hidden, weight, bias, wanted, smoothing, confidence):
 @pytest.mark.parametrize("rows", [1, 3, 7, 100])
 @pytest.mark.parametrize(("smoothing", "confidence"), list(product((0.0, 0.1), (0.0, 0.3))))
 def test_it_equals_the_cost_of_logits_and_so_do_its_gradients(monkeypatch, rows, smoothing, confidence):
-    monkeypatch.setitem(module.ROWS, "cpu", rows)
+    monkeypatch.setitem(module.CHUNK_ROWS, "cpu", rows)
     *learned, wanted = inputs()
-    found = projected(*learned, wanted, smoothing, confidence)
+    found = linear_cross_entropy(*learned, wanted, smoothing, confidence)
     total, nll, entropy = plainly(*learned, wanted, smoothing, confidence)
     assert_close(found.total, total)
     assert_close(found.nll, nll.detach())
@@ -43,29 +43,29 @@ def test_the_gradient_stays_right_for_logits_far_apart():
     *learned, wanted = inputs()
     far = [(each.detach() * 100).requires_grad_() for each in learned]
     assert_close(
-        torch.autograd.grad(projected(*far, wanted, 0.1).total, far),
+        torch.autograd.grad(linear_cross_entropy(*far, wanted, 0.1).total, far),
         torch.autograd.grad(plainly(*far, wanted, 0.1, 0.0)[0], far),
     )
 
 
 def test_without_gradients_nothing_is_kept_for_them(monkeypatch):
     *learned, wanted = inputs()
-    told, begin = [], module.Pass.__init__
+    told, begin = [], module.ChunkedPass.__init__
     with torch.no_grad():
-        found = projected(*learned, wanted)
+        found = linear_cross_entropy(*learned, wanted)
     assert not found.total.requires_grad
     assert_close(found.total, plainly(*learned, wanted, 0.0, 0.0)[0].detach())
-    monkeypatch.setattr(module.Pass, "__init__", lambda *arguments: told.append(arguments[4]) or begin(*arguments))
+    monkeypatch.setattr(module.ChunkedPass, "__init__", lambda *arguments: told.append(arguments[4]) or begin(*arguments))
     with torch.no_grad():
-        projected(*learned, wanted)
+        linear_cross_entropy(*learned, wanted)
     assert told == [False]
     frozen = [each.detach() for each in learned]
-    assert_close(projected(*frozen, wanted).total, found.total)
+    assert_close(linear_cross_entropy(*frozen, wanted).total, found.total)
 
 
 def test_only_what_learns_gets_a_gradient():
     hidden, weight, bias, wanted = inputs()
-    found = projected(hidden, weight.detach(), bias, wanted)
+    found = linear_cross_entropy(hidden, weight.detach(), bias, wanted)
     found.total.backward()
     assert weight.grad is None
     assert hidden.grad.shape == (ROWS, SIZE)
@@ -73,7 +73,7 @@ def test_only_what_learns_gets_a_gradient():
 
 def test_no_rows_cost_nothing():
     _, weight, bias, _ = inputs()
-    found = projected(torch.zeros(0, SIZE, dtype=torch.float64), weight, bias, torch.zeros(0, dtype=torch.long))
+    found = linear_cross_entropy(torch.zeros(0, SIZE, dtype=torch.float64), weight, bias, torch.zeros(0, dtype=torch.long))
     found.total.backward()
     assert found.total == 0
     assert weight.grad.abs().sum() == 0
@@ -82,7 +82,7 @@ def test_no_rows_cost_nothing():
 def test_in_half_precision_products_are_rounded_and_sums_are_not():
     *learned, wanted = inputs(torch.float32)
     with torch.autocast("cpu", torch.float16):
-        found = projected(*learned, wanted, 0.1)
+        found = linear_cross_entropy(*learned, wanted, 0.1)
     assert found.total.dtype == torch.float32
     exact = plainly(*learned, wanted, 0.1, 0.0)[0]
     assert_close(found.total, exact, rtol=2e-3, atol=2e-3)
@@ -93,12 +93,12 @@ def test_in_half_precision_products_are_rounded_and_sums_are_not():
 
 @pytest.mark.parametrize(("smoothing", "confidence"), list(product((0.0, 0.1), (0.0, 0.3))))
 def test_rows_that_are_not_kept_might_as_well_not_be_there(monkeypatch, smoothing, confidence):
-    monkeypatch.setitem(module.ROWS, "cpu", 3)
+    monkeypatch.setitem(module.CHUNK_ROWS, "cpu", 3)
     *learned, wanted = inputs()
     kept = torch.arange(ROWS) % 3 != 1
-    masked = projected(*learned, wanted, smoothing, confidence, kept)
+    masked = linear_cross_entropy(*learned, wanted, smoothing, confidence, kept)
     hidden, *rest = learned
-    chosen = projected(hidden[kept], *rest, wanted[kept], smoothing, confidence)
+    chosen = linear_cross_entropy(hidden[kept], *rest, wanted[kept], smoothing, confidence)
     for one, other in zip(masked, chosen, strict=True):
         assert_close(one, other)
     assert_close(torch.autograd.grad(masked.total, learned), torch.autograd.grad(chosen.total, learned))
@@ -110,31 +110,31 @@ def test_rows_that_are_not_kept_might_as_well_not_be_there(monkeypatch, smoothin
 )
 @pytest.mark.parametrize(("smoothing", "confidence"), list(product((0.0, 0.1), (0.0, 0.3))))
 def test_judged_by_one_kernel_it_is_the_same(monkeypatch, smoothing, confidence):
-    monkeypatch.setitem(module.ROWS, "cpu", 3)
+    monkeypatch.setitem(module.CHUNK_ROWS, "cpu", 3)
     *learned, wanted = inputs(torch.float32)
     kept = torch.arange(ROWS) != 2
-    expected = projected(*learned, wanted, smoothing, confidence, kept)
+    expected = linear_cross_entropy(*learned, wanted, smoothing, confidence, kept)
     monkeypatch.setattr(module, "DEVICES", ("cpu",))
-    monkeypatch.setattr(module.Pass, "in_steps", None)
-    found = projected(*learned, wanted, smoothing, confidence, kept)
+    monkeypatch.setattr(module.ChunkedPass, "in_steps", None)
+    found = linear_cross_entropy(*learned, wanted, smoothing, confidence, kept)
     assert_close(tuple(found), tuple(expected))
     assert_close(torch.autograd.grad(found.total, learned), torch.autograd.grad(expected.total, learned))
     with torch.no_grad():
-        assert_close(projected(*learned, wanted, smoothing, confidence, kept).total, expected.total.detach())
+        assert_close(linear_cross_entropy(*learned, wanted, smoothing, confidence, kept).total, expected.total.detach())
 
 
 def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
     *learned, wanted = inputs(torch.float32)
-    expected = projected(*learned, wanted)
+    expected = linear_cross_entropy(*learned, wanted)
     monkeypatch.setattr(module, "DEVICES", ("cpu",))
     monkeypatch.setattr(module, "INSTALLED", True)
-    monkeypatch.setattr(module.Pass, "in_one_pass", None)
+    monkeypatch.setattr(module.ChunkedPass, "in_one_pass", None)
     monkeypatch.setattr(module.capability, "lacking", lambda device, dtype: "needs another GPU")
-    assert_close(tuple(projected(*learned, wanted)), tuple(expected))
+    assert_close(tuple(linear_cross_entropy(*learned, wanted)), tuple(expected))
 
 
 def test_parts_are_full_or_of_one_length():
-    assert parts(10, 4) == [slice(0, 4), slice(4, 8), slice(8, 12)]
-    assert evenly(10, 4) == [slice(0, 3), slice(3, 6), slice(6, 10)]
-    assert evenly(8, 8) == [slice(0, 8)]
-    assert parts(0, 4) == evenly(0, 4) == []
+    assert split_rows(10, 4) == [slice(0, 4), slice(4, 8), slice(8, 12)]
+    assert split_evenly(10, 4) == [slice(0, 3), slice(3, 6), slice(6, 10)]
+    assert split_evenly(8, 8) == [slice(0, 8)]
+    assert split_rows(0, 4) == split_evenly(0, 4) == []

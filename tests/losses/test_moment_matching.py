@@ -8,7 +8,7 @@ from regard.attention.types import Attended, Encoded
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, pad
 from regard.data.text.vocabulary import EOS
-from regard.losses.moment_matching import apart, displaced, moments, readable
+from regard.losses.moment_matching import compute_moments, list_single_contexts, moment_distance, moment_matching_loss
 from regard.losses.teacher_forcing import Teacher, teach
 from regard.losses.types import Progress
 from regard.models.seq2seq import build
@@ -24,34 +24,34 @@ def network(decoder="recurrent", attention="additive"):
 
 def test_mean_and_scale_are_those_of_kept_places():
     data = torch.tensor([[[1.0, 0.0], [3.0, 0.0], [99.0, 99.0]]])
-    mean, scale = moments(data, torch.tensor([[True, True, False]]))
+    mean, scale = compute_moments(data, torch.tensor([[True, True, False]]))
     assert mean.tolist() == [[2.0, 0.0]]
     assert scale[0].tolist() == pytest.approx([1.0, 0.0], abs=2e-6)
-    mean, scale = moments(data, None)
+    mean, scale = compute_moments(data, None)
     assert mean[0].tolist() == pytest.approx([103 / 3, 33.0])
 
 
 def test_the_distance_by_hand():
     memory = Attention(1).remember(Encoded(torch.tensor([[[0.0], [4.0], [77.0]]]), torch.tensor([[True, True, False]])))
     attended = Attended(torch.tensor([[[1.0], [1.0], [4.0], [50.0]]]))  # mean 2, variance (1 + 1 + 4) / 3
-    found = apart(attended, Attention(1), memory, torch.tensor([[True, True, True, False]]))
+    found = moment_distance(attended, Attention(1), memory, torch.tensor([[True, True, True, False]]))
     assert found.item() == pytest.approx((2 - 2) ** 2 + (2**0.5 - 2) ** 2)  # the source: mean 2, scale 2
     attended = Attended(torch.tensor([[[5.0]]]))
-    assert apart(attended, Attention(1), memory, torch.tensor([[True]])).item() == pytest.approx(3**2 + 2**2)
+    assert moment_distance(attended, Attention(1), memory, torch.tensor([[True]])).item() == pytest.approx(3**2 + 2**2)
 
 
 def test_a_single_step_and_a_constant_feature_have_a_finite_gradient():
     context = torch.tensor([[[5.0, 1.0]]], requires_grad=True)
     memory = Attention(2).remember(Encoded(torch.tensor([[[2.0, 1.0], [4.0, 1.0]]])))
-    apart(Attended(context), Attention(2), memory, torch.tensor([[True]])).backward()
+    moment_distance(Attended(context), Attention(2), memory, torch.tensor([[True]])).backward()
     assert context.grad[0, 0].tolist() == pytest.approx([4.0, 0.0])  # 2 (5 - 3)
 
 
 def test_the_source_is_where_contexts_are_drawn_to_and_is_not_drawn_itself():
     data = torch.randn(1, 3, 2, requires_grad=True)
-    found = readable(Attention(2), Attention(2).remember(data))
+    found = list_single_contexts(Attention(2), Attention(2).remember(data))
     assert found.requires_grad
-    total = apart(
+    total = moment_distance(
         Attended(torch.randn(1, 2, 2, requires_grad=True)),
         Attention(2),
         Attention(2).remember(data),
@@ -66,13 +66,13 @@ def test_what_is_readable_is_what_a_look_at_one_place_finds(options):
     attention = MultiHead(8, heads=4, **options)
     data = torch.randn(1, 5, 8)
     alone = [attention(torch.randn(1, 1, 8), attention.remember(data[:, place : place + 1])).context for place in range(5)]
-    torch.testing.assert_close(readable(attention, attention.remember(data)), torch.cat(alone, dim=1))
+    torch.testing.assert_close(list_single_contexts(attention, attention.remember(data)), torch.cat(alone, dim=1))
 
 
 def test_a_memory_network_is_refused_in_words():
     attention = MemoryNetwork(8)
     with pytest.raises(ValueError, match="MemoryNetwork adds its question to that; set it to 0, or use another attention"):
-        readable(attention, attention.remember(torch.randn(1, 3, 8)))
+        list_single_contexts(attention, attention.remember(torch.randn(1, 3, 8)))
 
 
 @pytest.mark.parametrize("decoder", ["recurrent", "convolution", "transformer"])
@@ -81,9 +81,12 @@ def test_every_decoder_pays_for_every_attention_over_its_source(decoder, attenti
     model = network(decoder, attention)
     memory = model.encode(BATCH.source)
     step = model.decoder(torch.ones(2, 4, dtype=torch.long), memory)
-    found = displaced(model, step, memory, BATCH.target.keep)
+    found = moment_matching_loss(model, step, memory, BATCH.target.keep)
     attentions = model.attentions()
-    each = [apart(step.attended[name], attentions[name], kept, BATCH.target.keep) for name, kept in memory.memories.items()]
+    each = [
+        moment_distance(step.attended[name], attentions[name], kept, BATCH.target.keep)
+        for name, kept in memory.memories.items()
+    ]
     assert len(each) == (1 if decoder == "recurrent" else 2)
     assert found.item() == pytest.approx(sum(one.item() for one in each), rel=1e-5)
     assert found > 0

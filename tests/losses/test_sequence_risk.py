@@ -8,7 +8,7 @@ import torch
 from regard.config import AttentionPart, Data, Dropout, Model, Search, Train
 from regard.data.batch import Batch, pad
 from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
-from regard.losses.candidates import best, drawn
+from regard.losses.candidates import decode_greedily, sample_outputs
 from regard.losses.sequence_risk import Risk
 from regard.losses.teacher_forcing import Teacher, teach
 from regard.losses.types import Loss, Progress
@@ -90,7 +90,7 @@ def test_the_mean_self_critical_gradient_is_that_of_the_expected_loss():
     right = gradients(model, 2 * expected(model, made.reward))["decoder.output.bias"]
     torch.manual_seed(5)
     mine = gradients(model, made(model, BATCH, Loss(torch.zeros(()), 2)).total)["decoder.output.bias"]
-    greedy = made.reward(best(model, BATCH.source, [LENGTH])[0], REFERENCE)
+    greedy = made.reward(decode_greedily(model, BATCH.source, [LENGTH])[0], REFERENCE)
     each = [(likelihood(model, output), 1 - made.reward(output, REFERENCE)) for output in everything()]
     single = torch.stack([2 * (loss - 1 + greedy) * gradients(model, log)["decoder.output.bias"] for log, loss in each])
     shares = torch.stack([log.detach().exp() for log, _ in each])
@@ -102,7 +102,7 @@ def test_the_mean_self_critical_gradient_is_that_of_the_expected_loss():
 
 
 def test_minimum_risk_compares_different_outputs_and_the_target_where_asked(monkeypatch):
-    monkeypatch.setattr("regard.losses.sequence_risk.drawn", lambda *_: [[[A, EOS], [B, EOS], [A, EOS]]])
+    monkeypatch.setattr("regard.losses.sequence_risk.sample_outputs", lambda *_: [[[A, EOS], [B, EOS], [A, EOS]]])
     model, references = network(), [[B, A, EOS]]
     assert risk().outputs(model, BATCH.source, references) == [[[B, A, EOS], [A, EOS], [B, EOS]]]
     assert risk(risk_reference=False).outputs(model, BATCH.source, references) == [[[A, EOS], [B, EOS]]]
@@ -137,7 +137,7 @@ def test_the_share_mixes_the_risk_with_the_likelihood():
 
 def test_batches_add_up_however_they_are_cut(monkeypatch):
     monkeypatch.setattr(
-        "regard.losses.sequence_risk.drawn", lambda model, source, *_: [[[A, EOS], [B, A, EOS]]] * len(source.data)
+        "regard.losses.sequence_risk.sample_outputs", lambda model, source, *_: [[[A, EOS], [B, A, EOS]]] * len(source.data)
     )
     model, made = network(), risk()
     rows = [([A, B, EOS], [B, A, EOS]), ([A, EOS], [A, EOS])]
@@ -213,7 +213,7 @@ def test_the_expected_metric_rises(kind):
     batch = made.train.batch(0)
 
     def earned() -> float:
-        outputs = drawn(made.model, batch.source, made.loss.risk.limits(batch.source), 64)
+        outputs = sample_outputs(made.model, batch.source, made.loss.risk.limits(batch.source), 64)
         return made.loss.risk.rewards(outputs, made.loss.risk.references(batch)).mean().item()
 
     def learn(steps: int, loss) -> None:

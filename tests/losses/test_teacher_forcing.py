@@ -9,7 +9,15 @@ from regard.attention.module import Attention
 from regard.attention.types import Attended
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded, shifted
-from regard.losses.teacher_forcing import Teacher, again, cross_entropy, entropy, likelihood, taught, teach
+from regard.losses.teacher_forcing import (
+    Teacher,
+    compute_target_logprobs,
+    coverage_loss,
+    cross_entropy,
+    entropy,
+    likelihood_loss,
+    teach,
+)
 from regard.losses.types import Loss, Progress
 from regard.metrics.text import token_perplexity
 from regard.models.seq2seq import build
@@ -40,14 +48,14 @@ def test_a_padded_position_gets_no_gradient():
     logits = HALF.clone()
     logits[0, 2] = 1e30
     logits.requires_grad_()
-    loss = taught(logits, TARGET)
+    loss = likelihood_loss(logits, TARGET)
     loss.total.backward()
     assert loss.total.isfinite()
     assert logits.grad[0, 2].tolist() == [0, 0]
 
 
 def test_the_confidence_penalty_takes_a_share_of_the_entropy_away():
-    loss = taught(HALF, TARGET, smoothing=0.1, confidence=0.3)
+    loss = likelihood_loss(HALF, TARGET, smoothing=0.1, confidence=0.3)
     wanted = cross_entropy(HALF, TARGET, 0.1) - 0.3 * entropy(HALF, TARGET)
     assert loss.total.item() == pytest.approx(wanted.item())
     assert loss.tokens == 2
@@ -99,7 +107,7 @@ def drawing(**options) -> Network:
 
 
 def test_the_likelihood_of_each_kept_token_is_its_log_probability():
-    assert likelihood(HALF, TARGET).flatten().tolist() == pytest.approx([math.log(0.5), math.log(0.75), 0.0])
+    assert compute_target_logprobs(HALF, TARGET).flatten().tolist() == pytest.approx([math.log(0.5), math.log(0.75), 0.0])
 
 
 def looked(*rows, name="decoder.cross"):
@@ -109,14 +117,14 @@ def looked(*rows, name="decoder.cross"):
 
 def test_coverage_counts_what_is_read_again_and_not_at_padding():
     attended = looked((1.0, 0.0), (0.25, 0.75), (0.5, 0.5))  # before: (0, 0), (1, 0), (1.25, 0.75)
-    assert again(attended, TARGET.keep).item() == pytest.approx(0.25)
-    assert again(attended, torch.ones(1, 3, dtype=torch.bool)).item() == pytest.approx(0.25 + 1.0)
+    assert coverage_loss(attended, TARGET.keep).item() == pytest.approx(0.25)
+    assert coverage_loss(attended, torch.ones(1, 3, dtype=torch.bool)).item() == pytest.approx(0.25 + 1.0)
 
 
 def test_coverage_is_the_mean_of_all_heads_over_the_source():
     attended = looked((1.0, 0.0), (1.0, 0.0)) | looked((1.0, 0.0), (0.0, 1.0), name="decoder.1.cross")
     attended |= looked((1.0, 0.0), (1.0, 0.0), name="decoder.0.self")
-    found = again(attended, torch.ones(1, 2, dtype=torch.bool))
+    found = coverage_loss(attended, torch.ones(1, 2, dtype=torch.bool))
     assert found.item() == pytest.approx(0.5)  # 1 and 0; what looks at the target does not count
     found.backward()
     assert attended["decoder.cross"].weights.grad.any()
@@ -134,7 +142,7 @@ def test_coverage_is_weighed_and_added_and_weights_are_asked_for_only_then():
     model, batch = Watched(dropout=0.0), Copies().batch(0)
     plain, covered = teach(model, batch), teach(model, batch, coverage=0.5)
     assert asked == [{}, {"weights": True}]
-    repeated = again(model(batch.source, shifted(batch.target.data), weights=True).attended, batch.target.keep)
+    repeated = coverage_loss(model(batch.source, shifted(batch.target.data), weights=True).attended, batch.target.keep)
     assert covered.total.item() == pytest.approx((plain.total + 0.5 * repeated).item())
     assert covered.parts["coverage"].item() == pytest.approx(repeated.item())
 
@@ -144,7 +152,7 @@ def test_coverage_needs_an_attention_over_the_source():
     with pytest.raises(ValueError, match=text):
         Teacher(Train(coverage=1.0), Plain())
     with pytest.raises(ValueError, match=text):
-        again(looked((1.0, 0.0), name="decoder.0.self"), TARGET.keep)
+        coverage_loss(looked((1.0, 0.0), name="decoder.0.self"), TARGET.keep)
 
 
 def test_a_teacher_teaches_as_its_settings_say():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from regard.metrics.boxes import check, corners, from_corners, from_pixels, generalised_iou, iou
+from regard.metrics.boxes import check_boxes, from_corners, from_pixels, generalised_iou, iou, to_corners
 
 LEFT = torch.tensor([0.25, 0.5, 0.5, 1.0])
 RIGHT = torch.tensor([0.75, 0.5, 0.5, 1.0])
@@ -16,8 +16,8 @@ BOX = st.tuples(*[st.floats(0.1, 0.9)] * 2, *[st.floats(0.01, 1)] * 2)
 
 
 def test_a_box_by_its_corners_and_back():
-    assert_close(corners(MIDDLE), torch.tensor([0.25, 0.0, 0.75, 1.0]))
-    assert_close(from_corners(corners(MIDDLE)), MIDDLE)
+    assert_close(to_corners(MIDDLE), torch.tensor([0.25, 0.0, 0.75, 1.0]))
+    assert_close(from_corners(to_corners(MIDDLE)), MIDDLE)
     assert_close(from_pixels(torch.tensor([[16.0, 12.0, 48.0, 36.0]]), 64, 48), torch.tensor([[0.5, 0.5, 0.5, 0.5]]))
 
 
@@ -55,7 +55,7 @@ def test_cells_counted_one_by_one_give_the_same_overlap(first, second):
     cells = (torch.arange(-fine, 2 * fine) + 0.5) / fine
 
     def covered(box):
-        near, far = corners(box)[:2], corners(box)[2:]
+        near, far = to_corners(box)[:2], to_corners(box)[2:]
         across, down = ((cells > near[axis]) & (cells < far[axis]) for axis in (0, 1))
         return down[:, None] & across[None]
 
@@ -86,8 +86,8 @@ def test_a_gradient_leads_boxes_that_do_not_touch_together():
 
 
 def test_a_good_box_passes():
-    check(torch.stack((LEFT, MIDDLE, RIGHT)), "cells.png")
-    check(torch.zeros(0, 4), "cells.png")
+    check_boxes(torch.stack((LEFT, MIDDLE, RIGHT)), "cells.png")
+    check_boxes(torch.zeros(0, 4), "cells.png")
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_a_good_box_passes():
 )
 def test_a_bad_box_is_refused_by_name(box, message):
     with pytest.raises(ValueError, match=message):
-        check(torch.tensor([[0.5, 0.5, 0.1, 0.1], box]), "cells.png", ["cell", "platelet"])
+        check_boxes(torch.tensor([[0.5, 0.5, 0.1, 0.1], box]), "cells.png", ["cell", "platelet"])
 
 
 @pytest.mark.unhooked
 def test_what_is_no_box_is_refused():
     with pytest.raises(ValueError, match=r"cells.png needs boxes of \(objects, 4\), got shape \(1, 2, 4\)"):
-        check(torch.zeros(1, 2, 4), "cells.png")
+        check_boxes(torch.zeros(1, 2, 4), "cells.png")
     with pytest.raises(ValueError, match=r"boxes need four numbers each, \(..., 4\), got shape \(2, 3\)"):
         iou(torch.zeros(2, 4), torch.zeros(2, 3))

@@ -3,7 +3,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from regard.data.text.vocabulary import EOS
-from regard.metrics.reward import Reward, similarity, until_end
+from regard.metrics.reward import Reward, cut_at_eos, edit_similarity
 
 WORDS = {4: "the", 5: "cat", 6: "sat", 7: "down", 8: "猫", 9: "追", 10: "鼠"}
 
@@ -32,7 +32,7 @@ def test_edit_is_what_the_longer_side_need_not_change():
     assert reward([4, 6, 7, EOS], [4, 5, 6, EOS]) == pytest.approx(1 / 3)  # an insertion and a deletion
     assert reward([4, EOS], [4, 5, 6, 7, EOS]) == pytest.approx(0.25)
     assert reward([EOS], [4, 5, EOS]) == 0.0
-    assert similarity([4, 5], [5, 4]) == 0.0
+    assert edit_similarity([4, 5], [5, 4]) == 0.0
 
 
 def test_chrf_and_bleu_are_those_of_a_sentence():
@@ -51,5 +51,5 @@ def test_bleu_cuts_chinese_into_characters_unless_told_otherwise():
 
 
 def test_numbers_end_before_eos():
-    assert until_end([4, EOS, 5]) == [4]
-    assert until_end((4, 5)) == [4, 5]
+    assert cut_at_eos([4, EOS, 5]) == [4]
+    assert cut_at_eos((4, 5)) == [4, 5]

@@ -7,7 +7,7 @@ from regard import registry
 from regard.config import AttentionPart, PatchesPart, PictureDropout, PictureModel
 from regard.data.batch import shifted
 from regard.data.image.batch import collect
-from regard.models.decoders import Remembered
+from regard.models.decoders import DecoderMemory
 from regard.models.image2seq import Picture2Seq, build
 
 STANDARD = ((0.5,) * 3, (0.25,) * 3)
@@ -47,7 +47,7 @@ def test_every_attention_reads_a_map_but_for_one_that_copies(name):
 def test_coverage_on_a_map_knows_its_rows_and_columns():
     model = made(attention=AttentionPart("grid_coverage"))
     memory = model.encode(pictures())
-    assert isinstance(memory, Remembered)
+    assert isinstance(memory, DecoderMemory)
     assert memory.memories["decoder.cross"].grid == (4, 6)
 
 

@@ -10,7 +10,7 @@ from regard.data.packing import Packed
 from regard.data.table import Record
 from regard.data.text.codec import Example
 from regard.losses.teacher_forcing import teach
-from regard.models.packing import packable
+from regard.models.packing import check_model
 
 from .small import made
 
@@ -77,7 +77,7 @@ def gradients(model: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, dict[
 def test_packed_rows_cost_and_teach_what_rows_of_one_example_do(options):
     torch.manual_seed(0)
     model = made(**{**TRANSFORMER, **options})
-    packable(model)
+    check_model(model)
     packed = batch()
     alone = packed.apart()
     assert alone.source.documents is None

@@ -4,21 +4,21 @@ import pytest
 
 from regard.config import Train
 from regard.errors import ConfigError
-from regard.models.packing import BY_ROWS, apart, packable
+from regard.models.packing import ROW_SETTINGS, check_model, check_settings
 
 from .small import made
 
 TRANSFORMER = {"encoder": "transformer", "decoder": "transformer", "attention": "transformer"}
 
 
-@pytest.mark.parametrize("name", BY_ROWS)
+@pytest.mark.parametrize("name", ROW_SETTINGS)
 def test_settings_that_take_a_row_for_one_example_are_refused_by_name(name):
     value = {"self_decoding": "linear", "risk": "minimum_risk"}.get(name, 0.5)
     settings = replace(Train(packed=64), **{name: value})
     with pytest.raises(ConfigError, match=rf"train\.packed=64 puts several .* train\.{name}={value} takes a row for one"):
-        apart(settings)
-    apart(replace(settings, packed=0))
-    apart(Train(packed=64))
+        check_settings(settings)
+    check_settings(replace(settings, packed=0))
+    check_settings(Train(packed=64))
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_settings_that_take_a_row_for_one_example_are_refused_by_name(name):
 )
 def test_a_model_that_would_reach_into_the_next_example_is_refused(options, told):
     with pytest.raises(ConfigError, match=rf"train\.packed .*{told}"):
-        packable(made(**{**TRANSFORMER, **options}))
+        check_model(made(**{**TRANSFORMER, **options}))

@@ -2,7 +2,7 @@ import torch
 
 from regard.attention.types import Memory
 from regard.models.types import Step
-from regard.tree import beside, map_tree, repeat, select
+from regard.tree import map_tree, repeat, repeat_rows, select
 
 
 def test_a_tree_keeps_its_shape_and_what_is_no_tensor():
@@ -29,7 +29,7 @@ def test_select_takes_rows_in_the_order_asked_for():
 def test_repeat_sets_the_beams_of_a_row_side_by_side():
     assert repeat({"x": torch.tensor([1, 2])}, 3)["x"].tolist() == [1, 1, 1, 2, 2, 2]
     deep = torch.randn(2, 3, 0, 4)
-    assert beside(deep, 5).shape == deep.repeat_interleave(5, dim=0).shape == (10, 3, 0, 4)
+    assert repeat_rows(deep, 5).shape == deep.repeat_interleave(5, dim=0).shape == (10, 3, 0, 4)
 
 
 def test_a_step_is_a_record_of_three():

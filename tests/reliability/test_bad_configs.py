@@ -17,7 +17,7 @@ from regard.cli._search_options import apart
 from regard.cli.train import _without_task, settings
 from regard.data.lines import Line
 from regard.data.table import read as table
-from regard.decoding.constraints.spec import read as wish
+from regard.decoding.constraints.spec import parse_spec as wish
 from regard.errors import ConfigError, DataError
 
 pytestmark = pytest.mark.unhooked

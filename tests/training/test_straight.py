@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Batch, pad, shifted
-from regard.losses.teacher_forcing import projects, taught, teach
+from regard.losses.teacher_forcing import is_plain_projection, likelihood_loss, teach
 from regard.models.seq2seq import build
 
 BATCH = Batch(pad([[4, 5, 6, 2], [7, 2]]), pad([[5, 4, 2], [6, 7, 5, 4, 2]]), ())
@@ -28,9 +28,9 @@ def network(decoder, attention="additive", **options):
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_the_loss_and_its_gradients_are_those_of_the_logits(decoder, embedding, tie):
     model = network(decoder, tie=tie, embedding=embedding)
-    assert projects(model)
+    assert is_plain_projection(model)
     straight = teach(model, BATCH, smoothing=0.1, confidence=0.2)
-    usual = taught(model(BATCH.source, shifted(BATCH.target.data)).output, BATCH.target, 0.1, 0.2)
+    usual = likelihood_loss(model(BATCH.source, shifted(BATCH.target.data)).output, BATCH.target, 0.1, 0.2)
     assert_close(straight.total, usual.total, check_dtype=False, rtol=1e-6, atol=1e-6)
     assert_close(dict(straight.parts), dict(usual.parts), check_dtype=False, rtol=1e-6, atol=1e-6)
     assert straight.tokens == usual.tokens
@@ -47,8 +47,8 @@ def test_the_loss_and_its_gradients_are_those_of_the_logits(decoder, embedding, 
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_an_output_that_is_no_projection_is_left_to_the_decoder(decoder, attention):
     model = network(decoder, attention)
-    assert not projects(model)
-    usual = taught(model(BATCH.source, shifted(BATCH.target.data)).output, BATCH.target)
+    assert not is_plain_projection(model)
+    usual = likelihood_loss(model(BATCH.source, shifted(BATCH.target.data)).output, BATCH.target)
     assert_close(teach(model, BATCH).total, usual.total)
 
 

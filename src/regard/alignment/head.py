@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.decoding.attention_weights import crosses
+from regard.decoding.attention_weights import is_cross_attention
 from regard.errors import ConfigError
 
 
@@ -35,7 +35,7 @@ class Head(NamedTuple):
 
     def named(self, names: Iterable[str]) -> str:
         """The attention's name, which has to be one of these."""
-        over = [name for name in names if crosses(name)]
+        over = [name for name in names if is_cross_attention(name)]
         if not over:
             raise ConfigError("an alignment needs an attention over the source, and this model has none")
         if self.attention is not None and self.attention not in over:

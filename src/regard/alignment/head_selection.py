@@ -10,7 +10,7 @@ from regard.alignment.head import Head
 from regard.alignment.links import Gold
 from regard.alignment.score import counts, figures
 from regard.alignment.soft import Soft
-from regard.decoding.attention_weights import crosses
+from regard.decoding.attention_weights import is_cross_attention
 
 By = Literal["aer", "f1", "accuracy"]
 
@@ -36,5 +36,7 @@ def candidates(weights: Mapping[str, Tensor]) -> list[Head]:
     found = []
     for name, each in weights.items():
         numbers = [None, *range(each.shape[0])] if each.shape[0] > 1 else [None]
-        found += [Head(name, number, shift) for number in numbers for shift in (False, True)] if crosses(name) else []
+        found += (
+            [Head(name, number, shift) for number in numbers for shift in (False, True)] if is_cross_attention(name) else []
+        )
     return found

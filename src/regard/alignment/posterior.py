@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, shifted
-from regard.decoding.attention_weights import crosses
+from regard.decoding.attention_weights import is_cross_attention
 
 Weights = dict[str, Float[Tensor, "batch heads target source"]]
 
@@ -26,7 +26,11 @@ def posterior(model: nn.Module, batch: Batch) -> Weights:
     exact = getattr(outcome, "exact", False) and getattr(outcome, "copying", None) is None
     with torch.enable_grad() if exact else torch.no_grad():
         step = model(batch.source, shifted(batch.target.data), weights=True)
-        weights = {name: each.weights for name, each in step.attended.items() if crosses(name) and each.weights is not None}
+        weights = {
+            name: each.weights
+            for name, each in step.attended.items()
+            if is_cross_attention(name) and each.weights is not None
+        }
         if exact and weights:
             name, looked = list(weights.items())[-1]  # the last one decides what is written
             log = step.output.float().log_softmax(-1).gather(-1, batch.target.data[..., None])[..., 0]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regard.alignment.links import Gold, Link
 
 if TYPE_CHECKING:
-    from regard.metrics.text import Measured
+    from regard.metrics.text import Measurement
 
 Rows = NDArray[np.float64]
 SIGNATURES = {
@@ -39,9 +39,9 @@ def error_rate(agreed: Any, links: Any, sure: Any) -> Any:
 
 def measure(
     found: Sequence[Iterable[Link]], gold: Sequence[Gold], names: Sequence[str] = WORDS, seed: int = 0
-) -> "dict[str, Measured]":
+) -> "dict[str, Measurement]":
     """Alignment metrics with 95 % intervals: AER, precision, recall and F1 of links, and for letters their accuracy."""
-    from regard.metrics.text import Measured, bootstrap
+    from regard.metrics.text import Measurement, bootstrap
 
     rows = counts(found, gold)
     values = figures(rows.sum(0))
@@ -49,7 +49,7 @@ def measure(
     def interval(name: str) -> tuple[float, float]:
         return bootstrap(rows, lambda total: figures(total)[name], seed=seed)
 
-    return {name: Measured(values[name], *interval(name), SIGNATURES[name]) for name in names}
+    return {name: Measurement(values[name], *interval(name), SIGNATURES[name]) for name in names}
 
 
 def counts(found: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> Rows:

@@ -13,7 +13,7 @@ from regard.cli._progress import Pace
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.decoding.constraints.spec import Wish
+    from regard.decoding.constraints.spec import ConstraintSpec
     from regard.decoding.logprobs import UndistributedError
     from regard.inference.image_predictor import Seeing
     from regard.inference.prediction import Prediction
@@ -50,7 +50,10 @@ class Asking:
     unread: Unread | None = None
 
     def written(
-        self, window: "list[tuple[str, Wish]]", noted: Mapping[int, Written] = MappingProxyType({}), before: int = 0
+        self,
+        window: "list[tuple[str, ConstraintSpec]]",
+        noted: Mapping[int, Written] = MappingProxyType({}),
+        before: int = 0,
     ) -> Iterator[tuple[int, Written]]:
         """What is written for each input of a window, by its place there, as it is found; what is `noted` is left out.
 
@@ -88,7 +91,7 @@ class Asking:
         self.unread.note(number, text, error)
 
     def found(
-        self, asked: "list[tuple[str, Wish]]", done: frozenset[int] = frozenset()
+        self, asked: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | DataError]]":
         """The answers to inputs, or why one cannot be read: what it kept from being answered is asked again, by halves.
 
@@ -112,7 +115,7 @@ class Asking:
                     yield half[place], again
 
     def answers(
-        self, asked: "list[tuple[str, Wish]]", done: frozenset[int] = frozenset()
+        self, asked: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | UndistributedError]]":
         """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
         from regard.inference.image_predictor import Seeing
@@ -143,7 +146,7 @@ class Asking:
         return _json(text, answers) if self.as_json else _plain(answers, self.best, self.align)
 
 
-def to_stream(asking: Asking, inputs: "Iterable[tuple[str, Wish]]", stream: Any, size: int) -> Strange:
+def to_stream(asking: Asking, inputs: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, size: int) -> Strange:
     """Write the answers, window by window."""
     strange, place = list[int](), 0
     for window in windows(inputs, size):
@@ -156,7 +159,9 @@ def to_stream(asking: Asking, inputs: "Iterable[tuple[str, Wish]]", stream: Any,
     return Strange(len(strange), strange[0] if strange else 0)
 
 
-def to_file(asking: Asking, inputs: "Iterable[tuple[str, Wish]]", journal: Journal, size: int, pace: Pace) -> Strange:
+def to_file(
+    asking: Asking, inputs: "Iterable[tuple[str, ConstraintSpec]]", journal: Journal, size: int, pace: Pace
+) -> Strange:
     """Write the answers that the journal does not have yet, and give them their name when all are there."""
     if len(list(islice(inputs := iter(inputs), journal.head.lines))) < journal.head.lines:
         raise DataError(f"{journal.partial} has more answers than there are inputs; remove it, and start again")

@@ -9,7 +9,7 @@ from regard.cli.train import settings
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from regard.decoding.constraints.spec import Wish
+    from regard.decoding.constraints.spec import ConstraintSpec
     from regard.inference.image_predictor import Seeing
     from regard.inference.predictor import Trained
 
@@ -52,22 +52,22 @@ def search_by(model: "Trained | Seeing", given: Sequence[str], beam: int | None 
 
 def wished(
     inputs: Iterable[str], prefix: str | None, include: Sequence[str], exclude: Sequence[str], constraints: str | None
-) -> "Iterator[tuple[str, Wish]]":
+) -> "Iterator[tuple[str, ConstraintSpec]]":
     """Each input and what is asked of its answer: the same of all, or what its line of a file says."""
-    from regard.decoding.constraints.spec import Wish
+    from regard.decoding.constraints.spec import ConstraintSpec
 
     if constraints is None:
-        return ((text, Wish(prefix or "", tuple(include), tuple(exclude))) for text in inputs)
+        return ((text, ConstraintSpec(prefix or "", tuple(include), tuple(exclude))) for text in inputs)
     if prefix is not None or include or exclude:
         raise ConfigError("give --constraints, or --prefix, --include and --exclude for all inputs; not both")
     return _by_line(inputs, constraints)
 
 
-def _by_line(inputs: Iterable[str], path: str) -> "Iterator[tuple[str, Wish]]":
+def _by_line(inputs: Iterable[str], path: str) -> "Iterator[tuple[str, ConstraintSpec]]":
     from regard.data.lines import lines
-    from regard.decoding.constraints.spec import read
+    from regard.decoding.constraints.spec import parse_spec
 
-    asked, text = map(read, lines(path)), None
+    asked, text = map(parse_spec, lines(path)), None
     for number, text in enumerate(inputs, 1):
         wish = next(asked, None)
         if wish is None:

@@ -13,7 +13,7 @@ from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.data.text.stdin_stream import Stream
-    from regard.decoding.constraints.spec import Wish
+    from regard.decoding.constraints.spec import ConstraintSpec
     from regard.inference.predictor import Trained
 
 STREAM, LISTEN = "--stream", "--listen"
@@ -62,7 +62,9 @@ def _asked(options: Mapping[str, tuple[Any, ...]], given: Mapping[str, Any]) -> 
     return [option for option, (name, *nothing) in options.items() if given[name] not in nothing]
 
 
-def streamed(model: "Trained", asked: "Iterable[tuple[str, Wish]]", stream: Any, missed: Unread | None = None) -> Strange:
+def streamed(
+    model: "Trained", asked: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, missed: Unread | None = None
+) -> Strange:
     """Write the answers, one after the other, each as it is decided; `missed` takes note of what cannot be read."""
     model.stream("")  # refused, if so, before anything is read
     strange = list[int]()
@@ -119,17 +121,17 @@ def _noted(line: Iterator[str], heard: list[str]) -> Iterator[str]:
 def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
     """What has come of a line when the model knows some of it for certain; or all of it, and whether it knows any."""
     from regard.data.text.vocabulary import UNK
-    from regard.decoding.streaming.source import settled
+    from regard.decoding.streaming.source import encode_stable_tokens
 
     text, room = "", model.codec.longest_source - 1
     for piece in line:
         text += piece
-        if text.strip() and any(number != UNK for number in settled(model.codec, text)[:room]):
+        if text.strip() and any(number != UNK for number in encode_stable_tokens(model.codec, text)[:room]):
             return text, True
     return text, bool(text.strip()) and model.knows(text)
 
 
-def _wished(model: "Trained", text: str, wish: "Wish") -> Iterator[str]:
+def _wished(model: "Trained", text: str, wish: "ConstraintSpec") -> Iterator[str]:
     """The pieces of an answer; one that cannot be had as it is wished is the user's to mend."""
     try:
         yield from model.stream(text, prefix=wish.prefix, include=wish.include, exclude=wish.exclude)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regard.alignment.soft import Soft
     from regard.data.table import Record
     from regard.inference.predictor import Trained
-    from regard.metrics.text import Measured
+    from regard.metrics.text import Measurement
 
 NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
 COUNTED = "The gold file counts words from 1 (files of sentence, source, target do so anyway)."
@@ -181,7 +181,7 @@ def _write(found: "list[Links]", out: Path | None, printed: bool) -> None:
         typer.echo(written(found), nl=False)
 
 
-def _show(figures: "dict[str, Measured]", tried: "list[Candidate]", directory: Path, as_json: bool) -> None:
+def _show(figures: "dict[str, Measurement]", tried: "list[Candidate]", directory: Path, as_json: bool) -> None:
     """Print the figures, and those of every head that was tried."""
     if as_json:
         table = {"candidates": [each.head._asdict() | each.figures for each in tried]} if tried else {}

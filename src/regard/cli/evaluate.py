@@ -90,11 +90,11 @@ def measure(
     Which these are is looked for only where the figures of all are not finite, or where they end in an error.
     """
     from regard.decoding.logprobs import UndistributedError
-    from regard.metrics.text import Measured
+    from regard.metrics.text import Measurement
 
     try:
         figures = model.measure(records, beam=beam)
-        if all(math.isfinite(found.value) for found in figures.values() if isinstance(found, Measured)):
+        if all(math.isfinite(found.value) for found in figures.values() if isinstance(found, Measurement)):
             return figures, {}
         reason = None
     except ValueError as error:  # such as that of a metric which takes finite numbers

@@ -23,7 +23,7 @@ from regard.cli.train import ANY
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.decoding.constraints.spec import Wish
+    from regard.decoding.constraints.spec import ConstraintSpec
     from regard.inference.image_predictor import Seeing
     from regard.inference.predictor import Trained
 
@@ -120,7 +120,7 @@ def predict(
     search_by(model, settings, beam)
     if trace is not None:
         _watched(model)
-    noted: list[tuple[str, Wish]] = []
+    noted: list[tuple[str, ConstraintSpec]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else READ if out is None else WINDOW
     missed = unread(model, text, file)
@@ -165,7 +165,7 @@ def _watched(model: "Trained | Seeing") -> None:
         watched(model.config.search)
 
 
-def _trace(model: "Trained | Seeing", noted: "list[tuple[str, Wish]]", beam: int | None, path: Path) -> None:
+def _trace(model: "Trained | Seeing", noted: "list[tuple[str, ConstraintSpec]]", beam: int | None, path: Path) -> None:
     """Write the trace of what was asked, and say what it took."""
     from regard.inference.image_predictor import Seeing
     from regard.viewer.io import save
@@ -186,7 +186,9 @@ def _trace(model: "Trained | Seeing", noted: "list[tuple[str, Wish]]", beam: int
     typer.echo(" ".join((f"{path}: {len(asked)} traced{more}.", *found.notes)), err=True)
 
 
-def _noting(inputs: "Iterable[tuple[str, Wish]]", noted: "list[tuple[str, Wish]]") -> "Iterator[tuple[str, Wish]]":
+def _noting(
+    inputs: "Iterable[tuple[str, ConstraintSpec]]", noted: "list[tuple[str, ConstraintSpec]]"
+) -> "Iterator[tuple[str, ConstraintSpec]]":
     """The same inputs, of which the first are noted down, and one more to know that there were more."""
     for each in inputs:
         if len(noted) <= TRACED:

@@ -73,10 +73,10 @@ def sensible(configs: Sequence[Any], default: Any) -> None:
 
 def known(name: str) -> None:
     """Raise for a word that is no attention."""
-    from regard.models.attention_factory import parts
+    from regard.models.attention_factory import split_name
 
     try:
-        parts(name)
+        split_name(name)
     except ValueError as error:
         raise ConfigError(str(error)) from error
 

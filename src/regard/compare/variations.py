@@ -107,7 +107,7 @@ def members(kind: str) -> list[str]:
     import inspect
 
     from regard.attention.module import Attention
-    from regard.models.attention_factory import parts
+    from regard.models.attention_factory import split_name
 
     usual = inspect.signature(Attention).parameters.get(kind) if kind in ("normalise", "scope") else None
     found = []
@@ -115,7 +115,7 @@ def members(kind: str) -> list[str]:
         if usual is not None and name == usual.default:
             continue
         try:
-            parts(name)
+            split_name(name)
         except ValueError:  # it needs to be told more than its name
             continue
         found.append(name)

@@ -3,8 +3,8 @@
 from regard.decoding.align import align
 from regard.decoding.beam import beam
 from regard.decoding.greedy import greedy
-from regard.decoding.hypothesis import Found
+from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.sample import sample
-from regard.decoding.score import Rated, rate
+from regard.decoding.score import TargetScores, rate
 
-__all__ = ["Found", "Rated", "align", "beam", "greedy", "rate", "sample"]
+__all__ = ["Hypothesis", "TargetScores", "align", "beam", "greedy", "rate", "sample"]

@@ -11,7 +11,7 @@ from regard.attention.types import Attended, Memory
 from regard.tree import Tree, leaves
 
 
-def by_row(attended: Mapping[str, Attended]) -> dict[str, Float[Tensor, "rows heads keys"]]:
+def collect_weights_by_row(attended: Mapping[str, Attended]) -> dict[str, Float[Tensor, "rows heads keys"]]:
     """Attention weights of one step by attention name, one row per hypothesis.
 
     An attention whose memory serves several hypotheses has them on its query axis, (sources, heads, beams, keys); one with a
@@ -20,7 +20,7 @@ def by_row(attended: Mapping[str, Attended]) -> dict[str, Float[Tensor, "rows he
     return {name: each.weights.transpose(1, 2).flatten(0, 1) for name, each in attended.items() if each.weights is not None}
 
 
-def crosses(name: str) -> bool:
+def is_cross_attention(name: str) -> bool:
     """Return True for a cross-attention; names of self-attentions end in `self`."""
     return name.rpartition(".")[2] != "self"
 
@@ -28,7 +28,7 @@ def crosses(name: str) -> bool:
 def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
     """Name of the requested attention, or of the first cross-attention; in an ensemble, the mean of its members'."""
     if name is None:
-        over = list(filter(crosses, seen))
+        over = list(filter(is_cross_attention, seen))
         name = next((each for each in over if not each[0].isdecimal()), over[0] if over else None)
         if name is None:
             raise ValueError("coverage_penalty needs an attention over the source, and this decoder has none; set it to 0")
@@ -37,13 +37,13 @@ def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None
     return name
 
 
-def kept(memory: Tree, name: str, keys: int) -> Bool[Tensor, "sources keys"] | None:
+def find_key_mask(memory: Tree, name: str, keys: int) -> Bool[Tensor, "sources keys"] | None:
     """Padding mask of the keys of a cross-attention; None: all are kept."""
-    found = read(memory, name, keys)
+    found = find_memory(memory, name, keys)
     return None if found is None else found.keep
 
 
-def read(memory: Tree, name: str, keys: int) -> Memory | None:
+def find_memory(memory: Tree, name: str, keys: int) -> Memory | None:
     """Memory that a cross-attention reads: the one of its name where the tree has it, else the first with as many keys."""
     for named in leaves(memory, dict):
         if isinstance(found := named.get(name), Memory):
@@ -51,12 +51,12 @@ def read(memory: Tree, name: str, keys: int) -> Memory | None:
     return next((each for each in leaves(memory, Memory) if each.values.shape[2] == keys), None)
 
 
-def places(memory: Tree) -> Bool[Tensor, "sources keys"] | None:
+def find_source_mask(memory: Tree) -> Bool[Tensor, "sources keys"] | None:
     """Padding mask of a source, by the first attention that reads it; None: all are kept."""
     return next((each.keep for each in leaves(memory, Memory)), None)
 
 
-def along(
+def collect_path_weights(
     steps: list[Mapping[str, Float[Tensor, "_ _ _"]]], path: list[int], memory: Tree, sentence: int
 ) -> dict[str, Float[Tensor, "_ _ _"]]:
     """Attention weights along the path of one hypothesis, (heads, steps, keys): row path[t] of step t.
@@ -66,15 +66,15 @@ def along(
     if not path:
         return {}
     return {
-        name: _shown(name, [step[name][row] for step, row in zip(steps, path, strict=False)], memory, sentence)
+        name: _trim_weights(name, [step[name][row] for step, row in zip(steps, path, strict=False)], memory, sentence)
         for name in steps[0]
     }
 
 
-def _shown(name: str, rows: list[Tensor], memory: Tree, sentence: int) -> Tensor:
+def _trim_weights(name: str, rows: list[Tensor], memory: Tree, sentence: int) -> Tensor:
     keys = rows[-1].shape[-1]
     stacked = torch.stack([pad(row, (0, keys - row.shape[-1])) for row in rows], dim=1).cpu()
-    looked = read(memory, name, keys) if crosses(name) else None
+    looked = find_memory(memory, name, keys) if is_cross_attention(name) else None
     if looked is None or looked.keep is None:
         return stacked
     keep = looked.keep[sentence].cpu()

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.decoding.attention_weights import along
-from regard.decoding.hypothesis import Found
+from regard.decoding.attention_weights import collect_path_weights
+from regard.decoding.hypothesis import Hypothesis
 from regard.tree import Tree
 
 
-class Moment(NamedTuple):
+class SearchStep(NamedTuple):
     """Step of a search: the token fed to each row, its log-probability, and its back-pointer to a row of the last step."""
 
     tokens: list[int]
@@ -37,35 +37,35 @@ class History:
 
     def __init__(self, memory: Tree):
         self.memory = memory  # of all sentences, finished ones included
-        self.moments: list[Moment] = []
+        self.moments: list[SearchStep] = []
         self.looked: list[Mapping[str, Float[Tensor, "rows heads keys"]]] = []
 
     def __len__(self) -> int:
         return len(self.moments)
 
-    def add(self, moment: Moment, seen: Mapping[str, Float[Tensor, "_ _ _"]] | None) -> None:
+    def add(self, moment: SearchStep, seen: Mapping[str, Float[Tensor, "_ _ _"]] | None) -> None:
         """Append a step."""
         self.moments.append(moment)
         if seen is not None:
             self.looked.append(seen)
 
-    def found(self, ending: Ending, weights: bool) -> Found:
+    def found(self, ending: Ending, weights: bool) -> Hypothesis:
         """Backtrace a hypothesis from its ending."""
         path = [ending.row]
         for moment in reversed(self.moments[1 : ending.step + 1]):
             path.append(moment.parents[path[-1]])
         path.reverse()
         given = list(zip(self.moments, path, strict=False))[1:]  # the first step was fed BOS
-        return Found(
+        return Hypothesis(
             tokens=[moment.tokens[row] for moment, row in given] + [ending.token],
             score=ending.score,
             normalised=ending.normalised,
             logprobs=[moment.logprobs[row] for moment, row in given] + [ending.logprob],
             finished=ending.finished,
-            weights=along(self.looked, path, self.memory, ending.sentence) if weights else None,
+            weights=collect_path_weights(self.looked, path, self.memory, ending.sentence) if weights else None,
         )
 
 
-def nothing(weights: bool) -> Found:
+def make_empty_hypothesis(weights: bool) -> Hypothesis:
     """Empty hypothesis, where not one token is allowed."""
-    return Found([], 0.0, 0.0, [], False, {} if weights else None)
+    return Hypothesis([], 0.0, 0.0, [], False, {} if weights else None)

@@ -11,16 +11,16 @@ from torch import Tensor
 
 from regard.data.text.vocabulary import BOS
 from regard.decoding import diverse
-from regard.decoding.attention_weights import by_row, cross, kept
-from regard.decoding.backpointers import Ending, History, Moment, nothing
-from regard.decoding.beam_state import Candidates, Front, Ways
+from regard.decoding.attention_weights import collect_weights_by_row, cross, find_key_mask
+from regard.decoding.backpointers import Ending, History, SearchStep, make_empty_hypothesis
+from regard.decoding.beam_state import ActiveBeam, Candidates, Extensions
 from regard.decoding.constraints import beam_allocation
-from regard.decoding.constraints.state import Guard, Watched, unkept
-from regard.decoding.hypothesis import Found
-from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible, stuck
-from regard.decoding.max_length import device, limits
-from regard.decoding.penalties import cover, normalise
-from regard.decoding.search_tree import Tree as Branches
+from regard.decoding.constraints.state import ConstraintState, Guard, unsatisfiable_error
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.logprobs import IMPOSSIBLE, compute_logprobs, mask_special_tokens, no_token_error
+from regard.decoding.max_length import find_device, resolve_limits
+from regard.decoding.penalties import penalise_coverage, penalise_length
+from regard.decoding.search_tree import SearchTree as Branches
 from regard.models.types import Decoder
 from regard.tree import Tree, select
 
@@ -43,7 +43,7 @@ def beam(
     groups: int = 1,
     diversity: float = 0.5,
     guard: Guard | None = None,
-) -> list[list[Found]]:
+) -> list[list[Hypothesis]]:
     """Beam search: the `best` hypotheses for each sentence, best first; fewer where there are no more.
 
     At each step every sentence's hypotheses are extended by every token. Of the `beams` best extensions, those with EOS have
@@ -68,19 +68,21 @@ def beam(
     side, for the best growing hypothesis, is not above the score of the `best`-th finished one, then nothing that still
     grows can come before that one, and the sentence is done. Cut-off hypotheses rank behind all finished ones anyway.
     """
-    rules = Rules(beams, best, length_penalty, coverage_penalty, attention, unknown, weights, early, groups, diversity)
-    search = Search(decoder, memory, limits(length, memory), rules, tree, guard)
+    rules = BeamOptions(beams, best, length_penalty, coverage_penalty, attention, unknown, weights, early, groups, diversity)
+    search = BeamSearch(decoder, memory, resolve_limits(length, memory), rules, tree, guard)
     front = search.begin(memory)
     while front is not None:
         front = search.advance(front)
     answers = [search.answers(sentence) for sentence in range(len(search.most))]
     if tree is not None and answers[0]:
         tree.choose(answers[0][0])
-    return [[search.history.found(ending, weights) for ending in each] or [nothing(weights)] for each in answers]
+    return [
+        [search.history.found(ending, weights) for ending in each] or [make_empty_hypothesis(weights)] for each in answers
+    ]
 
 
 @dataclass(frozen=True)
-class Rules:
+class BeamOptions:
     """Options of a beam search, checked."""
 
     beams: int
@@ -114,7 +116,7 @@ class Rules:
             raise ValueError(f"diversity needs to be 0 or more and finite, got {self.diversity}; 0 lets groups be alike")
 
 
-class Search:
+class BeamSearch:
     """Beam search over a batch: options, back-pointers, and the finished hypotheses of each sentence."""
 
     def __init__(
@@ -122,7 +124,7 @@ class Search:
         decoder: Decoder,
         memory: Tree,
         most: list[int],
-        rules: Rules,
+        rules: BeamOptions,
         tree: Branches | None = None,
         guard: Guard | None = None,
     ):
@@ -139,29 +141,29 @@ class Search:
         self.pools: list[list[list[Ending]]] = [[[] for _ in range(rules.groups)] for _ in most]
         """Finished hypotheses of each group of each sentence, best first."""
 
-    def begin(self, memory: Tree) -> Front | None:
+    def begin(self, memory: Tree) -> ActiveBeam | None:
         """Initial beam: every sentence with a length limit above 0, with one row each."""
         sentences = [sentence for sentence, most in enumerate(self.most) if most > 0]
         if not sentences:
             return None
         if len(sentences) < len(self.most):
-            memory = select(memory, torch.tensor(sentences, device=device(memory)))
+            memory = select(memory, torch.tensor(sentences, device=find_device(memory)))
         rows = len(sentences)
-        moment = Moment([BOS] * rows, [0.0] * rows, list(range(rows)))
+        moment = SearchStep([BOS] * rows, [0.0] * rows, list(range(rows)))
         watched = None if self.guard is None else self.guard.start(sentences)
         state = self.decoder.start(memory), None, watched
-        return Front(sentences, torch.zeros(rows, 1, dtype=torch.float64), moment, memory, state)
+        return ActiveBeam(sentences, torch.zeros(rows, 1, dtype=torch.float64), moment, memory, state)
 
-    def advance(self, front: Front) -> Front | None:
+    def advance(self, front: ActiveBeam) -> ActiveBeam | None:
         """Advance all sentences by one step; None when every one is done."""
-        tokens = torch.tensor(front.moment.tokens, device=device(front.memory))
+        tokens = torch.tensor(front.moment.tokens, device=find_device(front.memory))
         state, coverage, watched = front.state
         looks = self.rules.weights or self.rules.coverage_penalty > 0
         step = self.decoder.step(tokens, front.memory, state, weights=looks)
-        seen = by_row(step.attended) if looks else {}
+        seen = collect_weights_by_row(step.attended) if looks else {}
         self.history.add(front.moment, seen if self.rules.weights else None)
         coverage, covered = self.cover(front, seen, coverage)
-        logs = possible(likelihood(step.output), self.rules.unknown)
+        logs = mask_special_tokens(compute_logprobs(step.output), self.rules.unknown)
         if self.guard is not None:
             watched = self.guard.after(watched, tokens)
             logs = self.guard.forbid(watched, logs)
@@ -178,15 +180,15 @@ class Search:
             return None
         return front.move(ways.grown, staying, (step.state, coverage, watched), ways.grown_groups)
 
-    def ways(self, front: Front, logs: Float[Tensor, "rows vocabulary"], watched: Watched | None) -> Ways:
+    def ways(self, front: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], watched: ConstraintState | None) -> Extensions:
         """Candidates of a step, which of them have finished, and which go on."""
         if self.rules.groups > 1:
-            return diverse.ways(front, logs, self.rules.beams, self.rules.groups, self.rules.diversity)
+            return diverse.extend_groups(front, logs, self.rules.beams, self.rules.groups, self.rules.diversity)
         if self.guard is not None and watched is not None and self.guard.includes:
-            return beam_allocation.ways(front, logs, self.guard, watched, self.rules.beams)
+            return beam_allocation.extend_banks(front, logs, self.guard, watched, self.rules.beams)
         return front.ways(logs, self.rules.beams)
 
-    def met(self, grown: Candidates, watched: Watched | None) -> Bool[Tensor, "#sentences #grown"]:
+    def met(self, grown: Candidates, watched: ConstraintState | None) -> Bool[Tensor, "#sentences #grown"]:
         """Mask of the candidates that satisfy the constraints of their sentence."""
         if self.guard is None:
             return torch.ones(1, 1, dtype=torch.bool)
@@ -194,10 +196,12 @@ class Search:
         rows, tokens = grown.rows.flatten().to(where), grown.tokens.flatten().to(where)
         return self.guard.met(self.guard.after(select(watched, rows), tokens)).cpu().view(grown.tokens.shape)
 
-    def staying(self, front: Front, ways: Ways) -> tuple[Ways, list[int]]:
+    def staying(self, front: ActiveBeam, ways: Extensions) -> tuple[Extensions, list[int]]:
         """Indices of the sentences that are not done; with groups, the extensions of those groups that are not done."""
         if self.rules.groups > 1:
-            return diverse.alive(ways, lambda place, group, score: self.done(front.sentences[place], score, group))
+            return diverse.drop_finished_groups(
+                ways, lambda place, group, score: self.done(front.sentences[place], score, group)
+            )
         heads = zip(front.sentences, ways.grown.scores[:, 0].tolist(), strict=True)
         return ways, [row for row, (sentence, score) in enumerate(heads) if not self.done(sentence, score)]
 
@@ -206,10 +210,12 @@ class Search:
         pools = self.pools[sentence]
         if len(pools) == 1:
             return pools[0][: self.rules.best]
-        return diverse.merge(pools, self.rules.best, lambda each: tuple(self.history.found(each, weights=False).tokens))
+        return diverse.merge_groups(
+            pools, self.rules.best, lambda each: tuple(self.history.found(each, weights=False).tokens)
+        )
 
     def cover(
-        self, front: Front, seen: dict[str, Float[Tensor, "_ _ _"]], coverage: Tensor | None
+        self, front: ActiveBeam, seen: dict[str, Float[Tensor, "_ _ _"]], coverage: Tensor | None
     ) -> tuple[Float[Tensor, "rows keys"] | None, list[float]]:
         """Accumulated attention of each key, and the coverage penalty of each row."""
         if not self.rules.coverage_penalty:
@@ -217,12 +223,18 @@ class Search:
         name = cross(seen, self.rules.attention)
         looked = seen[name].float().mean(1)
         coverage = looked if coverage is None else coverage + looked
-        keep = kept(front.memory, name, coverage.shape[1])
+        keep = find_key_mask(front.memory, name, coverage.shape[1])
         keep = None if keep is None else keep.repeat_interleave(front.width, dim=0)
-        return coverage, [self.rules.coverage_penalty * each for each in cover(coverage, keep).tolist()]
+        return coverage, [self.rules.coverage_penalty * each for each in penalise_coverage(coverage, keep).tolist()]
 
     def end(
-        self, front: Front, ahead: Candidates, covered: list[float], which: Tensor, groups: Tensor | None, finished: bool
+        self,
+        front: ActiveBeam,
+        ahead: Candidates,
+        covered: list[float],
+        which: Tensor,
+        groups: Tensor | None,
+        finished: bool,
     ) -> None:
         """Insert finished candidates into the pools of their sentences and groups, best first."""
         length, width = len(self.history), which.shape[1]
@@ -231,7 +243,7 @@ class Search:
         scores, logprobs, tokens, rows = (each[:, :width][which].tolist() for each in ahead)
         for place, group, score, logprob, token, row in zip(places, of, scores, logprobs, tokens, rows, strict=True):
             sentence = front.sentences[place]
-            normalised = normalise(score, length, self.rules.length_penalty) + covered[row]
+            normalised = penalise_length(score, length, self.rules.length_penalty) + covered[row]
             ending = Ending(sentence, length - 1, row, token, logprob, score, normalised, finished)
             insort(self.pools[sentence][group], ending, key=lambda each: (not each.finished, -each.normalised))
 
@@ -243,13 +255,13 @@ class Search:
         alpha, length = self.rules.length_penalty, len(self.history)
         over = growing == IMPOSSIBLE or length == most
         if over and not any(self.pools[sentence]):
-            raise stuck(length) if self.guard is None else unkept(length)
+            raise no_token_error(length) if self.guard is None else unsatisfiable_error(length)
         if over:
             return True
         if len(pool) >= beams:
-            now = normalise(growing, length, alpha)
-            if sum(normalise(each.score, each.step + 1, alpha) >= now for each in pool) >= beams:
+            now = penalise_length(growing, length, alpha)
+            if sum(penalise_length(each.score, each.step + 1, alpha) >= now for each in pool) >= beams:
                 return True
         if not self.rules.early or len(pool) < best:
             return False
-        return normalise(growing, most, alpha) <= pool[best - 1].normalised
+        return penalise_length(growing, most, alpha) <= pool[best - 1].normalised

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from regard.attention.types import State
 from regard.data.text.vocabulary import EOS
-from regard.decoding.backpointers import Moment
+from regard.decoding.backpointers import SearchStep
 from regard.decoding.logprobs import IMPOSSIBLE
-from regard.decoding.max_length import device
-from regard.decoding.topk import highest
+from regard.decoding.max_length import find_device
+from regard.decoding.topk import select_highest
 from regard.tree import Tree, select
 
 
@@ -41,7 +41,7 @@ class Candidates(NamedTuple):
         return Candidates(scores, logprobs, tokens, rows)
 
 
-class Ways(NamedTuple):
+class Extensions(NamedTuple):
     """Extensions of a step: all candidates, which of the first of them have finished, and those that go on.
 
     In a search by groups, `groups` and `grown_groups` are the group of each candidate.
@@ -54,7 +54,7 @@ class Ways(NamedTuple):
     grown_groups: Int[Tensor, "sentences grown"] | None = None
 
 
-class Front(NamedTuple):
+class ActiveBeam(NamedTuple):
     """Active beam: next decoder input, with one memory per sentence and `width` rows of tokens and state for each.
 
     In a search by groups, `groups` is the group of each row; before the first token every row is of all.
@@ -62,7 +62,7 @@ class Front(NamedTuple):
 
     sentences: list[int]
     scores: Float[Tensor, "sentences width"]
-    moment: Moment
+    moment: SearchStep
     memory: Tree
     state: State
     groups: Int[Tensor, "sentences width"] | None = None
@@ -72,20 +72,20 @@ class Front(NamedTuple):
         """Number of rows per sentence."""
         return self.scores.shape[1]
 
-    def ways(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Ways:
+    def ways(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Extensions:
         """Extensions in plain beam search: of the `beams` best candidates some finish; the `beams` best others go on."""
         ahead = self.extend(logs, beams)
-        return Ways(ahead, ahead.ending[:, :beams], ahead.growing(beams))
+        return Extensions(ahead, ahead.ending[:, :beams], ahead.growing(beams))
 
     def extend(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Candidates:
         """Best extensions: enough for `beams` hypotheses to go on if one of each row has finished.
 
         No row can contribute more than beams + 1 of them, so only those leave the device.
         """
-        values, tokens = (each.cpu() for each in highest(logs, beams + 1))
+        values, tokens = (each.cpu() for each in select_highest(logs, beams + 1))
         sentences, width = self.scores.shape
         totals = (self.scores.reshape(-1, 1) + values.double()).view(sentences, -1)
-        scores, places = highest(totals, beams + width)
+        scores, places = select_highest(totals, beams + width)
         rows = places // values.shape[1] + torch.arange(sentences)[:, None] * width
         return Candidates(
             scores,
@@ -100,17 +100,17 @@ class Front(NamedTuple):
         staying: list[int],
         state: State,
         groups: Int[Tensor, "sentences grown"] | None = None,
-    ) -> "Front":
+    ) -> "ActiveBeam":
         """Next beam after a step: the remaining sentences, with the state rows that their hypotheses extend."""
-        where, stay = device(self.memory), torch.tensor(staying)
+        where, stay = find_device(self.memory), torch.tensor(staying)
         grown = Candidates(*(each[stay] for each in grown))
         width = int((grown.scores > IMPOSSIBLE).sum(1).max())
         scores, logprobs, tokens, rows = (each[:, :width] for each in grown)
         memory = self.memory if len(staying) == len(self.sentences) else select(self.memory, stay.to(where))
-        return Front(
+        return ActiveBeam(
             [self.sentences[each] for each in staying],
             scores,
-            Moment(tokens.flatten().tolist(), logprobs.flatten().tolist(), rows.flatten().tolist()),
+            SearchStep(tokens.flatten().tolist(), logprobs.flatten().tolist(), rows.flatten().tolist()),
             memory,
             select(state, rows.flatten().to(where)),
             None if groups is None else groups[stay][:, :width],

@@ -15,29 +15,31 @@ from torch import Tensor
 
 from regard.data.text.vocabulary import EOS
 from regard.decoding.backpointers import Ending
-from regard.decoding.beam_state import Candidates, Front, Ways
+from regard.decoding.beam_state import ActiveBeam, Candidates, Extensions
 from regard.decoding.logprobs import IMPOSSIBLE
 
 
-def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], beams: int, groups: int, diversity: float) -> Ways:
+def extend_groups(
+    front: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], beams: int, groups: int, diversity: float
+) -> Extensions:
     """Extensions of a step: one group after the other, `beams` hypotheses in all."""
     width, written = beams // groups, torch.zeros(len(front.sentences), logs.shape[1], device=logs.device)
     steps = []
     for group in range(groups):
-        mine = front if front.groups is None else _only(front, group)
+        mine = front if front.groups is None else _mask_other_groups(front, group)
         fined = logs - diversity * written.repeat_interleave(front.width, 0)
         fined[:, EOS] = logs[:, EOS]
-        ahead = _own(mine.extend(fined, width), mine, logs)
+        ahead = _restore_scores(mine.extend(fined, width), mine, logs)
         grown = ahead.growing(width)
         steps.append((ahead, ahead.ending & (torch.arange(ahead.scores.shape[1]) < width), grown))
         alive = (grown.scores > IMPOSSIBLE).to(written)
         written.scatter_add_(1, grown.tokens.to(logs.device), alive)
     aheads, ended, growns = zip(*steps, strict=True)
-    ahead, grown = _beside(aheads), _beside(growns)
-    return Ways(ahead, torch.cat(ended, 1), grown, _numbers(aheads), _numbers(growns))
+    ahead, grown = _concatenate(aheads), _concatenate(growns)
+    return Extensions(ahead, torch.cat(ended, 1), grown, _number_groups(aheads), _number_groups(growns))
 
 
-def alive(ways: Ways, over: Callable[[int, int, float], bool]) -> tuple[Ways, list[int]]:
+def drop_finished_groups(ways: Extensions, over: Callable[[int, int, float], bool]) -> tuple[Extensions, list[int]]:
     """Extensions of the groups that are not done, dead ones last, and the sentences that have such a group.
 
     `over(place, group, score)` is True if a group is done whose best active hypothesis has this score.
@@ -56,7 +58,7 @@ def alive(ways: Ways, over: Callable[[int, int, float], bool]) -> tuple[Ways, li
     return ways._replace(grown=ordered, grown_groups=numbers.gather(1, order)), staying
 
 
-def merge(pools: Sequence[Sequence[Ending]], best: int, target: Callable[[Ending], Hashable]) -> list[Ending]:
+def merge_groups(pools: Sequence[Sequence[Ending]], best: int, target: Callable[[Ending], Hashable]) -> list[Ending]:
     """Merge groups: the best of each, then the second of each, up to `best` different ones, sorted."""
     found: dict[Hashable, Ending] = {}
     for rank in range(max(map(len, pools), default=0)):
@@ -71,23 +73,23 @@ def _rank(ending: Ending) -> tuple[bool, float]:
     return not ending.finished, -ending.normalised
 
 
-def _only(front: Front, group: int) -> Front:
+def _mask_other_groups(front: ActiveBeam, group: int) -> ActiveBeam:
     """Mask the rows of other groups."""
     assert front.groups is not None, "a search by groups"
     return front._replace(scores=front.scores.masked_fill(front.groups != group, IMPOSSIBLE))
 
 
-def _own(fined: Candidates, front: Front, logs: Float[Tensor, "rows vocabulary"]) -> Candidates:
+def _restore_scores(fined: Candidates, front: ActiveBeam, logs: Float[Tensor, "rows vocabulary"]) -> Candidates:
     """Restore the model's own scores of candidates, in the same order."""
     logprobs = logs[fined.rows.to(logs.device), fined.tokens.to(logs.device)].cpu()
     scores = front.scores.reshape(-1)[fined.rows] + logprobs.double()
     return fined._replace(scores=scores.masked_fill(fined.scores == IMPOSSIBLE, IMPOSSIBLE), logprobs=logprobs)
 
 
-def _beside(groups: Sequence[Candidates]) -> Candidates:
+def _concatenate(groups: Sequence[Candidates]) -> Candidates:
     return Candidates(*(torch.cat(each, 1) for each in zip(*groups, strict=True)))
 
 
-def _numbers(groups: Sequence[Candidates]) -> Tensor:
+def _number_groups(groups: Sequence[Candidates]) -> Tensor:
     """Group of each column."""
     return torch.cat([torch.full(each.tokens.shape, number) for number, each in enumerate(groups)], 1)

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from regard.data.text.vocabulary import NAMES
 from regard.decoding.logprobs import IMPOSSIBLE
-from regard.decoding.max_length import first_tensor
+from regard.decoding.max_length import find_tensor
 from regard.errors import ConfigError
 from regard.models.types import Decoder, Step
 from regard.tree import Tree
 
 
-class Opening:
+class ForcedBOS:
     """Decoder wrapper that forces the first token to be `first`, with probability 1.
 
         P(y_1 = first) = 1,    P(y_t | y_1 ... y_t-1) = the decoder's
@@ -34,7 +34,7 @@ class Opening:
 
     def start(self, memory: Tree) -> Any:
         """Initial state of the decoder, and a flag for each row that its first token is to be forced."""
-        tensor = first_tensor(memory)
+        tensor = find_tensor(memory)
         return self.decoder.start(memory), torch.ones(len(tensor), dtype=torch.bool, device=tensor.device)
 
     def step(self, token: Int[Tensor, " rows"], memory: Tree, state: Any, *, weights: bool = False) -> Step:

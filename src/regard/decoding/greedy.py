@@ -6,8 +6,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoding.constraints.state import Guard
-from regard.decoding.hypothesis import Found
-from regard.decoding.stepwise import walk
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.stepwise import decode_stepwise
 from regard.models.types import Decoder
 from regard.tree import Tree
 
@@ -20,7 +20,7 @@ def greedy(
     weights: bool = False,
     unknown: bool = True,
     guard: Guard | None = None,
-) -> list[Found]:
+) -> list[Hypothesis]:
     """Greedy search: one hypothesis for each sentence, in the order of the sentences.
 
         y_t = argmax_y  P(y | X, y_1 ... y_t-1)
@@ -28,9 +28,9 @@ def greedy(
     Of equally likely tokens the lowest id wins. `length` is the maximum length of a target, EOS included: one number for
     all, or one for each sentence. `unknown=False` forbids UNK. A `guard` holds the constraints of each target.
     """
-    return walk(decoder, memory, most_likely, length=length, weights=weights, unknown=unknown, guard=guard)
+    return decode_stepwise(decoder, memory, choose_most_likely, length=length, weights=weights, unknown=unknown, guard=guard)
 
 
-def most_likely(logs: Float[Tensor, "rows vocabulary"]) -> Int[Tensor, " rows"]:
+def choose_most_likely(logs: Float[Tensor, "rows vocabulary"]) -> Int[Tensor, " rows"]:
     """Most likely token of each row, the first of several."""
     return logs.argmax(-1)

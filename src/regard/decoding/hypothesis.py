@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-class Found(NamedTuple):
+class Hypothesis(NamedTuple):
     """Hypothesis: `logprobs` are the model's own, token by token, `score` is their sum and `normalised` is what ranks it.
 
     The tokens are without BOS and with EOS, unless the length limit cut the target off: then `finished` is False. The

@@ -14,18 +14,18 @@ class UndistributedError(DataError):
     """Scores that are not finite: there is no answer to a source of the batch, and the other sources may have one."""
 
 
-def likelihood(output: Float[Tensor, "*rows vocabulary"]) -> Float[Tensor, "*rows vocabulary"]:
+def compute_logprobs(output: Float[Tensor, "*rows vocabulary"]) -> Float[Tensor, "*rows vocabulary"]:
     """Log-probabilities log P(token | source, tokens before), in float32 whatever the decoder's dtype; float64 stays.
 
     A row that is NaN, holds +infinity, or is -infinity throughout has no distribution: that is an error, not a token.
     """
     logs = (output if output.dtype == torch.float64 else output.float()).log_softmax(-1)
     if logs[..., :1].isnan().any():  # NaN reaches the normaliser and so every column; one shows it
-        raise undistributed()
+        raise no_distribution_error()
     return logs
 
 
-def undistributed() -> UndistributedError:
+def no_distribution_error() -> UndistributedError:
     """The error for an output that is no distribution."""
     return UndistributedError(
         "decoding needs an output that gives some token a probability, got NaN, +infinity or -infinity throughout; "
@@ -33,7 +33,7 @@ def undistributed() -> UndistributedError:
     )
 
 
-def possible(logs: Float[Tensor, "*rows vocabulary"], unknown: bool = True) -> Float[Tensor, "*rows vocabulary"]:
+def mask_special_tokens(logs: Float[Tensor, "*rows vocabulary"], unknown: bool = True) -> Float[Tensor, "*rows vocabulary"]:
     """Mask PAD and BOS, and UNK unless `unknown`.
 
     The others are not renormalised: a target's score stays the model's own, the one that `rate` gives.
@@ -42,7 +42,7 @@ def possible(logs: Float[Tensor, "*rows vocabulary"], unknown: bool = True) -> F
     return logs.index_fill(-1, forbidden, IMPOSSIBLE)
 
 
-def stuck(length: int) -> ValueError:
+def no_token_error(length: int) -> ValueError:
     """Error for a sentence without a possible token."""
     return ValueError(
         f"decoding needs a possible token at step {length}, and all are forbidden or have probability zero; "

@@ -10,19 +10,19 @@ from regard.models.types import Source
 from regard.tree import Tree, leaves
 
 
-def first_tensor(memory: Tree) -> Tensor:
+def find_tensor(memory: Tree) -> Tensor:
     """First tensor of the memory: its rows are the sentences, its device is the decoder's."""
     for tensor in leaves(memory, Tensor):
         return tensor
     raise ValueError(f"decoding needs a memory with a tensor in it, got {memory!r}; decoder.remember(encoded) makes one")
 
 
-def device(memory: Tree) -> torch.device:
+def find_device(memory: Tree) -> torch.device:
     """Device of the memory."""
-    return first_tensor(memory).device
+    return find_tensor(memory).device
 
 
-def longest(source: int, most: int, times: float = 3.0) -> int:
+def limit_length(source: int, most: int, times: float = 3.0) -> int:
     """Maximum output length for a source length: `times` that length plus ten, and never above `most`.
 
     With `times` = 0, it is `most`.
@@ -30,16 +30,16 @@ def longest(source: int, most: int, times: float = 3.0) -> int:
     return min(most, int(times * source) + 10) if times else most
 
 
-def lengths(source: Source, most: int, times: float = 3.0) -> list[int]:
+def limit_lengths(source: Source, most: int, times: float = 3.0) -> list[int]:
     """Maximum output length for each of several sources; for pictures it is `most`."""
     if isinstance(source, Pictures):
         return [most] * len(source.data)
-    return [longest(int(length), most, times) for length in source.keep.sum(1).tolist()]
+    return [limit_length(int(length), most, times) for length in source.keep.sum(1).tolist()]
 
 
-def limits(length: int | Sequence[int], memory: Tree) -> list[int]:
+def resolve_limits(length: int | Sequence[int], memory: Tree) -> list[int]:
     """Maximum length of each sentence's target, EOS included: one number for all, or one for each."""
-    sentences = first_tensor(memory).shape[0]
+    sentences = find_tensor(memory).shape[0]
     each = [length] * sentences if isinstance(length, int) else [int(one) for one in length]
     if len(each) != sentences:
         raise ValueError(f"length needs one number, or one for each of the {sentences} sentences, got {len(each)}")

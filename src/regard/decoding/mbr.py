@@ -10,18 +10,18 @@ likely. The utility u is a sentence-level metric: the higher, the lower the risk
 import math
 from collections.abc import Callable, Sequence
 
-from regard.decoding.hypothesis import Found
+from regard.decoding.hypothesis import Hypothesis
 
 Utility = Callable[[Sequence[int], Sequence[int]], float]
 """Utility of an output given a reference, both as tokens."""
 
 
-def rank(found: Sequence[Found], utility: Utility, *, drawn: bool) -> list[Found]:
+def rank_by_utility(found: Sequence[Hypothesis], utility: Utility, *, drawn: bool) -> list[Hypothesis]:
     """Rank the distinct hypotheses by expected utility, highest first; `normalised` is that utility.
 
     Hypotheses cut off by the length limit come behind finished ones; of equals, the likelier one is first.
     """
-    shares = [1 / len(found)] * len(found) if drawn else likely([each.score for each in found])
+    shares = [1 / len(found)] * len(found) if drawn else normalise_scores([each.score for each in found])
     distinct = {tuple(each.tokens): each for each in sorted(found, key=lambda each: each.score)}
     weights = dict.fromkeys(distinct, 0.0)
     for each, share in zip(found, shares, strict=True):
@@ -33,7 +33,7 @@ def rank(found: Sequence[Found], utility: Utility, *, drawn: bool) -> list[Found
     return sorted(valued, key=lambda each: (not each.finished, -each.normalised, -each.score))
 
 
-def likely(scores: Sequence[float]) -> list[float]:
+def normalise_scores(scores: Sequence[float]) -> list[float]:
     """Normalised probabilities from log-probabilities."""
     most = max(scores)
     shares = [math.exp(score - most) for score in scores]

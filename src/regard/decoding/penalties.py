@@ -10,21 +10,23 @@ log-probability of a token. |Y| counts EOS.
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-UNSEEN = 1e-6
+MIN_COVERAGE = 1e-6
 """Lower bound of a key's coverage, so that sparse weights do not cost infinitely much."""
 
 
-def normalise(score: float, length: int, alpha: float) -> float:
+def penalise_length(score: float, length: int, alpha: float) -> float:
     """Score after the length penalty: score / length^alpha, with a length of at least 1."""
     return score / max(length, 1) ** alpha
 
 
-def cover(coverage: Float[Tensor, "rows keys"], keep: Bool[Tensor, "rows keys"] | None = None) -> Float[Tensor, " rows"]:
+def penalise_coverage(
+    coverage: Float[Tensor, "rows keys"], keep: Bool[Tensor, "rows keys"] | None = None
+) -> Float[Tensor, " rows"]:
     """Coverage penalty: every key of the source should get a whole token's attention over time.
 
         cp(X, Y) = sum_i log(min(sum_j p_ij, 1))          p_ij: share of key i in the attention of token j
 
     It is 0 for a source that is covered, and negative else.
     """
-    each = coverage.clamp(UNSEEN, 1.0).log()
+    each = coverage.clamp(MIN_COVERAGE, 1.0).log()
     return (each if keep is None else each.masked_fill(~keep, 0.0)).sum(-1)

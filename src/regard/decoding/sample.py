@@ -9,15 +9,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoding.constraints.state import Guard
-from regard.decoding.greedy import most_likely
-from regard.decoding.hypothesis import Found
+from regard.decoding.greedy import choose_most_likely
+from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import IMPOSSIBLE
-from regard.decoding.stepwise import walk
-from regard.decoding.topk import highest
+from regard.decoding.stepwise import decode_stepwise
+from regard.decoding.topk import select_highest
 from regard.models.types import Decoder
 from regard.tree import Tree
 
-COLDEST = 1e-30
+MIN_TEMPERATURE = 1e-30
 """Lowest temperature: below it float32 shows no difference."""
 
 
@@ -33,7 +33,7 @@ def sample(
     weights: bool = False,
     unknown: bool = True,
     guard: Guard | None = None,
-) -> list[Found]:
+) -> list[Hypothesis]:
     """Sampling: one hypothesis for each sentence, sampled token by token; temperature 0 is greedy search.
 
         y_t ~ P(y | X, y_1 ... y_t-1)^(1 / temperature), among the tokens that top-k and top-p keep, renormalised
@@ -44,13 +44,13 @@ def sample(
     three. The same generator state gives the same targets for the same batch. A `guard` holds the constraints of each
     target.
     """
-    draw = Draw(temperature, top_k, top_p, generator)
-    choose = most_likely if temperature == 0 else draw
-    return walk(decoder, memory, choose, length=length, weights=weights, unknown=unknown, guard=guard)
+    draw = Sampler(temperature, top_k, top_p, generator)
+    choose = choose_most_likely if temperature == 0 else draw
+    return decode_stepwise(decoder, memory, choose, length=length, weights=weights, unknown=unknown, guard=guard)
 
 
 @dataclass(frozen=True)
-class Draw:
+class Sampler:
     """Sampler of one token for each row."""
 
     temperature: float = 1.0
@@ -74,11 +74,11 @@ class Draw:
 
     def shares(self, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
         """Sampling probability of each token."""
-        heated = (logs - logs.amax(-1, keepdim=True)) / max(self.temperature, COLDEST)
+        heated = (logs - logs.amax(-1, keepdim=True)) / max(self.temperature, MIN_TEMPERATURE)
         if self.top_k is not None:
-            heated = _only(heated, highest(heated, self.top_k)[1])
+            heated = _mask_others(heated, select_highest(heated, self.top_k)[1])
         if self.top_p < 1:
-            shares, places = highest(heated.softmax(-1), heated.shape[-1])
+            shares, places = select_highest(heated.softmax(-1), heated.shape[-1])
             before = shares.cumsum(-1) - shares  # cumulative probability of the more likely ones
             held = before < self.top_p
             held[:, 0] = True
@@ -86,6 +86,8 @@ class Draw:
         return heated.softmax(-1)
 
 
-def _only(logs: Float[Tensor, "rows vocabulary"], places: Int[Tensor, "rows best"]) -> Float[Tensor, "rows vocabulary"]:
+def _mask_others(
+    logs: Float[Tensor, "rows vocabulary"], places: Int[Tensor, "rows best"]
+) -> Float[Tensor, "rows vocabulary"]:
     """Mask all tokens but these."""
     return torch.full_like(logs, IMPOSSIBLE).scatter(-1, places, logs.gather(-1, places))

@@ -11,24 +11,24 @@ from regard.config import Search
 from regard.decoding.beam import beam
 from regard.decoding.constraints.state import Guard
 from regard.decoding.engines.beam import beam as native
-from regard.decoding.engines.cuda.select import on_gpu
-from regard.decoding.engines.select import ready
+from regard.decoding.engines.cuda.select import select_gpu_search
+from regard.decoding.engines.select import select_engine
 from regard.decoding.engines.types import Engine
 from regard.decoding.greedy import greedy
-from regard.decoding.hypothesis import Found
-from regard.decoding.mbr import Utility, rank
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.mbr import Utility, rank_by_utility
 from regard.decoding.sample import sample
-from regard.decoding.search_tree import Tree as Branches
+from regard.decoding.search_tree import SearchTree as Branches
 from regard.errors import ConfigError
 from regard.models.types import Decoder
 from regard.tree import Tree
 
-WITH_PHRASES = 8
+MIN_CONSTRAINED_BEAM = 8
 """Minimum beam size with required phrases: some hypotheses before each, some after."""
 
 
 @dataclass(frozen=True)
-class Finder:
+class Searcher:
     """Search by the settings: greedy, beam, diverse beam, sampling or minimum Bayes risk.
 
     `text` detokenises; `utility` is that of minimum Bayes risk, and `seed` that of sampling. `compiled`
@@ -52,7 +52,7 @@ class Finder:
         weights: bool = False,
         tree: Branches | None = None,
         guard: Guard | None = None,
-    ) -> list[list[Found]]:
+    ) -> list[list[Hypothesis]]:
         """Hypotheses for each source, the `best` first, no two of one text; fewer where there are no more."""
         settings, phrases = self.settings, guard is not None and guard.includes
         search = self.fast(decoder, memory, plain=not weights and tree is None and guard is None)
@@ -84,15 +84,20 @@ class Finder:
             )
         if self.utility is not None and settings.risk != "none":
             drawn, most = settings.draw == "sample", settings.candidates
-            found = [rank(few if drawn else self._distinct(few)[:most], self.utility, drawn=drawn) for few in found]
+            found = [
+                rank_by_utility(few if drawn else self._distinct(few)[:most], self.utility, drawn=drawn) for few in found
+            ]
             if tree is not None:
                 tree.follow(found[0][0].tokens)
         return [self._distinct(few)[:best] for few in found]
 
-    def fast(self, decoder: Decoder, memory: Tree, plain: bool) -> Callable[..., list[list[Found]]] | None:
+    def fast(self, decoder: Decoder, memory: Tree, plain: bool) -> Callable[..., list[list[Hypothesis]]] | None:
         """Select the fast search on this device; None: the reference search, which has all options."""
         settings = self.settings
-        if self.plain(plain) and (found := on_gpu(decoder, memory, settings.precision, self.compiled)) is not None:
+        if (
+            self.plain(plain)
+            and (found := select_gpu_search(decoder, memory, settings.precision, self.compiled)) is not None
+        ):
             return found
         engine = self.engine(decoder, memory, plain)
         return None if engine is None else partial(native, engine)
@@ -107,7 +112,7 @@ class Finder:
         """Select the CPU engine for a plain search; None: the reference search, which has all options."""
         settings = self.settings
         if self.plain(plain):
-            return ready(decoder, memory, settings.precision, self.compiled)
+            return select_engine(decoder, memory, settings.precision, self.compiled)
         if settings.precision != "float32":
             raise ConfigError(
                 f"search.precision={settings.precision} is for plain search; weights (--align, --trace), constraints, "
@@ -121,22 +126,22 @@ class Finder:
 
     def beams(self, several: int, phrases: bool) -> int:
         """Beam size for so many answers: larger than the setting where that would be too few."""
-        least = max(several, WITH_PHRASES if phrases else 1)
+        least = max(several, MIN_CONSTRAINED_BEAM if phrases else 1)
         groups = self.settings.groups
         return self.settings.beam if self.settings.beam >= least else ceil(least / groups) * groups
 
     def _draw(
         self, decoder: Decoder, memory: Tree, lengths: Sequence[int], weights: bool, guard: Guard | None
-    ) -> list[list[Found]]:
+    ) -> list[list[Hypothesis]]:
         """Sample as many hypotheses of each answer as there are candidates."""
         generator = torch.Generator().manual_seed(self.seed)
         times = range(self.settings.candidates)
         drawn = [sample(decoder, memory, length=lengths, generator=generator, weights=weights, guard=guard) for _ in times]
         return [list(each) for each in zip(*drawn, strict=True)]
 
-    def _distinct(self, few: Sequence[Found]) -> list[Found]:
+    def _distinct(self, few: Sequence[Hypothesis]) -> list[Hypothesis]:
         """First hypothesis of each text."""
-        found: dict[str, Found] = {}
+        found: dict[str, Hypothesis] = {}
         for each in few:
             found.setdefault(self.text(each.tokens), each)
         return list(found.values())

@@ -26,7 +26,7 @@ class Level(NamedTuple):
     looked: Mapping[str, Float[Tensor, "rows heads keys"]]
 
 
-class Tree:
+class SearchTree:
     """Search tree of one sentence, filled by `beam(..., tree=tree)`."""
 
     def __init__(self) -> None:

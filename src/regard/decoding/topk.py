@@ -4,7 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 
-def highest(
+def select_highest(
     scores: Float[Tensor, "rows candidates"], count: int
 ) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
     """Top-k scores of each row and their indices, best first; of equal scores the leftmost.

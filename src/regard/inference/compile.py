@@ -25,8 +25,8 @@ def on_cpu(model: "Trained") -> None:
 
     Where it cannot be made, a warning says why, and the usual engine answers.
     """
-    from regard.decoding.engines.cpp.select import reason, usable
+    from regard.decoding.engines.cpp.select import find_reason, is_usable
 
-    if why := reason(getattr(model.model, "decoder", None)):
+    if why := find_reason(getattr(model.model, "decoder", None)):
         raise ConfigError(f"--compile does not cover this model on a CPU: {why}; leave it out")
-    usable(model.config.search.precision)
+    is_usable(model.config.search.precision)

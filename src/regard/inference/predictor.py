@@ -17,25 +17,25 @@ from regard.data.table import Record
 from regard.data.text.codec import Example, TextCodec
 from regard.data.text.vocabulary import UNK
 from regard.decoding.align import align as links
-from regard.decoding.attention_weights import crosses
-from regard.decoding.constraints.spec import Phrases, Wish, wishes
-from regard.decoding.constraints.spec import guard as guarded
+from regard.decoding.attention_weights import is_cross_attention
+from regard.decoding.constraints.spec import ConstraintSpec, Phrases, expand_specs
+from regard.decoding.constraints.spec import build_guard as guarded
 from regard.decoding.constraints.spelling import Spelling
 from regard.decoding.constraints.state import Guard
-from regard.decoding.engines.cuda.encoder import alone, encode
-from regard.decoding.forced_bos import Opening
-from regard.decoding.hypothesis import Found
+from regard.decoding.engines.cuda.encoder import encode, lock_device
+from regard.decoding.forced_bos import ForcedBOS
+from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
-from regard.decoding.max_length import lengths as most
-from regard.decoding.max_length import longest
+from regard.decoding.max_length import limit_length
+from regard.decoding.max_length import limit_lengths as most
 from regard.decoding.score import rate
-from regard.decoding.search import Finder
-from regard.decoding.search_tree import Tree as Branches
+from regard.decoding.search import Searcher
+from regard.decoding.search_tree import SearchTree as Branches
 from regard.errors import RefusedError
 from regard.inference.ensemble.model import Ensemble
 from regard.inference.prediction import Prediction
 from regard.metrics.reward import Reward
-from regard.metrics.text import Measured, perplexity
+from regard.metrics.text import Measurement, perplexity
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Source
 from regard.tasks import Figures, TaskConfig, Writes
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 class Plan(NamedTuple):
     """How answers are looked for: by whom, in which decoder, how long each may become, and what it must hold."""
 
-    finder: Finder
+    finder: Searcher
     decoder: Decoder
     lengths: list[int]
     guard: Guard | None
@@ -142,7 +142,7 @@ class Trained:
         each of its answers. All other batches are those that there would be if nothing were done.
         """
         translations = self._dictionary(unknown)
-        asked = wishes(len(texts), prefix, include, exclude)
+        asked = expand_specs(len(texts), prefix, include, exclude)
         if self.recorder is not None and texts:
             self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best), asked=asked))
         with nullcontext() if self.recorder is None else self.recorder.away():
@@ -155,7 +155,7 @@ class Trained:
         best: int,
         align: bool,
         translations: Mapping[str, str] | None,
-        asked: Sequence[Wish],
+        asked: Sequence[ConstraintSpec],
         done: frozenset[int],
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
         records = [self.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
@@ -180,7 +180,7 @@ class Trained:
         from regard.inference.streaming import stream, streamable
 
         streamable(self.config.search)
-        [wish] = wishes(1, prefix, include, exclude)
+        [wish] = expand_specs(1, prefix, include, exclude)
         beams = beam or self.config.search.beam
         if self.recorder is not None:
             self.recorder.take(lambda: self.trace([text], beam=beams, asked=[wish]))
@@ -203,7 +203,7 @@ class Trained:
         beam: int | None = None,
         targets: Sequence[str] | None = None,
         scores: bool = False,
-        asked: Sequence[Wish] | None = None,
+        asked: Sequence[ConstraintSpec] | None = None,
     ) -> "Trace":
         """Where the model looks while it answers, step by step; with `targets`, while these are written.
 
@@ -281,7 +281,7 @@ class Trained:
             self.text_codec(f"unknown={unknown}, which takes words of the source,")
         return dictionary(unknown)
 
-    def _perplexity(self, examples: Sequence[Any]) -> Measured | None:
+    def _perplexity(self, examples: Sequence[Any]) -> Measurement | None:
         """How surprising the targets are to the model, sentence by sentence."""
         device = next(self.model.parameters()).device
         nll, tokens = list[float](), list[int]()
@@ -300,9 +300,9 @@ class Trained:
         beams: int,
         best: int,
         weights: bool,
-        asked: Sequence[Wish] | None = None,
+        asked: Sequence[ConstraintSpec] | None = None,
         done: frozenset[int] = frozenset(),
-    ) -> Iterator[tuple[int, list[Found] | UndistributedError]]:
+    ) -> Iterator[tuple[int, list[Hypothesis] | UndistributedError]]:
         holding = [bool(wish.include) for wish in asked or ()]
         if asked is not None and any(holding) and not all(holding):  # phrases widen the beam, of nobody else
             for which in (True, False):
@@ -320,12 +320,12 @@ class Trained:
             yield from zip(indices, self._answer(batch.source, beams, best, weights, its), strict=True)
 
     def _answer(
-        self, source: Any, beams: int, best: int, weights: bool, asked: Sequence[Wish] | None
-    ) -> list[list[Found] | UndistributedError]:
+        self, source: Any, beams: int, best: int, weights: bool, asked: Sequence[ConstraintSpec] | None
+    ) -> list[list[Hypothesis] | UndistributedError]:
         """The answers to a batch; one with scores that are not finite is cut in half until each such source is alone."""
         device, lengths = next(self.model.parameters()).device, self.limits(source)
         try:
-            with alone(device):
+            with lock_device(device):
                 with torch.no_grad():
                     moved = source.to(device)
                     how = self.config.search.precision, self.compiled
@@ -349,7 +349,7 @@ class Trained:
 
     def longest(self, source: int) -> int:
         """The most tokens that the answer to a source of so many may have."""
-        return longest(source, self.config.search.length, self.config.search.times)
+        return limit_length(source, self.config.search.length, self.config.search.times)
 
     def search(
         self,
@@ -360,8 +360,8 @@ class Trained:
         best: int = 1,
         weights: bool = False,
         tree: Branches | None = None,
-        asked: Sequence[Wish] | None = None,
-    ) -> list[list[Found]]:
+        asked: Sequence[ConstraintSpec] | None = None,
+    ) -> list[list[Hypothesis]]:
         """The answers to sources that the model has read, as the config says they are looked for.
 
         `asked` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
@@ -369,18 +369,20 @@ class Trained:
         finder, decoder, lengths, guard = self.plan(lengths, beams, asked)
         return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
 
-    def plan(self, lengths: list[int], beams: int, asked: Sequence[Wish] | None = None) -> Plan:
+    def plan(self, lengths: list[int], beams: int, asked: Sequence[ConstraintSpec] | None = None) -> Plan:
         """How answers to sources are looked for, as the config says."""
         settings = dataclasses.replace(self.config.search, beam=beams)
         guard = None
         if settings.block_ngrams or any(map(any, asked or ())):
             where = next(self.model.parameters()).device
-            guard = guarded(asked or [Wish()] * len(lengths), self.spelling, self.written, settings.block_ngrams, where)
+            guard = guarded(
+                asked or [ConstraintSpec()] * len(lengths), self.spelling, self.written, settings.block_ngrams, where
+            )
         if guard is not None:
             lengths = [min(settings.length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.risk == "none" else Reward(settings.risk, self.text, self.config.data.bleu)
-        finder = Finder(settings, self.text, utility, self.config.train.seed, self.compiled)
-        decoder = self.model.decoder if settings.first is None else Opening(self.model.decoder, settings.first)
+        finder = Searcher(settings, self.text, utility, self.config.train.seed, self.compiled)
+        decoder = self.model.decoder if settings.first is None else ForcedBOS(self.model.decoder, settings.first)
         return Plan(finder, decoder, lengths, guard)
 
     @cached_property
@@ -402,7 +404,11 @@ class Trained:
             yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch)).in_order()
 
     def _told(
-        self, example: Example | Pictured, found: Found, align: bool = False, translations: Mapping[str, str] | None = None
+        self,
+        example: Example | Pictured,
+        found: Hypothesis,
+        align: bool = False,
+        translations: Mapping[str, str] | None = None,
     ) -> Prediction:
         text = self.codec.decode(found.tokens)
         if translations is not None and UNK in found.tokens:
@@ -410,7 +416,7 @@ class Trained:
             text = replaced(self.codec, example.record, found.tokens, looked, translations)
         text = self.task.finish(text)
         source, target = self.codec.pieces(example), self.codec.target_pieces(found.tokens)
-        if not align or not any(map(crosses, found.weights or {})):
+        if not align or not any(map(is_cross_attention, found.weights or {})):
             return Prediction(text, found.normalised, source, target)
         weights = self.head.read(found.weights or {}).cpu()
         grid = self.codec.grid(example) if isinstance(example, Pictured) else None

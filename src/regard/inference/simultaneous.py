@@ -12,15 +12,15 @@ from regard.attention.types import Memory
 from regard.config import Search
 from regard.data.table import Record
 from regard.data.text.vocabulary import EOS
-from regard.decoding.attention_weights import crosses
-from regard.decoding.streaming.simultaneous_search import Heard, wait
-from regard.decoding.streaming.source import arrived
+from regard.decoding.attention_weights import is_cross_attention
+from regard.decoding.streaming.simultaneous_search import ReceivedSource, stream_certain_tokens
 from regard.decoding.streaming.source import covers as settles
-from regard.decoding.streaming.stable_text import Written
+from regard.decoding.streaming.source import stream_token_ids
+from regard.decoding.streaming.stable_text import StableText
 from regard.errors import ConfigError, RefusedError
 from regard.inference.streaming import pieces as told
 from regard.inference.streaming import streamable
-from regard.models.decoders import Remembered
+from regard.models.decoders import DecoderMemory
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.encoders import incremental
@@ -46,8 +46,8 @@ def listen(trained: "Trained", pieces: Iterable[str], beam: int) -> Iterator[str
 def _listen(trained: "Trained", pieces: Iterable[str]) -> Iterator[str]:
     with nullcontext() if trained.recorder is None else trained.recorder.pause():
         decoder = trained.plan([0], beams=1).decoder
-        tokens = wait(decoder, hearing(trained, pieces))
-        yield from told(Written(trained.text), accumulate([token] for token in tokens))
+        tokens = stream_certain_tokens(decoder, hearing(trained, pieces))
+        yield from told(StableText(trained.text), accumulate([token] for token in tokens))
 
 
 def greedy(search: Search, beam: int) -> None:
@@ -69,7 +69,7 @@ def covers(model: Any) -> str | None:
     """None where a model may write before it has read everything, else the reason that it may not."""
     if not isinstance(model, Seq2Seq):
         return f"{type(model).__name__} takes it as one (a single model, without --engine, need not)"
-    looks = [each for name, each in model.attentions().items() if name.startswith("decoder.") and crosses(name)]
+    looks = [each for name, each in model.attentions().items() if name.startswith("decoder.") and is_cross_attention(name)]
     if not looks:
         return (
             "it has no attention, and knows its source by its last state (model.attention=monotonic or mocha walks over it)"
@@ -85,21 +85,21 @@ def covers(model: Any) -> str | None:
     return incremental.covers(model.encoder)
 
 
-def hearing(trained: "Trained", pieces: Iterable[str]) -> Iterator[Heard]:
+def hearing(trained: "Trained", pieces: Iterable[str]) -> Iterator[ReceivedSource]:
     """What has been heard of a source, each time that some of its tokens are settled."""
     model = trained.model
     assert isinstance(model, Seq2Seq), "`covers` has seen to it"
     where = next(model.parameters()).device
     memory, state, count = None, (), 0
-    for numbers in arrived(trained.codec, _as_it_stands(trained, pieces)):
+    for numbers in stream_token_ids(trained.codec, _as_it_stands(trained, pieces)):
         with torch.no_grad():
-            encoded, state = incremental.read(model.encoder, torch.tensor([numbers], device=where), state)
+            encoded, state = incremental.encode_incrementally(model.encoder, torch.tensor([numbers], device=where), state)
             memory = joined(memory, model.decoder.remember(encoded))
         count, whole = count + len(numbers), numbers[-1] == EOS
-        yield Heard(memory, trained.longest(count if whole else count + 1), whole)  # the end is still to come
+        yield ReceivedSource(memory, trained.longest(count if whole else count + 1), whole)  # the end is still to come
 
 
-def joined(before: Remembered | None, more: Remembered) -> Remembered:
+def joined(before: DecoderMemory | None, more: DecoderMemory) -> DecoderMemory:
     """A memory with more behind its end."""
     if before is None:
         return more

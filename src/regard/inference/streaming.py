@@ -8,9 +8,9 @@ import torch
 
 from regard.config import Search
 from regard.data.table import Record
-from regard.decoding.constraints.spec import Wish
-from regard.decoding.streaming.search import decided
-from regard.decoding.streaming.stable_text import Written
+from regard.decoding.constraints.spec import ConstraintSpec
+from regard.decoding.streaming.search import stream_decided_tokens
+from regard.decoding.streaming.stable_text import StableText
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def streamable(search: Search) -> None:
         )
 
 
-def stream(trained: "Trained", text: str, beam: int, wish: Wish) -> Iterator[str]:
+def stream(trained: "Trained", text: str, beam: int, wish: ConstraintSpec) -> Iterator[str]:
     """The pieces of the answer to a text, none of them empty, each as soon as nothing can change it."""
     with nullcontext() if trained.recorder is None else trained.recorder.pause():
         record = trained.task.prepare(Record(text, None, "input:1"))
@@ -44,11 +44,11 @@ def stream(trained: "Trained", text: str, beam: int, wish: Wish) -> Iterator[str
         with torch.no_grad():
             memory = trained.model.encode(batch.source.to(next(trained.model.parameters()).device))
         plan = trained.plan(trained.limits(batch.source), beam, [wish])
-        found = decided(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
-        yield from pieces(Written(trained.text), found)
+        found = stream_decided_tokens(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
+        yield from pieces(StableText(trained.text), found)
 
 
-def pieces(written: Written, found: Iterable[Sequence[int]]) -> Iterator[str]:
+def pieces(written: StableText, found: Iterable[Sequence[int]]) -> Iterator[str]:
     """What each of several beginnings of an answer adds to the one before; the last of them is the whole."""
     tokens: Sequence[int] = ()
     for tokens in found:

@@ -25,7 +25,7 @@ Outputs = list[list[list[int]]]
 """Some outputs for each source; those that are finished end with EOS."""
 
 
-class Rated(NamedTuple):
+class OutputScores(NamedTuple):
     """Log-probability log p of each output of each source; `keep` is False where a source has fewer."""
 
     logs: Float[Tensor, "batch outputs"]
@@ -33,23 +33,23 @@ class Rated(NamedTuple):
 
 
 @torch.no_grad()
-def drawn(model: Seq2Seq, source: Source, longest: list[int], count: int) -> Outputs:
+def sample_outputs(model: Seq2Seq, source: Source, longest: list[int], count: int) -> Outputs:
     """Sample `count` outputs for each source from the model's distribution."""
-    with resting(model):
+    with switch_to_eval(model):
         memory = repeat(model.encode(source), count)
         found = sample(model.decoder, memory, length=[each for each in longest for _ in range(count)])
     return [[each.tokens for each in found[first : first + count]] for first in range(0, len(found), count)]
 
 
 @torch.no_grad()
-def best(model: Seq2Seq, source: Source, longest: list[int]) -> list[list[int]]:
+def decode_greedily(model: Seq2Seq, source: Source, longest: list[int]) -> list[list[int]]:
     """Greedy search output for each source."""
-    with resting(model):
+    with switch_to_eval(model):
         return [each.tokens for each in greedy(model.decoder, model.encode(source), length=longest)]
 
 
 @contextmanager
-def resting(model: torch.nn.Module) -> Iterator[None]:
+def switch_to_eval(model: torch.nn.Module) -> Iterator[None]:
     """Eval mode for a while."""
     training = model.training
     model.eval()
@@ -59,7 +59,7 @@ def resting(model: torch.nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-def rated(model: Seq2Seq, source: Source, outputs: Outputs) -> Rated:
+def score_outputs(model: Seq2Seq, source: Source, outputs: Outputs) -> OutputScores:
     """Log-probability of each output, with gradients: one pass of the encoder, and one over all outputs.
 
         log p(y | x) = Σ_t log p(y_t | x, y_1 ... y_t-1)
@@ -77,4 +77,4 @@ def rated(model: Seq2Seq, source: Source, outputs: Outputs) -> Rated:
     keep = torch.arange(int(counts.max()))[None] < counts[:, None]
     grid = logs.new_zeros(keep.shape)
     keep = keep.to(where)
-    return Rated(grid.masked_scatter(keep, logs.view_as(target.data).sum(1)), keep)
+    return OutputScores(grid.masked_scatter(keep, logs.view_as(target.data).sum(1)), keep)

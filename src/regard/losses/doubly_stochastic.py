@@ -11,10 +11,10 @@ from torch import Tensor
 
 from regard.attention.normalise import widen
 from regard.attention.types import Attended
-from regard.decoding.attention_weights import crosses
+from regard.decoding.attention_weights import is_cross_attention
 
 
-def unevenness(
+def doubly_stochastic_loss(
     attended: Mapping[str, Attended], keep: Bool[Tensor, "batch time"], places: Bool[Tensor, "batch keys"] | None = None
 ) -> Float[Tensor, ""]:
     """Squared distance of each source position's total attention from one, summed over all, averaged over heads.
@@ -25,7 +25,7 @@ def unevenness(
     `keep` is the target's padding mask, and `places` the source's; None: all. It is a sum over targets, as all losses are:
     the training loop divides by the number of tokens.
     """
-    looks = [widen(each.weights) for name, each in attended.items() if crosses(name) and each.weights is not None]
+    looks = [widen(each.weights) for name, each in attended.items() if is_cross_attention(name) and each.weights is not None]
     if not looks:
         raise ValueError(
             "doubly stochastic attention needs the weights of an attention over the source, got none; ask for weights, or "

@@ -21,9 +21,9 @@ from regard.attention.types import Attended
 from regard.config import Data, Train
 from regard.data.records import Record
 from regard.data.text.codec import TextCodec
-from regard.decoding.attention_weights import crosses
+from regard.decoding.attention_weights import is_cross_attention
 
-LEAST = 1e-6
+MIN_WEIGHT = 1e-6
 """Lower bound of a weight in the loss, so that a weight of exactly 0 costs much and not infinitely much."""
 
 
@@ -34,7 +34,9 @@ class Guide(NamedTuple):
     weight: float
 
 
-def linked(records: Sequence[Record], data: Data, codec: TextCodec, trained: Sequence[bool] | None = None) -> list[Record]:
+def attach_links(
+    records: Sequence[Record], data: Data, codec: TextCodec, trained: Sequence[bool] | None = None
+) -> list[Record]:
     """Attach the links of data.alignments to the records, line by line, expanded to tokens; possible ones are left out.
 
     `trained` holds, for each line, True if it is among the records; None: all are.
@@ -55,14 +57,16 @@ def guided(settings: Train, model: nn.Module) -> Guide | None:
     if not settings.guided:
         return None
     head = parse(settings.guided_attention)
-    crossing = {name: each for name, each in model.named_modules() if isinstance(each, Attention) and crosses(name)}
+    crossing = {
+        name: each for name, each in model.named_modules() if isinstance(each, Attention) and is_cross_attention(name)
+    }
     found = crossing[head.named(crossing)]
     if head.head is not None:
         head.checked(getattr(found, "heads", 1))
     return Guide(head, settings.guided)
 
 
-def guidance(
+def guided_alignment_loss(
     attended: Mapping[str, Attended], records: Sequence[Record], keep: Bool[Tensor, "batch time"], head: Head
 ) -> Float[Tensor, ""]:
     """Cross-entropy of an attention against the links, summed over the kept tokens that have one.
@@ -77,11 +81,11 @@ def guidance(
         raise ValueError(f"guidance needs weights, and a record for each row, got {len(records)} for {len(keep)} rows")
     weights = widen(found)  # batch heads time keys
     weights = weights.mean(1) if head.head is None else weights[:, head.checked(weights.shape[1])]
-    wanted = _wanted(records, weights.shape[1], weights.shape[2]).to(weights)
-    return -(wanted * weights.clamp_min(LEAST).log()).sum(-1).masked_fill(~keep, 0.0).sum()
+    wanted = _build_target(records, weights.shape[1], weights.shape[2]).to(weights)
+    return -(wanted * weights.clamp_min(MIN_WEIGHT).log()).sum(-1).masked_fill(~keep, 0.0).sum()
 
 
-def _wanted(records: Sequence[Record], time: int, keys: int) -> Float[Tensor, "batch time keys"]:
+def _build_target(records: Sequence[Record], time: int, keys: int) -> Float[Tensor, "batch time keys"]:
     """Target distribution of each target token over the source tokens."""
     places = [(row, target, source) for row, record in enumerate(records) for source, target in record.links]
     table = torch.zeros(len(records), time, keys)

@@ -17,8 +17,8 @@ from regard.attention.types import Attended
 from regard.config import Train
 
 Tokens = Float[Tensor, "batch time"]
-Kept = Bool[Tensor, "batch time"]
-Found = Float[Tensor, "batch time size"]
+Mask = Bool[Tensor, "batch time"]
+Contexts = Float[Tensor, "batch time size"]
 
 
 class MovingAverage(nn.Module):
@@ -39,7 +39,7 @@ class MovingAverage(nn.Module):
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("begun", torch.zeros(()))
 
-    def forward(self, name: str, context: Found, entropy: Tokens, count: Tokens) -> Tokens:
+    def forward(self, name: str, context: Contexts, entropy: Tokens, count: Tokens) -> Tokens:
         """Baseline of each token, the same for all."""
         return self.mean.expand_as(entropy)
 
@@ -50,7 +50,7 @@ class MovingAverage(nn.Module):
         self.begun.fill_(1.0)
 
 
-class Learned(nn.Module):
+class LearnedBaseline(nn.Module):
     """Learned baseline for REINFORCE: a small network of what is known before the sample, plus the moving average.
 
         b_t = b + vᵀ tanh(W [c_{t-1}; H_t; 1 / n_t])
@@ -68,7 +68,7 @@ class Learned(nn.Module):
         self.W = nn.ModuleList(nn.Linear(size + 2, hidden) for size in drawing.values())
         self.v = nn.ParameterList(torch.zeros(hidden) for _ in drawing)
 
-    def forward(self, name: str, context: Found, entropy: Tokens, count: Tokens) -> Tokens:
+    def forward(self, name: str, context: Contexts, entropy: Tokens, count: Tokens) -> Tokens:
         """Baseline of each token for the attention called `name`."""
         place = self.names.index(name)
         W, v = self.W[place], self.v[place]
@@ -82,7 +82,7 @@ class Learned(nn.Module):
         self.average.see(value)
 
 
-class Looks(nn.Module):
+class Reinforce(nn.Module):
     """REINFORCE for hard attentions: raises the probability of looks with a better reward than expected.
 
         Σ_t  -(R_t - b_t) log p(a_t) - β H(a_t)
@@ -97,16 +97,16 @@ class Looks(nn.Module):
     `baseline` is where b_t / (the number of tokens in R_t) comes from; None: 0.
     """
 
-    baseline: MovingAverage | Learned | None
+    baseline: MovingAverage | LearnedBaseline | None
 
     def __init__(self, settings: Train, drawing: Mapping[str, int]):
         super().__init__()
         self.reward, self.bonus, self.baseline = settings.reward, settings.entropy_bonus, None
         if settings.baseline != "none":
-            self.baseline = Learned(drawing) if settings.baseline == "learned" else MovingAverage()
+            self.baseline = LearnedBaseline(drawing) if settings.baseline == "learned" else MovingAverage()
 
     def forward(
-        self, attended: Mapping[str, Attended], keep: Kept, likelihood: Tokens
+        self, attended: Mapping[str, Attended], keep: Mask, likelihood: Tokens
     ) -> tuple[Float[Tensor, ""], dict[str, Float[Tensor, ""]]]:
         """REINFORCE loss, and for the log the entropy of the looks and the squared error of the baseline.
 
@@ -140,14 +140,14 @@ class Looks(nn.Module):
         return values.sum(1, keepdim=True).expand_as(values)
 
 
-def soften(model: nn.Module, share: float) -> None:
+def set_soft_share(model: nn.Module, share: float) -> None:
     """Mix a share of soft attention into the outputs of hard attentions, in training."""
     for each in model.modules():
         if isinstance(each, Attention) and getattr(each.normalise, "rewarded", False):
             each.normalise.soft = share
 
 
-def drawing(model: nn.Module) -> dict[str, int]:
+def find_hard_attentions(model: nn.Module) -> dict[str, int]:
     """Hard attentions (REINFORCE) of a model by name, with the size of their context."""
     attentions = ((name, each) for name, each in model.named_modules() if isinstance(each, Attention))
     return {name: each.size for name, each in attentions if getattr(each.normalise, "rewarded", False)}

@@ -12,7 +12,7 @@ Logits = Float[Tensor, "batch labels"]
 def one_label(logits: Logits, wanted: Int[Tensor, " batch"], smoothing: float = 0.0) -> Loss:
     """Cross-entropy of a single label, summed over pictures: -log softmax(logits)_y."""
     total = F.cross_entropy(logits.float(), wanted, reduction="sum", label_smoothing=smoothing)
-    return Loss(total, len(wanted), {"nll": total.detach(), "right": credit(logits.detach(), wanted).sum()})
+    return Loss(total, len(wanted), {"nll": total.detach(), "right": compute_credit(logits.detach(), wanted).sum()})
 
 
 def any_labels(logits: Logits, wanted: Bool[Tensor, "batch labels"], smoothing: float = 0.0) -> Loss:
@@ -40,10 +40,10 @@ def f_measure(logits: Logits, wanted: Bool[Tensor, "batch labels"]) -> float:
 
 def accuracy(logits: Logits, wanted: Int[Tensor, " batch"]) -> float:
     """Accuracy of the highest label; ties share the credit."""
-    return float(credit(logits, wanted).mean()) if len(wanted) else float("nan")
+    return float(compute_credit(logits, wanted).mean()) if len(wanted) else float("nan")
 
 
-def credit(logits: Logits, wanted: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+def compute_credit(logits: Logits, wanted: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
     """Credit of each prediction: 1 where the highest label is right, 1/n where it is one of n tied, else 0."""
     highest = logits == logits.max(-1, keepdim=True).values
     return highest.gather(1, wanted[:, None])[:, 0] / highest.sum(-1)

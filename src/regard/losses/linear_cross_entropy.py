@@ -13,15 +13,15 @@ from torch import Tensor
 
 from regard.kernels.runtime import capability
 
-ROWS = {"cpu": 256}
+CHUNK_ROWS = {"cpu": 256}
 """Rows of logits at a time: few enough for a CPU's cache; elsewhere as many as keep a GPU busy."""
-MANY = 8192
+GPU_CHUNK_ROWS = 8192
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
 """Device types that Triton compiles for; tests add the CPU, on which its interpreter runs."""
 
 
-class Cost(NamedTuple):
+class LossSums(NamedTuple):
     """Sums over all rows: the loss to minimise, and the plain cross-entropy and entropy for the log."""
 
     total: Float[Tensor, ""]
@@ -29,7 +29,7 @@ class Cost(NamedTuple):
     entropy: Float[Tensor, ""]
 
 
-def projected(
+def linear_cross_entropy(
     hidden: Float[Tensor, "rows size"],
     weight: Float[Tensor, "vocabulary size"],
     bias: Float[Tensor, " vocabulary"],
@@ -37,7 +37,7 @@ def projected(
     smoothing: float = 0.0,
     confidence: float = 0.0,
     kept: Bool[Tensor, " rows"] | None = None,
-) -> Cost:
+) -> LossSums:
     """Cross-entropy with label smoothing, less `confidence` times the entropy, of logits = hidden weightᵀ + bias.
 
         Σ_t  -(1 - ε) log p(y_t) - ε / V Σ_v log p(v) + β Σ_v p(v) log p(v)
@@ -48,10 +48,10 @@ def projected(
     """
     if not torch.is_grad_enabled():  # an autograd function cannot tell, and would compute unused gradients
         hidden, weight, bias = hidden.detach(), weight.detach(), bias.detach()
-    return Cost(*Projected.apply(hidden, weight, bias, wanted, kept, smoothing, confidence))  # type: ignore[no-untyped-call]
+    return LossSums(*LinearCrossEntropy.apply(hidden, weight, bias, wanted, kept, smoothing, confidence))  # type: ignore[no-untyped-call]
 
 
-class Projected(torch.autograd.Function):
+class LinearCrossEntropy(torch.autograd.Function):
     """Autograd function that computes the gradients in forward, while it has the logits, and returns them in backward."""
 
     @staticmethod
@@ -69,8 +69,12 @@ class Projected(torch.autograd.Function):
         kind = hidden.device.type
         half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
         with torch.autocast(kind, enabled=False):
-            pass_ = Pass(hidden.to(half), weight.to(half), bias, any(ctx.needed), smoothing, confidence)
-            for some in parts(len(hidden), ROWS[kind]) if kind in ROWS else evenly(len(hidden), MANY):
+            pass_ = ChunkedPass(hidden.to(half), weight.to(half), bias, any(ctx.needed), smoothing, confidence)
+            for some in (
+                split_rows(len(hidden), CHUNK_ROWS[kind])
+                if kind in CHUNK_ROWS
+                else split_evenly(len(hidden), GPU_CHUNK_ROWS)
+            ):
                 pass_.take(some, wanted[some], None if kept is None else kept[some, None])
         ctx.kinds = hidden.dtype, weight.dtype, bias.dtype
         ctx.save_for_backward(pass_.d_hidden, pass_.d_weight, pass_.d_bias)
@@ -87,22 +91,22 @@ class Projected(torch.autograd.Function):
         return *found, None, None, None, None
 
 
-def parts(rows: int, most: int) -> list[slice]:
+def split_rows(rows: int, most: int) -> list[slice]:
     """Slices of at most `most` rows, the last one shorter."""
     return [slice(first, first + most) for first in range(0, rows, most)]
 
 
-def evenly(rows: int, most: int) -> list[slice]:
+def split_evenly(rows: int, most: int) -> list[slice]:
     """Slices of nearly equal length, as few as fit `most` rows each: a short last one would leave a GPU idle."""
     count = -(-rows // most)
     return [slice(rows * part // count, rows * (part + 1) // count) for part in range(count)]
 
 
-class Pass:
+class ChunkedPass:
     """Pass over the rows that accumulates losses and gradients, in float32 or better whatever the inputs are in."""
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, learns: bool, smoothing: float, confidence: float):
-        self.hidden, self.weight, self.bias, self.learns = hidden, weight, bias.to(_wide(hidden)), learns
+        self.hidden, self.weight, self.bias, self.learns = hidden, weight, bias.to(_find_sum_dtype(hidden)), learns
         self.smoothing, self.confidence = smoothing, confidence
         wide = self.bias.dtype
         self.total, self.nll, self.entropy = (hidden.new_zeros((), dtype=wide) for _ in range(3))
@@ -152,29 +156,29 @@ class Pass:
         vocabulary = len(self.bias)
         logits = logits.to(self.bias.dtype).add_(self.bias)
         log = logits.sub_(logits.logsumexp(-1, keepdim=True))
-        nll = -_only(log.gather(1, wanted[:, None]), kept).sum()
+        nll = -_mask_rows(log.gather(1, wanted[:, None]), kept).sum()
         self.nll += nll
         self.total += (1 - self.smoothing) * nll
         if self.smoothing:
-            self.total -= self.smoothing / vocabulary * _only(log.sum(-1, keepdim=True), kept).sum()
+            self.total -= self.smoothing / vocabulary * _mask_rows(log.sum(-1, keepdim=True), kept).sum()
         share = log.exp() if self.confidence else log.exp_()
         if self.confidence:
             undecided = -(share * log).sum(-1, keepdim=True)
-            self.entropy += _only(undecided, kept).sum()
-            self.total -= self.confidence * _only(undecided, kept).sum()
+            self.entropy += _mask_rows(undecided, kept).sum()
+            self.total -= self.confidence * _mask_rows(undecided, kept).sum()
         if not self.learns:
             return None
         slope = share * (1 + self.confidence * (log + undecided)) if self.confidence else share
         if self.smoothing:
             slope -= self.smoothing / vocabulary
         slope.scatter_add_(1, wanted[:, None], slope.new_full((len(wanted), 1), self.smoothing - 1))
-        return _only(slope, kept)
+        return _mask_rows(slope, kept)
 
 
-def _only(data: Tensor, kept: Tensor | None) -> Tensor:
+def _mask_rows(data: Tensor, kept: Tensor | None) -> Tensor:
     """Set rows outside `kept` to zero."""
     return data if kept is None else data.masked_fill(~kept, 0.0)
 
 
-def _wide(data: Tensor) -> torch.dtype:
+def _find_sum_dtype(data: Tensor) -> torch.dtype:
     return torch.promote_types(data.dtype, torch.float32)

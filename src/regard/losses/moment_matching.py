@@ -10,18 +10,18 @@ from regard.attention.mechanisms.memory_network import MemoryNetwork
 from regard.attention.module import Attention
 from regard.attention.per_head import spread
 from regard.attention.types import Attended, Memory
-from regard.models.decoders import Remembered
+from regard.models.decoders import DecoderMemory
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Step
 
-TINY = 1e-12
+MIN_VARIANCE = 1e-12
 """Minimum variance: a scale of 0 has no gradient."""
 
 Places = Float[Tensor, "batch time size"]
-Kept = Bool[Tensor, "batch time"]
+Mask = Bool[Tensor, "batch time"]
 
 
-def moments(data: Places, keep: Kept | None) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch size"]]:
+def compute_moments(data: Places, keep: Mask | None) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch size"]]:
     """Mean and standard deviation of each feature over the kept positions of each sentence.
 
     μ = 1/n Σ_t x_t,    σ² = 1/n Σ_t (x_t - μ)²
@@ -30,10 +30,10 @@ def moments(data: Places, keep: Kept | None) -> tuple[Float[Tensor, "batch size"
     kept = data.new_ones(data.shape[:2]) if keep is None else keep.to(data.dtype)
     kept = (kept / kept.sum(1, keepdim=True).clamp_min(1))[..., None]
     mean = (kept * data).sum(1)
-    return mean, (kept * (data - mean[:, None]).square()).sum(1).clamp_min(TINY).sqrt()
+    return mean, (kept * (data - mean[:, None]).square()).sum(1).clamp_min(MIN_VARIANCE).sqrt()
 
 
-def apart(attended: Attended, attention: Attention, memory: Memory, keep: Kept) -> Float[Tensor, ""]:
+def moment_distance(attended: Attended, attention: Attention, memory: Memory, keep: Mask) -> Float[Tensor, ""]:
     """Distance of one attention's contexts from its source in mean and standard deviation, over all sentences.
 
         Σ ||μ_c - μ_e||² + ||σ_c - σ_e||²
@@ -41,13 +41,13 @@ def apart(attended: Attended, attention: Attention, memory: Memory, keep: Kept) 
     with c the contexts of all kept steps of a sentence and e its kept positions, as this attention reads them: the context
     of one position alone. e is the target of the contexts, and gets no gradient.
     """
-    found = moments(attended.context, keep)
-    wanted = moments(readable(attention, memory).detach(), memory.keep)
+    found = compute_moments(attended.context, keep)
+    wanted = compute_moments(list_single_contexts(attention, memory).detach(), memory.keep)
     mean, scale = ((mine - other).square().sum() for mine, other in zip(found, wanted, strict=True))
     return mean + scale
 
 
-def readable(attention: Attention, memory: Memory) -> Places:
+def list_single_contexts(attention: Attention, memory: Memory) -> Places:
     """Context of each source position alone."""
     if isinstance(attention, MemoryNetwork):
         raise ValueError(
@@ -59,8 +59,8 @@ def readable(attention: Attention, memory: Memory) -> Places:
     return values
 
 
-def displaced(model: nn.Module, step: Step, memory: Remembered, keep: Kept) -> Float[Tensor, ""]:
+def moment_matching_loss(model: nn.Module, step: Step, memory: DecoderMemory, keep: Mask) -> Float[Tensor, ""]:
     """Sum of moment distances over every cross-attention of a model."""
     attentions, attended = cast(Seq2Seq, model).attentions(), step.attended
-    each = [apart(attended[name], attentions[name], kept, keep) for name, kept in memory.memories.items()]
+    each = [moment_distance(attended[name], attentions[name], kept, keep) for name, kept in memory.memories.items()]
     return torch.stack(each).sum()

@@ -14,7 +14,7 @@ import math
 from regard.config import Train
 
 
-def own(train: Train, step: int) -> float:
+def sampling_probability(train: Train, step: int) -> float:
     """Scheduled sampling probability at a step."""
     if train.self_decoding == "none":
         return 0.0
@@ -23,21 +23,21 @@ def own(train: Train, step: int) -> float:
     steps = max(1, train.self_decoding_steps)
     if train.self_decoding == "constant" or step >= steps:
         return train.self_decoding_most
-    first, now, last = (true_share(train.self_decoding, i, steps) for i in (0, step, steps))
+    first, now, last = (teacher_forcing_share(train.self_decoding, i, steps) for i in (0, step, steps))
     return train.self_decoding_most * (first - now) / (first - last)
 
 
-def true_share(kind: str, i: int, steps: int) -> float:
+def teacher_forcing_share(kind: str, i: int, steps: int) -> float:
     """Teacher-forcing share ε of the paper at step i."""
     if kind == "linear":
         return 1 - i / steps
     if kind == "exponential":
         return float(0.01 ** (i / steps))
-    k = half_way(steps / 2)
+    k = solve_half_way(steps / 2)
     return k / (k + math.exp(i / k))
 
 
-def half_way(i: float) -> float:
+def solve_half_way(i: float) -> float:
     """Parameter k for which ε is 1/2 at step i: k log k = i, by Newton's method."""
     k = max(i, 1.5)
     for _ in range(50):

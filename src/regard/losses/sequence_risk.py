@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from regard.config import Train
 from regard.data.modality import AnyBatch
-from regard.decoding.max_length import lengths
-from regard.losses.candidates import Outputs, best, drawn, rated
+from regard.decoding.max_length import limit_lengths
+from regard.losses.candidates import Outputs, decode_greedily, sample_outputs, score_outputs
 from regard.losses.minimum_risk import minimum_risk
 from regard.losses.self_critical import self_critical
 from regard.losses.types import Loss
@@ -37,11 +37,11 @@ class Risk:
         network = cast(Seq2Seq, model)
         outputs = self.outputs(network, source, references)
         rewards = self.rewards(outputs, references).to(source.data.device)
-        logs, keep = rated(network, source, outputs)
+        logs, keep = score_outputs(network, source, outputs)
         if self.settings.risk == "minimum_risk":
             each = minimum_risk(logs, rewards, keep, self.settings.risk_alpha)
         else:
-            greedy = [[output] for output in best(network, source, self.limits(source))]
+            greedy = [[output] for output in decode_greedily(network, source, self.limits(source))]
             each = self_critical(logs, rewards, keep, self.rewards(greedy, references)[:, 0].to(rewards.device))
         weights = torch.tensor([len(reference) for reference in references], device=each.device)
         risk, share = (weights * each).sum(), self.settings.risk_share
@@ -50,7 +50,7 @@ class Risk:
 
     def outputs(self, model: Seq2Seq, source: Source, references: list[list[int]]) -> Outputs:
         """Outputs to compare for each source; minimum risk takes a set, which may include the target."""
-        found = drawn(model, source, self.limits(source), self.settings.risk_samples)
+        found = sample_outputs(model, source, self.limits(source), self.settings.risk_samples)
         if self.settings.risk == "self_critical":
             return found
         if self.settings.risk_reference:
@@ -74,4 +74,4 @@ class Risk:
 
     def limits(self, source: Source) -> list[int]:
         """Maximum output length for each source."""
-        return lengths(source, self.length, self.times)
+        return limit_lengths(source, self.length, self.times)

@@ -14,18 +14,18 @@ from regard.attention.types import Attended
 from regard.config import Train
 from regard.data.batch import Padded, shifted
 from regard.data.modality import AnyBatch
-from regard.decoding.attention_weights import crosses, places
-from regard.losses.doubly_stochastic import unevenness
-from regard.losses.guided_alignment import Guide, guidance, guided
-from regard.losses.guided_attention import astray
-from regard.losses.hard_attention import Kept, Looks, Tokens, drawing, soften
-from regard.losses.linear_cross_entropy import projected
-from regard.losses.moment_matching import displaced
-from regard.losses.scheduled_sampling import own as own_share
+from regard.decoding.attention_weights import find_source_mask, is_cross_attention
+from regard.losses.doubly_stochastic import doubly_stochastic_loss
+from regard.losses.guided_alignment import Guide, guided, guided_alignment_loss
+from regard.losses.guided_attention import guided_attention_loss
+from regard.losses.hard_attention import Mask, Reinforce, Tokens, find_hard_attentions, set_soft_share
+from regard.losses.linear_cross_entropy import linear_cross_entropy
+from regard.losses.moment_matching import moment_matching_loss
+from regard.losses.scheduled_sampling import sampling_probability as own_share
 from regard.losses.sequence_risk import Risk
 from regard.losses.types import Loss, Progress
 from regard.models.output_heads.projection import Projection
-from regard.models.packing import apart
+from regard.models.packing import check_settings
 from regard.models.types import Source, Step
 from regard.tree import Tree
 
@@ -52,7 +52,7 @@ def entropy(logits: Logits, target: Padded) -> Float[Tensor, ""]:
     return -(log.exp() * log).sum(-1).masked_fill(~target.keep, 0.0).sum()
 
 
-def taught(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: float = 0.0) -> Loss:
+def likelihood_loss(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: float = 0.0) -> Loss:
     """Loss of logits against a target, with label smoothing and a confidence penalty.
 
         cross_entropy - β entropy
@@ -80,7 +80,7 @@ def teach(
     coverage: float = 0.0,
     doubly_stochastic: float = 0.0,
     diagonal: float = 0.0,
-    looks: Looks | None = None,
+    looks: Reinforce | None = None,
     guide: Guide | None = None,
     statistics: float = 0.0,
     risk: Risk | None = None,
@@ -103,35 +103,41 @@ def teach(
             "doubly_stochastic, diagonal, guide, statistics, looks or risk; leave these out, or give each example a row"
         )
     options: dict[str, Any] = ({"own": own} if own else {}) | ({"weights": True} if priced else {})
-    bare = not own and looks is None and projects(model)
+    bare = not own and looks is None and is_plain_projection(model)
     options |= {"project": False} if bare else {}
     options |= {} if target.documents is None else {"documents": target.documents}
     fed = shifted(target.data, target.documents)
-    step, memory = written(model, batch.source, fed, bool(statistics or doubly_stochastic), **options)
+    step, memory = run_model(model, batch.source, fed, bool(statistics or doubly_stochastic), **options)
     if bare:
-        loss = straight(model, step.output, target, smoothing, confidence)
+        loss = fused_likelihood_loss(model, step.output, target, smoothing, confidence)
     else:
-        loss = taught(step.output, target, smoothing, confidence)
+        loss = likelihood_loss(step.output, target, smoothing, confidence)
     if risk is not None:
         loss = risk(model, batch, loss)
     if statistics:
-        loss = plus(loss, statistics * (moved := displaced(model, step, memory, target.keep)), {"statistics": moved})
+        loss = add_term(
+            loss, statistics * (moved := moment_matching_loss(model, step, memory, target.keep)), {"statistics": moved}
+        )
     if coverage:
-        loss = plus(loss, coverage * (repeated := again(step.attended, target.keep)), {"coverage": repeated})
+        loss = add_term(loss, coverage * (repeated := coverage_loss(step.attended, target.keep)), {"coverage": repeated})
     if doubly_stochastic:
-        uneven = unevenness(step.attended, target.keep, places(memory))
-        loss = plus(loss, doubly_stochastic * uneven, {"doubly_stochastic": uneven})
+        uneven = doubly_stochastic_loss(step.attended, target.keep, find_source_mask(memory))
+        loss = add_term(loss, doubly_stochastic * uneven, {"doubly_stochastic": uneven})
     if diagonal:
-        loss = plus(loss, diagonal * (far := astray(step.attended, batch.source.keep, target.keep)), {"diagonal": far})
+        loss = add_term(
+            loss, diagonal * (far := guided_attention_loss(step.attended, batch.source.keep, target.keep)), {"diagonal": far}
+        )
     if guide:
-        strayed = guidance(step.attended, batch.records, target.keep, guide.head)
-        loss = plus(loss, guide.weight * strayed, {"guided": strayed})
+        strayed = guided_alignment_loss(step.attended, batch.records, target.keep, guide.head)
+        loss = add_term(loss, guide.weight * strayed, {"guided": strayed})
     if looks is not None and any(each.sampled is not None for each in step.attended.values()):
-        loss = plus(loss, *looks(step.attended, target.keep, likelihood(step.output, target)))
+        loss = add_term(loss, *looks(step.attended, target.keep, compute_target_logprobs(step.output, target)))
     return loss
 
 
-def written(model: Any, source: Source, fed: Int[Tensor, "batch time"], remember: bool, **options: Any) -> tuple[Step, Tree]:
+def run_model(
+    model: Any, source: Source, fed: Int[Tensor, "batch time"], remember: bool, **options: Any
+) -> tuple[Step, Tree]:
     """Output of the decoder, and the memory of the source if asked for."""
     if not remember:
         return model(source, fed, **options), None
@@ -139,13 +145,13 @@ def written(model: Any, source: Source, fed: Int[Tensor, "batch time"], remember
     return model.decoder(fed, memory, **options), memory
 
 
-def projects(model: nn.Module) -> bool:
+def is_plain_projection(model: nn.Module) -> bool:
     """Return True if a model's output is a plain projection, which a fused linear + cross-entropy loss can replace."""
     decoder = getattr(model, "decoder", None)
     return isinstance(getattr(decoder, "output", None), Projection) and getattr(decoder, "outcome", None) is None
 
 
-def straight(
+def fused_likelihood_loss(
     model: Any, found: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
 ) -> Loss:
     """Fused linear + cross-entropy: `taught` from hidden states before the projection, a few rows at a time.
@@ -158,17 +164,17 @@ def straight(
         found, wanted, kept = found.flatten(0, 1), wanted.flatten(), target.keep.flatten()
     else:
         found, wanted = found[target.keep], wanted[target.keep]
-    cost = projected(output.fit(found), output.matrix(table), output.bias, wanted, smoothing, confidence, kept)
+    cost = linear_cross_entropy(output.fit(found), output.matrix(table), output.bias, wanted, smoothing, confidence, kept)
     parts = {"nll": cost.nll} | ({"entropy": cost.entropy} if confidence else {})
     return Loss(cost.total, target.keep.sum(), parts)
 
 
-def plus(loss: Loss, more: Float[Tensor, ""], parts: Mapping[str, Tensor]) -> Loss:
+def add_term(loss: Loss, more: Float[Tensor, ""], parts: Mapping[str, Tensor]) -> Loss:
     """Add a term to a loss."""
     return Loss(loss.total + more, loss.tokens, {**loss.parts, **{name: part.detach() for name, part in parts.items()}})
 
 
-def again(attended: Mapping[str, Attended], keep: Kept) -> Float[Tensor, ""]:
+def coverage_loss(attended: Mapping[str, Attended], keep: Mask) -> Float[Tensor, ""]:
     """Coverage loss: attention to positions that were attended to before, summed over kept tokens, averaged over heads.
 
         Σ_t Σ_s min(a_ts, c_ts),   c_t = Σ_{t' < t} a_t'
@@ -176,21 +182,21 @@ def again(attended: Mapping[str, Attended], keep: Kept) -> Float[Tensor, ""]:
     See, Liu and Manning 2017, eq. 12 and 13, https://arxiv.org/abs/1704.04368
     """
     weights = {name: widen(each.weights) for name, each in attended.items() if each.weights is not None}
-    looks = torch.cat([weights[name] for name in over_source(weights)], dim=1)  # batch heads queries keys
+    looks = torch.cat([weights[name] for name in list_cross_attentions(weights)], dim=1)  # batch heads queries keys
     before = functional.pad(looks.cumsum(2)[:, :, :-1], (0, 0, 1, 0))
     return torch.minimum(looks, before).sum(-1).mean(1).masked_fill(~keep, 0.0).sum()
 
 
-def over_source(names: Iterable[str], setting: str = "train.coverage") -> list[str]:
+def list_cross_attentions(names: Iterable[str], setting: str = "train.coverage") -> list[str]:
     """Names of the cross-attentions; raises if there is none for the setting."""
-    found = [name for name in names if crosses(name)]
+    found = [name for name in names if is_cross_attention(name)]
     if not found:
         raise ValueError(f"{setting} needs an attention over the source, and this model has none; set it to 0")
     return found
 
 
 @torch.no_grad()
-def likelihood(logits: Logits, target: Padded) -> Tokens:
+def compute_target_logprobs(logits: Logits, target: Padded) -> Tokens:
     """Log-likelihood log p(y_t) of each kept token, and 0 for padding."""
     log = logits.float().log_softmax(-1).gather(-1, target.data[..., None])[..., 0]
     return log.masked_fill(~target.keep, 0.0)
@@ -202,9 +208,9 @@ class Teacher(nn.Module):
     def __init__(self, settings: Train, model: nn.Module, risk: Risk | None = None):
         super().__init__()
         self.settings, self.risk = settings, risk
-        apart(settings)
-        self.looks = Looks(settings, drawn) if (drawn := drawing(model)) else None
-        soften(model, settings.soft_looks)
+        check_settings(settings)
+        self.looks = Reinforce(settings, drawn) if (drawn := find_hard_attentions(model)) else None
+        set_soft_share(model, settings.soft_looks)
         self.guide = guided(settings, model)
         if self.looks is not None and settings.risk != "none":
             raise ValueError(
@@ -216,7 +222,7 @@ class Teacher(nn.Module):
         for name in ("coverage", "doubly_stochastic", "diagonal", "statistics"):
             if getattr(settings, name):
                 found = (path for path, each in model.named_modules() if isinstance(each, Attention))
-                over_source(found, f"train.{name}")
+                list_cross_attentions(found, f"train.{name}")
 
     @property
     def repeats(self) -> bool:

@@ -7,14 +7,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 Boxes = Float[Tensor, "... 4"]
-TINY = torch.finfo(torch.float32).tiny
+MIN_AREA = torch.finfo(torch.float32).tiny
 """Largest area that counts as 0: the least that float32 has all its digits for, and can divide by. Any larger bound is the
 area of some box: 1e-9 is that of 3e-5 by 3e-5."""
-SLACK = 1e-4
+TOLERANCE = 1e-4
 """Tolerance for a box that reaches over the edge of its picture, as rounding makes of one that ends there."""
 
 
-def corners(boxes: Boxes) -> Boxes:
+def to_corners(boxes: Boxes) -> Boxes:
     """Convert boxes to left, top, right, bottom."""
     centre, half = boxes[..., :2], boxes[..., 2:] / 2
     return torch.cat((centre - half, centre + half), dim=-1)
@@ -31,7 +31,7 @@ def from_pixels(edges: Boxes, width: int, height: int) -> Boxes:
     return from_corners(edges / edges.new_tensor([width, height, width, height]))
 
 
-def area(edges: Boxes) -> Float[Tensor, "..."]:
+def compute_area(edges: Boxes) -> Float[Tensor, "..."]:
     """Area of boxes given by their corners; 0 where right is less than left."""
     return (edges[..., 2:] - edges[..., :2]).clamp_min(0.0).prod(-1)
 
@@ -43,7 +43,7 @@ def iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
 
     All pairs of two lists are iou(first[:, None], second[None]).
     """
-    return shared(first, second)[0]
+    return compute_iou_and_union(first, second)[0]
 
 
 def generalised_iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
@@ -53,54 +53,54 @@ def generalised_iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
 
     Rezatofighi et al. 2019, https://arxiv.org/abs/1902.09630
     """
-    overlap, union = shared(first, second)
-    a, b = corners(first), corners(second)
+    overlap, union = compute_iou_and_union(first, second)
+    a, b = to_corners(first), to_corners(second)
     around = torch.cat((torch.minimum(a[..., :2], b[..., :2]), torch.maximum(a[..., 2:], b[..., 2:])), dim=-1)
-    whole = area(around)
-    return overlap - quotient(whole - union, whole)
+    whole = compute_area(around)
+    return overlap - divide_areas(whole - union, whole)
 
 
-def shared(first: Boxes, second: Boxes) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
+def compute_iou_and_union(first: Boxes, second: Boxes) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
     """IoU and the area of the union."""
     for boxes in (first, second):
         if boxes.shape[-1:] != (4,):
             raise ValueError(f"boxes need four numbers each, (..., 4), got shape {tuple(boxes.shape)}")
-    a, b = corners(first), corners(second)
+    a, b = to_corners(first), to_corners(second)
     inside = torch.cat((torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:])), dim=-1)
-    both = area(inside)
-    union = area(a) + area(b) - both
-    return quotient(both, union), union
+    both = compute_area(inside)
+    union = compute_area(a) + compute_area(b) - both
+    return divide_areas(both, union), union
 
 
-def quotient(part: Float[Tensor, "..."], whole: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+def divide_areas(part: Float[Tensor, "..."], whole: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Quotient of an area and one that contains it; 0 for empty areas."""
-    return part / whole.masked_fill(whole <= TINY, 1.0)
+    return part / whole.masked_fill(whole <= MIN_AREA, 1.0)
 
 
-def check(boxes: Float[Tensor, "objects 4"], name: str, names: Sequence[str] = ()) -> None:
+def check_boxes(boxes: Float[Tensor, "objects 4"], name: str, names: Sequence[str] = ()) -> None:
     """Raise unless every box of the picture called `name` has a width and a height and lies in the picture.
 
     `names` are the labels of the boxes.
     """
     if boxes.shape[-1:] != (4,) or boxes.ndim != 2:
         raise ValueError(f"{name} needs boxes of (objects, 4), got shape {tuple(boxes.shape)}")
-    edges = corners(boxes)
+    edges = to_corners(boxes)
     for number, (box, edge) in enumerate(zip(boxes.tolist(), edges.tolist(), strict=True)):
         what = f"{name}: box {number + 1}" + (f" ({names[number]})" if names else "")
         if not all(torch.isfinite(boxes[number]).tolist()):
-            raise ValueError(f"{what} has numbers that are not finite, {told(box)}; correct it or leave it out")
+            raise ValueError(f"{what} has numbers that are not finite, {format_numbers(box)}; correct it or leave it out")
         if box[2] <= 0 or box[3] <= 0:
             raise ValueError(
-                f"{what} needs a width and a height above 0, got {told(box)} (centre x, centre y, width, height); "
+                f"{what} needs a width and a height above 0, got {format_numbers(box)} (centre x, centre y, width, height); "
                 "leave it out, or correct it"
             )
-        if min(edge) < -SLACK or max(edge) > 1 + SLACK:
+        if min(edge) < -TOLERANCE or max(edge) > 1 + TOLERANCE:
             raise ValueError(
-                f"{what} reaches outside its picture: left, top, right, bottom are {told(edge)}, and the picture goes from "
-                "0 to 1; give boxes in shares of the picture, and cut what sticks out"
+                f"{what} reaches outside its picture: left, top, right, bottom are {format_numbers(edge)}, and the "
+                "picture goes from 0 to 1; give boxes in shares of the picture, and cut what sticks out"
             )
 
 
-def told(numbers: Sequence[float]) -> str:
+def format_numbers(numbers: Sequence[float]) -> str:
     """Format numbers for an error message."""
     return ", ".join(f"{each:.4g}" for each in numbers)

@@ -13,14 +13,14 @@ from regard.metrics.boxes import iou
 from regard.models.detections import Detections, Objects
 
 
-class Precision(NamedTuple):
+class AveragePrecision(NamedTuple):
     """Average precision of each class, NaN without objects of it, and the mean over the others (mAP)."""
 
     mean: float
     classes: tuple[float, ...]
 
 
-class Judged(NamedTuple):
+class Matches(NamedTuple):
     """Detections of one class in one picture: their scores, and which of them are true positives."""
 
     scores: NDArray[np.float64]
@@ -29,7 +29,7 @@ class Judged(NamedTuple):
 
 def average_precision(
     found: Sequence[Detections], there: Sequence[Objects], classes: int, overlap: float = 0.5
-) -> Precision:
+) -> AveragePrecision:
     """Mean average precision at one IoU: the mean over classes of the area under the precision-recall curve.
 
         AP = Σ_n (r_n - r_{n-1}) max_{m ≥ n} p_m
@@ -46,26 +46,28 @@ def average_precision(
         )
     if not 0 < overlap <= 1:
         raise ValueError(f"an overlap is a share above 0 and up to 1, got {overlap}")
-    each = [of_class(found, there, number, overlap) for number in range(classes)]
+    each = [class_average_precision(found, there, number, overlap) for number in range(classes)]
     known = [value for value in each if not np.isnan(value)]
-    return Precision(float(np.mean(known)) if known else float("nan"), tuple(each))
+    return AveragePrecision(float(np.mean(known)) if known else float("nan"), tuple(each))
 
 
-def of_class(found: Sequence[Detections], there: Sequence[Objects], number: int, overlap: float) -> float:
+def class_average_precision(found: Sequence[Detections], there: Sequence[Objects], number: int, overlap: float) -> float:
     """Average precision of one class; NaN without objects of it."""
     count, judged = 0, []
     for detections, objects in zip(found, there, strict=True):
         mine, right = detections.labels == number, objects.boxes[objects.labels == number]
         count += len(right)
-        judged.append(judge(detections.boxes[mine], detections.scores[mine], right, overlap))
+        judged.append(match_detections(detections.boxes[mine], detections.scores[mine], right, overlap))
     if count == 0:
         return float("nan")
-    return area(np.concatenate([each.scores for each in judged]), np.concatenate([each.right for each in judged]), count)
+    return area_under_curve(
+        np.concatenate([each.scores for each in judged]), np.concatenate([each.right for each in judged]), count
+    )
 
 
-def judge(
+def match_detections(
     boxes: Float[Tensor, "found 4"], scores: Float[Tensor, " found"], right: Float[Tensor, "objects 4"], overlap: float
-) -> Judged:
+) -> Matches:
     """Match detections of one picture and class to its objects, by descending score."""
     order = torch.argsort(scores.double(), descending=True, stable=True)
     hits = np.zeros(len(order), dtype=bool)
@@ -75,10 +77,10 @@ def judge(
         for place, (nearest, share) in enumerate(zip(overlaps.argmax(1), overlaps.max(1), strict=True)):
             hits[place] = share >= overlap and not taken[nearest]
             taken[nearest] |= hits[place]
-    return Judged(scores[order].double().cpu().numpy(), hits)
+    return Matches(scores[order].double().cpu().numpy(), hits)
 
 
-def area(scores: NDArray[np.float64], right: NDArray[np.bool_], count: int) -> float:
+def area_under_curve(scores: NDArray[np.float64], right: NDArray[np.bool_], count: int) -> float:
     """Area under the precision-recall curve, with precision interpolated as the maximum at that recall or a higher one."""
     if not len(scores):
         return 0.0

@@ -8,10 +8,10 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-AT = (1, 5, 10)
+CUTOFFS = (1, 5, 10)
 Counts = NDArray[np.int64]
 """One count for each query."""
-Counted = tuple[Counts, Counts, Counts]
+RankCounts = tuple[Counts, Counts, Counts]
 
 
 class Ranks(NamedTuple):
@@ -21,14 +21,14 @@ class Ranks(NamedTuple):
     median: float
 
 
-class Ways(NamedTuple):
+class BothDirections(NamedTuple):
     """Retrieval metrics in both directions."""
 
     to_text: Ranks
     to_picture: Ranks
 
 
-def ranks(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "questions answers"]) -> Ranks:
+def compute_ranks(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "questions answers"]) -> Ranks:
     """Recall@k and median rank of a ranking by score; `right` is True where an answer belongs to a question.
 
     Answers with equal scores are in no order: the metrics are means over all orders of them. With g wrong answers above the
@@ -37,11 +37,13 @@ def ranks(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "quest
 
         P = 1 - Π_{i < k - g} (e - i) / (e + c - i)
     """
-    counts = counted(scores, right)
-    return Ranks({k: float(100 * chance(*counts, k).mean()) for k in AT}, float(np.median(first(*counts))))
+    counts = count_ties(scores, right)
+    return Ranks(
+        {k: float(100 * compute_recall(*counts, k).mean()) for k in CUTOFFS}, float(np.median(compute_first_rank(*counts)))
+    )
 
 
-def counted(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "questions answers"]) -> Counted:
+def count_ties(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "questions answers"]) -> RankCounts:
     """Counts for each question: wrong answers above the best right one, and wrong and right ones tied with it."""
     if scores.shape != right.shape or scores.ndim != 2:
         raise ValueError(f"ranks need scores and answers of one shape, got {tuple(scores.shape)} and {tuple(right.shape)}")
@@ -56,12 +58,12 @@ def counted(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "que
     return several, level_wrong, level_right
 
 
-def first(above: Counts, wrong: Counts, good: Counts) -> NDArray[np.float64]:
+def compute_first_rank(above: Counts, wrong: Counts, good: Counts) -> NDArray[np.float64]:
     """Mean rank of the first right answer."""
     return above + (wrong + good + 1) / (good + 1)
 
 
-def chance(above: Counts, wrong: Counts, good: Counts, most: int) -> NDArray[np.float64]:
+def compute_recall(above: Counts, wrong: Counts, good: Counts, most: int) -> NDArray[np.float64]:
     """Probability that a right answer is among the first `most`, with ties in random order."""
     missed = np.ones(len(above))
     for place in range(most):
@@ -70,7 +72,9 @@ def chance(above: Counts, wrong: Counts, good: Counts, most: int) -> NDArray[np.
     return 1 - missed
 
 
-def both_ways(scores: Float[Tensor, "pictures texts"], right: Bool[Tensor, "pictures texts"] | None = None) -> Ways:
+def compute_both_directions(
+    scores: Float[Tensor, "pictures texts"], right: Bool[Tensor, "pictures texts"] | None = None
+) -> BothDirections:
     """Retrieval metrics of texts for pictures and of pictures for texts; without `right`, picture n belongs to text n."""
     if right is None:
         if scores.shape[0] != scores.shape[1]:
@@ -78,4 +82,4 @@ def both_ways(scores: Float[Tensor, "pictures texts"], right: Bool[Tensor, "pict
                 f"{scores.shape[0]} pictures and {scores.shape[1]} texts do not pair off; say which belong together"
             )
         right = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    return Ways(ranks(scores, right), ranks(scores.mT, right.mT))
+    return BothDirections(compute_ranks(scores, right), compute_ranks(scores.mT, right.mT))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from regard.data.text.vocabulary import EOS
 
-Text = Callable[[Sequence[int]], str]
+Detokenise = Callable[[Sequence[int]], str]
 """Function from token ids to text."""
 
 
@@ -25,17 +25,17 @@ class Reward:
     """
 
     metric: Literal["chrf", "bleu", "edit", "exact"]
-    text: Text
+    text: Detokenise
     tokenise: str = "auto"
 
     def __call__(self, output: Sequence[int], reference: Sequence[int]) -> float:
-        output, reference = until_end(output), until_end(reference)
+        output, reference = cut_at_eos(output), cut_at_eos(reference)
         if output == reference:
             return 1.0
         if self.metric == "exact":
             return 0.0
         if self.metric == "edit":
-            return similarity(output, reference)
+            return edit_similarity(output, reference)
         right = self.text(reference)
         metric = _chrf() if self.metric == "chrf" else _bleu(self.cut(right))
         return min(1.0, float(metric.sentence_score(self.text(output), [right]).score) / 100)
@@ -46,14 +46,14 @@ class Reward:
         return self.tokenise if self.tokenise != "auto" else "zh" if chinese else "13a"
 
 
-def similarity(first: Sequence[int], second: Sequence[int]) -> float:
+def edit_similarity(first: Sequence[int], second: Sequence[int]) -> float:
     """Edit similarity: 1 minus the Levenshtein distance divided by the longer length."""
     from rapidfuzz.distance import Levenshtein
 
     return float(Levenshtein.normalized_similarity(first, second))
 
 
-def until_end(numbers: Sequence[int]) -> list[int]:
+def cut_at_eos(numbers: Sequence[int]) -> list[int]:
     """Token ids before the first EOS."""
     numbers = list(numbers)
     return numbers[: numbers.index(EOS)] if EOS in numbers else numbers

@@ -16,7 +16,7 @@ Rows = NDArray[np.float64]
 References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each output, or several."""
 
-DOWNWARDS = {"loss", "perplexity", "wer", "cer", "per", "text_rank", "picture_rank"}
+LOWER_IS_BETTER = {"loss", "perplexity", "wer", "cer", "per", "text_rank", "picture_rank"}
 """Metrics of which less is better; of all others more is."""
 BLOCK = 1 << 22
 """Maximum number of resampled counts that the bootstrap holds at a time."""
@@ -33,7 +33,7 @@ class Metric(Protocol):
     def signature(self, answers: int = 1) -> str: ...
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     """Score with its 95 % confidence interval, and its signature."""
 
     value: float
@@ -51,13 +51,13 @@ class Bucket(NamedTuple):
     value: float
 
 
-def measure(metric: Metric, outputs: Sequence[str], references: References, seed: int = 0) -> Measured:
+def measure(metric: Metric, outputs: Sequence[str], references: References, seed: int = 0) -> Measurement:
     """Score of outputs, with its interval."""
-    rows = checked(metric, outputs, references)
+    rows = compute_rows(metric, outputs, references)
     low, high = bootstrap(rows, metric.score, seed=seed)
-    counts = {len(answers) for answers in several(references)}
+    counts = {len(answers) for answers in list_references(references)}
     answers = counts.pop() if len(counts) == 1 else -1  # sacreBLEU's code for a number that varies
-    return Measured(metric.score(rows.sum(0)), low, high, metric.signature(answers))
+    return Measurement(metric.score(rows.sum(0)), low, high, metric.signature(answers))
 
 
 def bootstrap(
@@ -90,7 +90,7 @@ def by_length(
 
     Bahdanau et al. 2015, figure 2: the curve that shows why attention exists. https://arxiv.org/abs/1409.0473
     """
-    rows = checked(metric, outputs, references)
+    rows = compute_rows(metric, outputs, references)
     if len(lengths) != len(rows):
         raise ValueError(f"by_length needs a length for each output, got {len(lengths)} lengths and {len(rows)} outputs")
     found = []
@@ -101,7 +101,7 @@ def by_length(
     return found
 
 
-def checked(metric: Metric, outputs: Sequence[str], references: References) -> Rows:
+def compute_rows(metric: Metric, outputs: Sequence[str], references: References) -> Rows:
     """Rows of a metric, after checking that outputs and references belong together."""
     if not outputs or len(outputs) != len(references):
         raise ValueError(
@@ -173,7 +173,7 @@ class ExactMatch:
 
     def rows(self, outputs: Sequence[str], references: References) -> Rows:
         """Hit, and count of sentences."""
-        pairs = zip(outputs, several(references), strict=True)
+        pairs = zip(outputs, list_references(references), strict=True)
         return np.array(
             [[output.strip() in {each.strip() for each in right}, 1] for output, right in pairs], dtype=np.float64
         )
@@ -203,7 +203,7 @@ class ErrorRate:
         import jiwer
 
         process = jiwer.process_characters if self.unit == "characters" else jiwer.process_words
-        right = several(references)
+        right = list_references(references)
         pairs = [(each, output) for output, answers in zip(outputs, right, strict=True) for each in answers]
         done = process([reference for reference, _ in pairs], [output for _, output in pairs])
         edits = (sum(map(_edits, chunks)) for chunks in done.alignments)
@@ -229,25 +229,25 @@ def token_perplexity(nll: float, tokens: int) -> float:
         return math.inf
 
 
-def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Measured:
+def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Measurement:
     """Perplexity exp(Σ nll / Σ tokens) over sentences, with its interval; less is better."""
     rows = np.array([nll, tokens], dtype=np.float64).T
 
     def score(total: Rows) -> float:
         return token_perplexity(float(total[0]), int(total[1]))
 
-    return Measured(
+    return Measurement(
         score(rows.sum(0)), *bootstrap(rows, score, seed=seed), "exp of nats per token, end of sentence included"
     )
 
 
-def several(references: References) -> list[list[str]]:
+def list_references(references: References) -> list[list[str]]:
     """References of each output, as a list even where there is one."""
     return [[each] if isinstance(each, str) else list(each) for each in references]
 
 
 def _statistics(metric: Any, outputs: Sequence[str], references: References) -> Rows:
-    right = several(references)
+    right = list_references(references)
     most = max(map(len, right))
     streams = [[answers[place] if place < len(answers) else None for answers in right] for place in range(most)]
     return np.array(metric._extract_corpus_statistics(list(outputs), streams), dtype=np.float64)

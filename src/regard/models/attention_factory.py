@@ -11,13 +11,13 @@ from regard.attention.normalise.marginal import Marginal
 from regard.attention.scope import Scope
 from regard.attention.scope.everywhere import Everywhere
 
-Make = Callable[[int, int], Attention | None]
+AttentionFactory = Callable[[int, int], Attention | None]
 """Factory of an attention from the sizes of query and key; may return None: partial(attention, "additive")."""
 
 PARTS = ("score", "normalise", "scope", "mechanisms")
 
 
-def attention(
+def build_attention(
     name: str,
     query: int,
     key: int,
@@ -38,34 +38,34 @@ def attention(
     """
     if name == "none":
         return None
-    named = parts(name)
+    named = split_name(name)
     if "mechanisms" not in named:
         named.setdefault("score", "scaled_dot")
     options: dict[str, Any] = {"size": size, "dropout": dropout, "limit": limit} | ({} if bias else {"bias": False})
     options |= {kind: named[kind] for kind in ("score", "normalise") if kind in named}
-    options["scope"] = both(scope, named.get("scope", "everywhere"))
+    options["scope"] = intersect_scopes(scope, named.get("scope", "everywhere"))
     if "score" in named and query != key and size is None:
         options["size"] = query if getattr(registry.find(named["score"], "score"), "one_size", False) else None
     if "mechanisms" in named:
-        return mechanism(named["mechanisms"], query, key, heads, options)
+        return build_mechanism(named["mechanisms"], query, key, heads, options)
     return Attention(query, key, **options)
 
 
-def self_attention(
+def build_self_attention(
     name: str, width: int, heads: int, *, dropout: float = 0.0, scope: str = "everywhere", limit: int = 1024, **options: Any
 ) -> MultiHead:
     """Build a Transformer layer's self-attention from the name of a score, normaliser or scope, or several joined by +.
 
     `width` is the hidden size of the layer; options are MultiHead's, such as the `size` that it projects to.
     """
-    named = parts(name)
+    named = split_name(name)
     if "mechanisms" in named:
         raise ValueError(
             f"self-attention is made of stages, and {named['mechanisms']!r} is a mechanism; "
             "name a score, a normaliser or a scope, such as rotary or alibi+local"
         )
     chosen: dict[str, Any] = {kind: named[kind] for kind in ("score", "normalise") if kind in named}
-    where = both(scope, named.get("scope", "everywhere"))
+    where = intersect_scopes(scope, named.get("scope", "everywhere"))
     made = MultiHead(width, heads=heads, scope=where, dropout=dropout, limit=limit, **chosen, **options)
     if isinstance(made.normalise, Marginal):
         raise ValueError(
@@ -79,7 +79,7 @@ def self_attention(
     return made
 
 
-def parts(name: str) -> dict[str, str]:
+def split_name(name: str) -> dict[str, str]:
     """Split an attention's name by kind: "additive+sparsemax" is {"score": "additive", "normalise": "sparsemax"}."""
     found: dict[str, str] = {}
     for part in name.split("+"):
@@ -89,12 +89,12 @@ def parts(name: str) -> dict[str, str]:
         if kind in found:
             raise ValueError(f"{name!r} names two of the kind {kind}, {found[kind]} and {part}; name one")
         found[kind] = part
-    if "mechanisms" in found and "score" in found and not takes(found["mechanisms"], "score"):
+    if "mechanisms" in found and "score" in found and not accepts_option(found["mechanisms"], "score"):
         raise ValueError(
             f"{name!r} combines the mechanism {found['mechanisms']} with the score {found['score']}; "
             "this mechanism brings its own score, so name one of the two"
         )
-    if "scope" in found and (needed := registry.needs(found["scope"], "scope")):
+    if "scope" in found and (needed := registry.list_required(found["scope"], "scope")):
         raise ValueError(
             f"{name!r} names the scope {found['scope']}, which needs {', '.join(needed)} and so cannot be a word alone; "
             "build it in Python (padding is heeded without being named)"
@@ -102,25 +102,25 @@ def parts(name: str) -> dict[str, str]:
     return found
 
 
-def takes(name: str, option: str) -> bool:
+def accepts_option(name: str, option: str) -> bool:
     """Return True if a mechanism's constructor takes an option."""
     return option in inspect.signature(registry.find(name, "mechanisms")).parameters
 
 
-def both(left: str, right: str) -> Scope:
+def intersect_scopes(left: str, right: str) -> Scope:
     """Intersection of two scopes; a single one is returned unchanged, so that kernels recognise it."""
     scopes: list[Scope] = [registry.build(each, "scope") for each in (left, right)]
     hiding = [each for each in scopes if not isinstance(each, Everywhere)]
     return hiding[0] & hiding[1] if len(hiding) == 2 else (hiding or scopes)[0]
 
 
-def mechanism(name: str, query: int, key: int, heads: int, options: dict[str, Any]) -> Attention:
+def build_mechanism(name: str, query: int, key: int, heads: int, options: dict[str, Any]) -> Attention:
     """Build a mechanism, multi-head where its constructor takes `heads`."""
     made: Callable[..., Attention] = registry.find(name, "mechanisms")
     wanted = inspect.signature(made).parameters.values()
     if "bias" in options and all(each.name != "bias" and each.kind != each.VAR_KEYWORD for each in wanted):
         raise ValueError(f"attention {name!r} has biases, and none were asked for; choose another, or leave bias as it is")
-    if not takes(name, "heads"):
+    if not accepts_option(name, "heads"):
         return made(query, key, **options)
     size = options["size"] or query
     if heads < 1 or size % heads:

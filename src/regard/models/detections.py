@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-SMALLEST = 1e-3
+MIN_SIZE = 1e-3
 """Minimum width and height of a noised box."""
 
 
@@ -27,19 +27,19 @@ class Detections(NamedTuple):
     queries: Int[Tensor, " found"] | None = None
 
 
-class Together(NamedTuple):
+class ObjectBatch(NamedTuple):
     """Ground truth of a batch, padded to the most objects; `keep` is True where there is one."""
 
     labels: Int[Tensor, "batch objects"]
     boxes: Float[Tensor, "batch objects 4"]
     keep: Bool[Tensor, "batch objects"]
 
-    def to(self, device: torch.device | str) -> "Together":
+    def to(self, device: torch.device | str) -> "ObjectBatch":
         """Copy on another device."""
-        return Together(*(each.to(device, non_blocking=True) for each in self))
+        return ObjectBatch(*(each.to(device, non_blocking=True) for each in self))
 
 
-class Noised(NamedTuple):
+class NoisedObjects(NamedTuple):
     """Noised copies of all objects, each group with other errors in labels and boxes."""
 
     labels: Int[Tensor, "batch groups objects"]
@@ -47,7 +47,7 @@ class Noised(NamedTuple):
     keep: Bool[Tensor, "batch objects"]
 
 
-def together(pictures: Sequence[Objects]) -> Together:
+def collate_objects(pictures: Sequence[Objects]) -> ObjectBatch:
     """Collate the objects of several pictures; padding is a box in the middle, which is never read."""
     most = max((len(each.labels) for each in pictures), default=0)
     labels = torch.zeros(len(pictures), most, dtype=torch.long)
@@ -58,11 +58,11 @@ def together(pictures: Sequence[Objects]) -> Together:
         if each.boxes.shape != (count, 4):
             raise ValueError(f"{count} labels need as many boxes, (objects, 4), got shape {tuple(each.boxes.shape)}")
         labels[row, :count], boxes[row, :count], keep[row, :count] = each.labels, each.boxes, True
-    return Together(labels, boxes, keep)
+    return ObjectBatch(labels, boxes, keep)
 
 
-def noised(
-    objects: Together,
+def add_noise(
+    objects: ObjectBatch,
     classes: int,
     groups: int = 4,
     *,
@@ -70,7 +70,7 @@ def noised(
     scale: float = 0.4,
     flip: float = 0.2,
     generator: torch.Generator | None = None,
-) -> Noised:
+) -> NoisedObjects:
     """Noise ground truth: move boxes by up to `shift` of half their size, scale by up to `scale`, flip a share of labels.
 
         |Δx| < shift · w / 2,    w' = w (1 ± scale)
@@ -95,4 +95,4 @@ def noised(
     stretched = size * (1 + (2 * uniform(batch, groups, count, 2) - 1) * scale)
     others = (uniform(batch, groups, count) * classes).long().clamp_max(classes - 1)
     labels = torch.where(uniform(batch, groups, count) < flip, others, objects.labels[:, None])
-    return Noised(labels, torch.cat((centre.clamp(0, 1), stretched.clamp(SMALLEST, 1)), dim=-1), objects.keep)
+    return NoisedObjects(labels, torch.cat((centre.clamp(0, 1), stretched.clamp(MIN_SIZE, 1)), dim=-1), objects.keep)

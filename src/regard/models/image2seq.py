@@ -9,9 +9,9 @@ from torch import Tensor
 from regard.attention.types import Encoded
 from regard.config import PatchesPart, PictureDropout, PictureModel, SightModel
 from regard.models.decoders.transformer import Transformer
-from regard.models.encoders.backbones import PictureEncoder, picture_encoder
-from regard.models.encoders.positions2d import GridPositions, grid, placed
-from regard.models.layers.attention_output import Outcome
+from regard.models.encoders.backbones import PictureEncoder, build_picture_encoder
+from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
+from regard.models.layers.attention_output import AttentionOutput
 from regard.models.seq2seq import Seq2Seq, build_decoder, initialise
 from regard.models.types import Decoder, Source
 
@@ -44,7 +44,7 @@ class Picture2Seq(Seq2Seq):
     def read(self, source: Source) -> Encoded:
         """Encode pictures."""
         found = super().read(source._replace(data=(source.data - self.mean) / self.deviation))
-        return placed(found, self.positions)
+        return add_positions(found, self.positions)
 
 
 def build(
@@ -60,23 +60,25 @@ def build(
     `standard` are the mean and the standard deviation of each channel.
     """
     rows, columns = (-(-side // model.stride) for side in box)
-    told = options(model, dropout) | (own(model.patches, (rows, columns)) if model.encoder == "patches" else {})
-    encoder = picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **told)
+    told = encoder_options(model, dropout) | (
+        patch_options(model.patches, (rows, columns)) if model.encoder == "patches" else {}
+    )
+    encoder = build_picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **told)
     places = rows * columns + model.patches.whole
     decoder = build_decoder(model, dropout, encoder.size, vocabulary, longest=(places, longest))
     outcome = getattr(decoder, "outcome", None)
-    if isinstance(outcome, Outcome) and outcome.copying is not None:
+    if isinstance(outcome, AttentionOutput) and outcome.copying is not None:
         raise ValueError(
             f"attention {model.attention.name!r} copies words of its source, and a picture has none; choose another, "
             "such as additive"
         )
     if isinstance(decoder, Transformer):
         initialise(decoder)
-    positions = None if model.encoder == "patches" else grid(model.map_positions, encoder.size)
+    positions = None if model.encoder == "patches" else build_grid_positions(model.map_positions, encoder.size)
     return Picture2Seq(encoder, decoder, *standard, positions)
 
 
-def own(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
+def patch_options(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
     """Arguments of a patch encoder that differ from the decoder's, for a map of so many rows and columns."""
     said: dict[str, Any] = {"heads": patches.heads, "inner": patches.feedforward, "norm": patches.norm}
     said |= {
@@ -88,7 +90,7 @@ def own(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None} | {"whole": patches.whole}
 
 
-def options(model: PictureModel | SightModel, dropout: PictureDropout) -> dict[str, Any]:
+def encoder_options(model: PictureModel | SightModel, dropout: PictureDropout) -> dict[str, Any]:
     """Arguments of the encoder that a config describes."""
     found: dict[str, Any] = {"layers": model.depth, "dropout": dropout.encoder}
     if model.encoder == "patches":

@@ -8,13 +8,13 @@ Made = TypeVar("Made", bound=Attention | None)
 
 
 @runtime_checkable
-class Steady(Protocol):
+class ScalableRate(Protocol):
     """Score or mechanism that can give its matrices a `pace`, by which the optimizer multiplies their learning rate."""
 
     def steady(self) -> None: ...
 
 
-def steady(attention: Made) -> Made:
+def scale_learning_rate(attention: Made) -> Made:
     """Prepare an attention for queries and keys of variance one, by lower learning rates of its matrices.
 
     One step of Adam may move each number of W in qᵀ W k by the learning rate, and so a score by the rate times d or more.
@@ -23,6 +23,6 @@ def steady(attention: Made) -> Made:
     W equals a score of qᵀ W k / √d, and leaves the formula, and trained models, as they are.
     """
     for module in () if attention is None else attention.modules():
-        if isinstance(module, Steady):
+        if isinstance(module, ScalableRate):
             module.steady()
     return attention

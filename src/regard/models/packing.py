@@ -7,13 +7,13 @@ from regard.config import Train
 from regard.errors import ConfigError
 from regard.models.layers.beam_attention import POSITIONAL
 
-BY_ROWS = ("self_decoding", "coverage", "doubly_stochastic", "diagonal", "guided", "statistics", "risk")
+ROW_SETTINGS = ("self_decoding", "coverage", "doubly_stochastic", "diagonal", "guided", "statistics", "risk")
 """Settings of a training run that take a row for one example."""
 
 
-def apart(train: Train) -> None:
+def check_settings(train: Train) -> None:
     """Raise where packing is combined with a setting that needs one example per row."""
-    for name in BY_ROWS if train.packed else ():
+    for name in ROW_SETTINGS if train.packed else ():
         if (value := getattr(train, name)) not in (0, "none"):
             raise ConfigError(
                 f"train.packed={train.packed} puts several examples into a row, and train.{name}={value} takes a row for "
@@ -21,7 +21,7 @@ def apart(train: Train) -> None:
             )
 
 
-def packable(model: nn.Module) -> None:
+def check_model(model: nn.Module) -> None:
     """Raise where a part of a model would mix the examples of a packed row."""
     for kind in ("encoder", "decoder"):
         part = getattr(model, kind)
@@ -37,11 +37,11 @@ def packable(model: nn.Module) -> None:
             "row; leave it out, or name an attention"
         )
     for name, each in looks.items():
-        if reason := unpackable(name, each):
+        if reason := find_obstacle(name, each):
             raise ConfigError(f"train.packed cannot be used with the attention {name}: it {reason}; leave it out")
 
 
-def unpackable(name: str, attention: Attention) -> str | None:
+def find_obstacle(name: str, attention: Attention) -> str | None:
     """Reason why this attention cannot separate the examples of a packed row, or None."""
     if attention.unpackable:
         return attention.unpackable

@@ -17,28 +17,30 @@ from regard.models.encoders.backbones import PictureEncoder as PictureEncoder
 
 Weights = Mapping[str, Float[Tensor, "batch heads queries places"]]
 """Attention weights by module path."""
-NOTHING: Weights = MappingProxyType({})
+NO_WEIGHTS: Weights = MappingProxyType({})
 
 
 class Answer(NamedTuple):
     """Logits of the labels, and attention weights."""
 
     logits: Float[Tensor, "batch labels"]
-    weights: Weights = NOTHING
+    weights: Weights = NO_WEIGHTS
 
 
-def look(attention: Attention, query: Float[Tensor, "batch queries query"], memory: Memory, weights: bool) -> Attended:
+def call_attention(
+    attention: Attention, query: Float[Tensor, "batch queries query"], memory: Memory, weights: bool
+) -> Attended:
     """Call an attention from its initial state, whether it is stateful or not."""
     found: Attended = attention(query, memory, attention.start(memory), offset=0, weights=weights)
     return found
 
 
-def seen(attended: Mapping[str, Attended]) -> Weights:
+def collect_weights(attended: Mapping[str, Attended]) -> Weights:
     """Weights of those attentions that returned them."""
     return {name: each.weights for name, each in attended.items() if each.weights is not None}
 
 
-def needed(made: Attention | None, who: str) -> Attention:
+def require_attention(made: Attention | None, who: str) -> Attention:
     """Return the attention, or raise if there is none."""
     if made is None:
         raise ValueError(f"{who} reads by an attention, and got none; name one, such as transformer or additive")

@@ -12,7 +12,7 @@ from regard.attention.module import Attention
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.config import Dropout, Model, Network
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
@@ -20,7 +20,7 @@ from regard.models.encoders.backbones import PictureEncoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
-from regard.models.output_heads import output
+from regard.models.output_heads import make_output_factory
 from regard.models.types import Decoder, Encoder, Source, Step
 from regard.tree import Tree
 
@@ -108,8 +108,8 @@ def build_encoder(
             f"reverse_source needs the recurrent encoder, got the {model.encoder}, which reads in no order; drop one"
         )
     if model.encoder == "convolution":
-        return ConvolutionEncoder(vocabulary, model.size, kernel=model.kernel, **placed(model, dropout, longest))
-    return TransformerEncoder(vocabulary, model.size, **shared(model, dropout, longest))
+        return ConvolutionEncoder(vocabulary, model.size, kernel=model.kernel, **position_options(model, dropout, longest))
+    return TransformerEncoder(vocabulary, model.size, **transformer_options(model, dropout, longest))
 
 
 def build_decoder(
@@ -123,15 +123,15 @@ def build_decoder(
     """Build the decoder that a config describes, for an encoder of size `source`."""
     named = model.attention
     options: dict[str, Any] = {"heads": named.heads, "size": named.size, "dropout": dropout.attention, "bias": model.bias}
-    make = partial(attention, named.name, limit=longest[0], **options)
+    make = partial(build_attention, named.name, limit=longest[0], **options)
     last = model.output
-    chosen = output(last.name, score=last.score, scale=last.scale, heads=last.heads, bias=model.bias)
+    chosen = make_output_factory(last.name, score=last.score, scale=last.scale, heads=last.heads, bias=model.bias)
     every: dict[str, Any] = {"attention": make, "output": chosen, "tie": model.tie, "counterparts": counterparts}
     if model.decoder == "transformer":
-        known = shared(model, dropout, longest[1]) | {"layers": model.decoder_layers or model.layers}
+        known = transformer_options(model, dropout, longest[1]) | {"layers": model.decoder_layers or model.layers}
         return TransformerDecoder(vocabulary, source, model.size, **every, **known)
     if model.decoder == "convolution":
-        known = every | placed(model, dropout, longest[1])
+        known = every | position_options(model, dropout, longest[1])
         return ConvolutionDecoder(vocabulary, source, model.size, kernel=model.kernel, **known)
     return RecurrentDecoder(
         vocabulary,
@@ -152,9 +152,9 @@ def build_decoder(
     )
 
 
-def shared(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
+def transformer_options(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
     """Arguments that the Transformer's encoder and decoder share."""
-    return placed(model, dropout, longest) | {
+    return position_options(model, dropout, longest) | {
         "heads": model.heads,
         "self_attention": model.self_attention,
         "self_size": model.self_size,
@@ -170,7 +170,7 @@ def shared(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
     }
 
 
-def placed(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
+def position_options(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
     """Arguments of all encoders and decoders with position embeddings, for at most `longest` positions."""
     sizes = {"size": model.embedding or model.size, "join": model.join, "limit": longest}
     positions: Positions | None = None

@@ -16,7 +16,7 @@ from regard.errors import ConfigError, DataError
 from regard.inference.image_predictor import Kept, Seeing
 from regard.inference.init_from import Start
 from regard.losses.types import Loss, Progress
-from regard.metrics.text import DOWNWARDS, Measured
+from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.tasks._protocol import TaskConfig, family
 from regard.training.experiment import Experiment
 
@@ -58,7 +58,7 @@ def assemble(
         task=name,
         notes=report.notes(),
         better=config.train.better,
-        upwards=config.train.better not in DOWNWARDS,
+        upwards=config.train.better not in LOWER_IS_BETTER,
         beside=beside,
     ), report
 
@@ -75,7 +75,7 @@ class Judge:
         assert isinstance(seeing, Seeing), "families that tell what they see open such models"
         self.kept = seeing.kept = self.kept or Kept(self.valid, seeing.loader(self.valid))
         figures = seeing.judge(self.valid)
-        return {name: found.value for name, found in figures.items() if isinstance(found, Measured)}
+        return {name: found.value for name, found in figures.items() if isinstance(found, Measurement)}
 
 
 def checked(config: Any) -> None:

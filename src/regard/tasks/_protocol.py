@@ -17,14 +17,14 @@ from torch import nn
 from regard.alignment.head import Head
 from regard.config import Dropout, Search, Train
 from regard.data.text.codec import Report
-from regard.metrics.text import Bucket, Measured
+from regard.metrics.text import Bucket, Measurement
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
     from regard.inference.image_predictor import Seeing
     from regard.inference.predictor import Trained
 
-Figures = dict[str, Measured | list[Bucket]]
+Figures = dict[str, Measurement | list[Bucket]]
 """What a task measures, by name: scores with their intervals, and scores by length."""
 
 
@@ -85,7 +85,7 @@ class Family(Protocol):
 class Writing(Family, Protocol):
     """The face of a family whose models write text, and of which more may be measured than that."""
 
-    def more(self, trained: Any, examples: Sequence[Any]) -> Mapping[str, Measured]: ...
+    def more(self, trained: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]: ...
 
 
 def family(config: TaskConfig | type[TaskConfig]) -> Family:

@@ -19,11 +19,11 @@ from regard.data.table import Record
 from regard.data.text.codec import Example, Report, TextCodec
 from regard.data.text.vocabulary import EOS, UNK
 from regard.errors import DataError
-from regard.losses.guided_alignment import linked
+from regard.losses.guided_alignment import attach_links
 from regard.losses.teacher_forcing import Teacher
-from regard.metrics.text import DOWNWARDS, Measured
+from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import seq2seq
-from regard.models.packing import apart, packable
+from regard.models.packing import check_model, check_settings
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks._protocol import TaskConfig, Writes
 from regard.tasks._tables import Tables, tables, texts
@@ -52,14 +52,14 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
     from regard.inference.init_from import start  # it opens runs, and their tasks
 
     if config.train.packed:  # what cannot be packed is told before anything is read
-        apart(config.train)
+        check_settings(config.train)
         with torch.device("meta"):
             outline(config)
     begin = start(config, out)
     training, validation, held_out, trained = records(task, config)
     codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
     if config.data.alignments is not None:
-        training = linked(training, config.data, codec, trained)
+        training = attach_links(training, config.data, codec, trained)
     examples, report = codec.encode_all(training)
     report = report._replace(held_out=held_out)
     valid, held = codec.encode_all(validation, over_long="cut")  # every record is judged
@@ -86,7 +86,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         task=name,
         notes=report.notes(),
         better=config.train.better,
-        upwards=config.train.better not in DOWNWARDS,
+        upwards=config.train.better not in LOWER_IS_BETTER,
     ), report
 
 
@@ -128,7 +128,7 @@ def outline(config: TextConfig) -> Seq2Seq:
     """The model of a config for small vocabularies, to see whether it can be built."""
     made = seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint)
     if config.train.packed:
-        packable(made)
+        check_model(made)
     return made
 
 
@@ -149,6 +149,6 @@ def opened(name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq, head
     return Trained(name, config, codec, model, head)
 
 
-def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measured]:
+def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measurement]:
     """What is measured of a model beside what it writes: nothing."""
     return {}

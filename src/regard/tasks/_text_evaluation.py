@@ -10,7 +10,7 @@ from regard.errors import ConfigError
 from regard.losses.sequence_risk import Risk
 from regard.losses.teacher_forcing import teach
 from regard.metrics.reward import Reward
-from regard.metrics.text import Measured, token_perplexity
+from regard.metrics.text import Measurement, token_perplexity
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks._protocol import TaskConfig, Writes
 
@@ -30,7 +30,7 @@ def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Seq
     if config.train.better not in known:
         right = [record.target or ""]
         figures = task.measure(right, right, [record.source], config).items()
-        known += [name for name, found in figures if isinstance(found, Measured)]
+        known += [name for name, found in figures if isinstance(found, Measurement)]
         known += more
     if config.train.better not in known:
         raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
@@ -44,7 +44,7 @@ def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Seq
     from regard.inference.predictor import Trained
 
     measured = Trained(name, config, codec, model).judge(valid)
-    return figures | {each: found.value for each, found in measured.items() if isinstance(found, Measured)}
+    return figures | {each: found.value for each, found in measured.items() if isinstance(found, Measurement)}
 
 
 def evaluate(model: nn.Module, loader: Any) -> dict[str, float]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from regard.config import PatchesPart
 from regard.errors import ConfigError
-from regard.models.packing import apart
+from regard.models.packing import check_settings
 
 
 class Rule(NamedTuple):
@@ -63,10 +63,10 @@ def _attends(config: Any) -> bool:
 
 
 def _has_heads(config: Any) -> bool:
-    from regard.models.attention_factory import parts, takes
+    from regard.models.attention_factory import accepts_option, split_name
 
-    named = parts(config.model.attention.name) if _attends(config) else {}
-    return "mechanisms" in named and takes(named["mechanisms"], "heads")
+    named = split_name(config.model.attention.name) if _attends(config) else {}
+    return "mechanisms" in named and accepts_option(named["mechanisms"], "heads")
 
 
 def _draws(config: Any) -> bool:
@@ -245,7 +245,7 @@ def trainable(config: Any) -> None:
     from importlib.util import find_spec
 
     train = config.train
-    apart(train)
+    check_settings(train)
     if train.schedule == "noam" and train.warmup < 1:
         raise ConfigError(f"train.schedule=noam needs train.warmup of 1 or more, got {train.warmup}; the paper has 4000")
     if train.self_decoding_most > 1:

@@ -8,7 +8,7 @@ from regard.attention import Encoded
 from regard.attention.mechanisms.channelwise import Channelwise
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
@@ -85,13 +85,13 @@ def test_it_works_in_every_precision(dtype):
 
 
 def test_a_size_projects_all_three_and_is_the_number_of_channels():
-    made = attention("channelwise", 6, 4, size=3)
+    made = build_attention("channelwise", 6, 4, size=3)
     attended = made(torch.randn(2, 5, 6), made.remember(torch.randn(2, 7, 4)), weights=True)
     assert (attended.context.shape, attended.weights.shape) == ((2, 5, 3), (2, 3, 5, 7))
 
 
 def test_other_options_are_those_of_attention():
-    made = attention("channelwise+sparsemax", 6, 4, scope="causal", dropout=0.25)
+    made = build_attention("channelwise+sparsemax", 6, 4, scope="causal", dropout=0.25)
     assert (type(made), made.normalise, made.scope, made.dropout) == (Channelwise, Sparsemax(), Causal(), 0.25)
     weights = made(torch.randn(1, 4, 6), made.remember(torch.randn(1, 4, 4)), weights=True).weights
     assert not weights.triu(1).any()

@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from regard.attention import Encoded
 from regard.attention.mechanisms.coverage import Coverage
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
@@ -121,8 +121,8 @@ def test_it_brings_its_own_score():
     with pytest.raises(
         ValueError, match="combines the mechanism coverage with the score dot; this mechanism brings its own"
     ):
-        attention("coverage+dot", 4, 4)
-    assert attention("coverage+top_k", 4, 6, size=8, dropout=0.1).w.weight.shape == (8, 1)
+        build_attention("coverage+dot", 4, 4)
+    assert build_attention("coverage+top_k", 4, 6, size=8, dropout=0.1).w.weight.shape == (8, 1)
 
 
 @every_kind

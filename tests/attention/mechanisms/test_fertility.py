@@ -6,7 +6,7 @@ from torch.testing import assert_close
 from regard.attention import Encoded
 from regard.attention.mechanisms.coverage import Coverage
 from regard.attention.mechanisms.fertility import Fertility
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
@@ -137,8 +137,8 @@ def test_it_brings_its_own_score():
     with pytest.raises(
         ValueError, match="combines the mechanism fertility with the score dot; this mechanism brings its own"
     ):
-        attention("fertility+dot", 4, 4)
-    assert attention("fertility+top_k", 4, 6, size=8, dropout=0.1).U_f.weight.shape == (1, 8)
+        build_attention("fertility+dot", 4, 4)
+    assert build_attention("fertility+top_k", 4, 6, size=8, dropout=0.1).U_f.weight.shape == (1, 8)
 
 
 @every_kind

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from regard.attention import Encoded
 from regard.attention.mechanisms.gated_coverage import GatedCoverage
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
@@ -135,8 +135,8 @@ def test_it_brings_its_own_score():
     with pytest.raises(
         ValueError, match="combines the mechanism gated_coverage with the score dot; this mechanism brings its own"
     ):
-        attention("gated_coverage+dot", 4, 4)
-    assert attention("gated_coverage+top_k", 4, 6, size=8, dropout=0.1).V.weight.shape == (8, 10)
+        build_attention("gated_coverage+dot", 4, 4)
+    assert build_attention("gated_coverage+top_k", 4, 6, size=8, dropout=0.1).V.weight.shape == (8, 10)
 
 
 @every_kind

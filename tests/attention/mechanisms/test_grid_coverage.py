@@ -6,8 +6,8 @@ from torch.testing import assert_close
 from regard.attention import Encoded
 from regard.attention.mechanisms.grid_coverage import GridCoverage
 from regard.attention.mechanisms.location_sensitive import LocationSensitive
-from regard.models.attention_factory import attention
-from regard.models.layers.beam_attention import ask
+from regard.models.attention_factory import build_attention
+from regard.models.layers.beam_attention import attend_beams
 from regard.tree import repeat, select
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
@@ -107,7 +107,7 @@ def test_beams_know_the_grid_too():
     found, query = small(), torch.randn(4, 2, 3)
     memory = found.remember(Encoded(torch.randn(2, 6, 3), grid=(2, 3)))
     assert memory.grid == repeat(memory, 2).grid == select(memory, torch.tensor([1])).grid == (2, 3)
-    beams = ask(found, query, memory, repeat(found.start(memory), 2), weights=True)
+    beams = attend_beams(found, query, memory, repeat(found.start(memory), 2), weights=True)
     assert_close(beams.weights, found(query, repeat(memory, 2), weights=True).weights)
 
 
@@ -125,7 +125,7 @@ def test_a_kernel_without_a_middle_is_refused(kernel):
 
 
 def test_it_is_found_by_its_name():
-    made = attention("grid_coverage", 4, 6, size=8, dropout=0.1)
+    made = build_attention("grid_coverage", 4, 6, size=8, dropout=0.1)
     assert (made.V.weight.shape, made.Q.weight.shape) == ((8, 64), (64, 1, 11, 11))
 
 

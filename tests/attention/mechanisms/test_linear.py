@@ -7,7 +7,7 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sum_to_one import SumToOne
 from regard.attention.score.feature_map import FeatureMap
 from regard.kernels import linear
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
@@ -64,10 +64,10 @@ def test_a_source_that_is_all_padding_gives_nothing_but_the_bias_behind():
 
 
 def test_it_is_made_by_its_name_with_heads_and_maybe_another_normaliser():
-    made = attention("linear", 8, 6, heads=2)
+    made = build_attention("linear", 8, 6, heads=2)
     assert (type(made), made.heads, made.score, made.normalise) == (Linear, 2, FeatureMap(), SumToOne())
-    assert attention("linear+softmax", 8, 6).normalise == Softmax()
-    assert attention("feature_map+sum_to_one", 8, 6).size == 8
+    assert build_attention("linear+softmax", 8, 6).normalise == Softmax()
+    assert build_attention("feature_map+sum_to_one", 8, 6).size == 8
 
 
 @every_kind

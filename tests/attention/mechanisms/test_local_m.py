@@ -7,7 +7,7 @@ from torch.testing import assert_close
 from regard.attention import Encoded
 from regard.attention.local import Centre
 from regard.attention.mechanisms.local_m import LocalM, Monotone
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
@@ -61,7 +61,7 @@ def test_its_defaults_are_those_of_the_paper():
 )
 @pytest.mark.parametrize("key", [4, 6])
 def test_it_is_built_by_a_word_with_any_score(name, score, key):
-    found = attention(name, 4, key, dropout=0.1)
+    found = build_attention(name, 4, key, dropout=0.1)
     assert type(found) is LocalM
     assert type(found.score).__name__ == score
     assert found(torch.randn(2, 3, 4), found.remember(torch.randn(2, 5, key))).context.shape == (2, 3, found.size)

@@ -9,8 +9,8 @@ from torch.testing import assert_close
 from regard.attention import Encoded
 from regard.attention.local import Centre
 from regard.attention.mechanisms.local_p import LocalP, Predicted
-from regard.models.attention_factory import attention
-from regard.models.layers.beam_attention import ask
+from regard.models.attention_factory import build_attention
+from regard.models.layers.beam_attention import attend_beams
 from regard.tree import repeat
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
@@ -96,7 +96,7 @@ def test_it_does_not_matter_where_a_query_stands_so_beams_stand_side_by_side():
     assert isinstance(found.centre, Centre)
     memory, query = found.remember(torch.randn(2, 5, 3)), torch.randn(6, 1, 3)
     expected = found(query, repeat(memory, 3), weights=True)
-    beams = ask(found, query, memory, position=4, weights=True)
+    beams = attend_beams(found, query, memory, position=4, weights=True)
     assert_close((beams.context, beams.weights), (expected.context, expected.weights))
 
 
@@ -122,7 +122,7 @@ def test_a_centre_is_a_real_number_between_the_ends_of_the_source():
 )
 @pytest.mark.parametrize("key", [4, 6])
 def test_it_is_built_by_a_word_with_any_score(name, score, normalise, key):
-    found = attention(name, 4, key)
+    found = build_attention(name, 4, key)
     assert type(found) is LocalP
     assert [type(each).__name__ for each in (found.score, found.normalise)] == [score, normalise]
     assert found(torch.randn(2, 3, 4), found.remember(torch.randn(2, 5, key))).context.shape == (2, 3, found.size)

@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from regard.attention import Encoded
 from regard.attention.mechanisms.location_sensitive import LocationSensitive
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
@@ -128,8 +128,8 @@ def test_it_brings_its_own_score():
     with pytest.raises(
         ValueError, match="combines the mechanism location_sensitive with the score dot; this mechanism brings"
     ):
-        attention("location_sensitive+dot", 4, 4)
-    assert attention("location_sensitive+top_k", 4, 6, size=8, dropout=0.1).V.weight.shape == (8, 32)
+        build_attention("location_sensitive+dot", 4, 4)
+    assert build_attention("location_sensitive+top_k", 4, 6, size=8, dropout=0.1).V.weight.shape == (8, 32)
 
 
 @every_kind

@@ -10,7 +10,7 @@ from regard.attention import Encoded
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.mechanisms.luong import SCORES, WINDOWS, Luong
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders.recurrent import Recurrent
 
 FORMULAS = {
@@ -64,7 +64,7 @@ def test_general_and_global_is_what_it_does_unless_told():
 
 @pytest.mark.parametrize("score", ["dot", "bilinear", "concat", "location"])
 def test_our_names_are_understood_too(score):
-    assert type(attention(f"luong+{score}", 4, 4).score).__name__ == score.capitalize()
+    assert type(build_attention(f"luong+{score}", 4, 4).score).__name__ == score.capitalize()
 
 
 @pytest.mark.parametrize(("score", "window"), list(product(SCORES, WINDOWS)))

@@ -13,7 +13,7 @@ from regard.attention.normalise.hard import Hard
 from regard.attention.normalise.identity import Identity
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 
@@ -176,9 +176,9 @@ def test_a_memory_of_any_length_needs_no_temporal_encoding():
 
 
 def test_it_is_made_by_its_name():
-    made = attention("memory_network", 6, 4, size=8, dropout=0.25, scope="causal")
+    made = build_attention("memory_network", 6, 4, size=8, dropout=0.25, scope="causal")
     assert (type(made), made.size, made.dropout, made.scope, made.limit) == (MemoryNetwork, 8, 0.25, Causal(), 1024)
-    assert attention("memory_network+identity", 6, 4).normalise == Identity()
+    assert build_attention("memory_network+identity", 6, 4).normalise == Identity()
 
 
 @every_kind

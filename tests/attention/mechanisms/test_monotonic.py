@@ -15,11 +15,11 @@ from regard.attention.mechanisms.mocha import Mocha
 from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
 from regard.attention.monotonic import BLOCK
 from regard.attention.scope import Scope
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
-from regard.models.layers.beam_attention import ask
+from regard.models.layers.beam_attention import attend_beams
 from regard.registry import find
 from regard.tree import repeat
 
@@ -297,17 +297,17 @@ def test_evaluation_takes_linear_time_and_holds_no_row_of_the_source(name, keys,
 @both
 def test_beams_walk_each_on_their_own(name):
     """And share one memory, which is not copied for them."""
-    made, keep = attention(name, 4, 5).eval(), torch.arange(2000).expand(2, 2000) % 7 != 3
+    made, keep = build_attention(name, 4, 5).eval(), torch.arange(2000).expand(2, 2000) % 7 != 3
     nn.init.constant_(made.score.r, 0.0)
     memory, query = made.remember(Encoded(torch.randn(2, 2000, 5), keep)), torch.randn(6, 3, 4)
     alone = made(query, repeat(memory, 3), weights=True)
     state = repeat(made.start(memory), 3)
     for place in range(3):
         with Largest() as largest:
-            step = ask(made, query[:, place : place + 1], memory, state, position=place)
+            step = attend_beams(made, query[:, place : place + 1], memory, state, position=place)
         assert_close(step.context[:, 0], alone.context[:, place])
         assert largest.numbers <= 6 * BLOCK * 10
-        again = ask(made, query[:, place : place + 1], memory, state, position=place, weights=True)
+        again = attend_beams(made, query[:, place : place + 1], memory, state, position=place, weights=True)
         assert_close(again.weights[:, :, 0], alone.weights[:, :, place])
         state = step.state
     assert state.tolist() == alone.state.tolist()
@@ -317,7 +317,7 @@ def test_beams_walk_each_on_their_own(name):
 @both
 @pytest.mark.parametrize("decoder", [Recurrent, Convolution, Transformer])
 def test_every_decoder_writes_the_same_at_once_and_step_by_step(name, decoder):
-    made = decoder(9, 6, 4, attention=partial(attention, name)).eval()
+    made = decoder(9, 6, 4, attention=partial(build_attention, name)).eval()
     for module in made.modules():
         if isinstance(module, Energy):
             nn.init.constant_(module.r, 0.0)
@@ -333,7 +333,7 @@ def test_every_decoder_writes_the_same_at_once_and_step_by_step(name, decoder):
 
 @both
 def test_by_one_word_with_a_size_and_a_scope(name):
-    made = attention(f"{name}+local", 4, 6, size=3, dropout=0.25, scope="causal")
+    made = build_attention(f"{name}+local", 4, 6, size=3, dropout=0.25, scope="causal")
     assert (type(made), made.size, made.dropout) == (find(name), 3, 0.25)
     assert made(torch.randn(2, 3, 4), made.remember(torch.randn(2, 5, 6))).context.shape == (2, 3, 3)
     assert made.positional
@@ -342,7 +342,7 @@ def test_by_one_word_with_a_size_and_a_scope(name):
 @both
 def test_a_normaliser_is_refused(name):
     with pytest.raises(ValueError, match=f"{name.title()} brings its own normalisation, got normalise='sparsemax'; leave"):
-        attention(f"{name}+sparsemax", 4, 6)
+        build_attention(f"{name}+sparsemax", 4, 6)
 
 
 @pytest.mark.parametrize("kind", [Monotonic, Mocha])

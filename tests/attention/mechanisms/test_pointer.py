@@ -3,7 +3,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention import Encoded, Pointer, Sparsemax
-from regard.models.layers.pointer import points
+from regard.models.layers.pointer import is_pointer
 
 
 def test_its_weights_are_a_distribution_over_the_places_of_the_source():
@@ -36,7 +36,7 @@ def test_a_plain_case_can_be_worked_by_hand():
 
 
 def test_it_says_that_it_points():
-    assert points(Pointer(3))
+    assert is_pointer(Pointer(3))
     assert Pointer(3, normalise="sparsemax").normalise == Sparsemax()
 
 

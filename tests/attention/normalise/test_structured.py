@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from regard.attention import Sigmoid
 from regard.attention.normalise.structured import Structured
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 
 def chain(theta, heads=1):
@@ -116,7 +116,7 @@ def test_no_keys_have_no_shares():
 
 
 def test_it_is_a_word_behind_any_score():
-    made, source = attention("additive+structured", 4, 6), torch.randn(2, 5, 6)
+    made, source = build_attention("additive+structured", 4, 6), torch.randn(2, 5, 6)
     attended = made(torch.randn(2, 3, 4), made.remember(source), weights=True)
     assert type(made.normalise) is Structured
     assert_close(attended.context, attended.weights[:, 0] @ source)

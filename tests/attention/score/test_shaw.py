@@ -9,7 +9,7 @@ from regard.attention import Attention, Causal, Encoded, Everywhere, MultiHead, 
 from regard.attention.score.relative import Relative
 from regard.attention.score.shaw import Shaw
 from regard.attention.types import Request
-from regard.models.attention_factory import attention, self_attention
+from regard.models.attention_factory import build_attention, build_self_attention
 
 from ..mechanisms.in_models import check_learning_and_padding, check_steps_and_beams, every_kind
 from .test_relative import Largest
@@ -133,10 +133,10 @@ def test_padding_is_read_neither_as_a_value_nor_as_a_distance():
 
 
 def test_one_word_makes_it_for_the_sizes_at_hand():
-    assert attention("shaw", 4, 4).score.b.weight.shape == (1, 4, 33)
-    assert attention("shaw+sparsemax", 4, 6).score.b.weight.shape == (1, 4, 33)
-    assert attention("transformer+shaw", 8, 6, heads=2).score.b.weight.shape == (2, 4, 33)
-    assert self_attention("shaw", 8, 4).score.b.weight.shape == (4, 2, 33)
+    assert build_attention("shaw", 4, 4).score.b.weight.shape == (1, 4, 33)
+    assert build_attention("shaw+sparsemax", 4, 6).score.b.weight.shape == (1, 4, 33)
+    assert build_attention("transformer+shaw", 8, 6, heads=2).score.b.weight.shape == (2, 4, 33)
+    assert build_self_attention("shaw", 8, 4).score.b.weight.shape == (4, 2, 33)
     assert Attention(3, 3, 5, score="shaw").score.b.weight.shape == (1, 5, 33)
 
 

@@ -2,15 +2,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decoding.constraints.ngrams import repeating
+from regard.decoding.constraints.ngrams import mask_repeats
 
 
 def test_a_group_that_stands_there_already_is_not_written_again():
     # 4 5 6 4 5: after 4 5 came 6
-    assert repeating(torch.tensor([[4, 5, 6, 4, 5]]), 3, 8).nonzero().tolist() == [[0, 6]]
-    assert repeating(torch.tensor([[4, 5, 6, 4, 5]]), 4, 8).nonzero().tolist() == []
-    assert repeating(torch.tensor([[4, 5, 6, 4]]), 2, 8).nonzero().tolist() == [[0, 5]]
-    assert repeating(torch.tensor([[4, 5, 4]]), 1, 8).nonzero().tolist() == [[0, 4], [0, 5]]
+    assert mask_repeats(torch.tensor([[4, 5, 6, 4, 5]]), 3, 8).nonzero().tolist() == [[0, 6]]
+    assert mask_repeats(torch.tensor([[4, 5, 6, 4, 5]]), 4, 8).nonzero().tolist() == []
+    assert mask_repeats(torch.tensor([[4, 5, 6, 4]]), 2, 8).nonzero().tolist() == [[0, 5]]
+    assert mask_repeats(torch.tensor([[4, 5, 4]]), 1, 8).nonzero().tolist() == [[0, 4], [0, 5]]
 
 
 @given(
@@ -20,7 +20,7 @@ def test_a_group_that_stands_there_already_is_not_written_again():
     size=st.integers(1, 4),
 )
 def test_it_is_what_looking_through_the_row_says(rows, size):
-    found = repeating(torch.tensor(rows), size, 4)
+    found = mask_repeats(torch.tensor(rows), size, 4)
     for row, told in zip(rows, found.tolist(), strict=True):
         seen = {tuple(row[start : start + size]) for start in range(len(row) - size + 1)}
         begun = tuple(row[len(row) - size + 1 :]) if size > 1 else ()

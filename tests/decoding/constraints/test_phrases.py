@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.text import tokenizers
-from regard.decoding.constraints.phrases import NEVER, Phrases, automaton, distance
+from regard.decoding.constraints.phrases import UNREACHABLE, Phrases, build_automaton, count_tokens_left
 from regard.decoding.constraints.spelling import Spelling
 
 NUMBERS = Spelling.numbers(6)
@@ -11,7 +11,7 @@ NUMBERS = Spelling.numbers(6)
 
 @given(phrase=st.lists(st.integers(0, 2), min_size=1, max_size=5), written=st.lists(st.integers(0, 2), max_size=12))
 def test_the_state_is_the_longest_beginning_that_was_written_last(phrase, written):
-    table, state = automaton(tuple(phrase), NUMBERS), 0
+    table, state = build_automaton(tuple(phrase), NUMBERS), 0
     for end, token in enumerate(written, 1):
         state = int(table[state, token])
         whole = any(written[start : start + len(phrase)] == phrase for start in range(end - len(phrase) + 1))
@@ -21,11 +21,11 @@ def test_the_state_is_the_longest_beginning_that_was_written_last(phrase, writte
 
 @given(phrase=st.lists(st.integers(0, 5), min_size=1, max_size=6))
 def test_token_by_token_a_phrase_takes_as_many_tokens_as_are_missing(phrase):
-    assert distance(automaton(tuple(phrase), NUMBERS)).tolist() == list(range(len(phrase), -1, -1))
+    assert count_tokens_left(build_automaton(tuple(phrase), NUMBERS)).tolist() == list(range(len(phrase), -1, -1))
 
 
 def test_what_no_token_leads_to_is_never_reached():
-    assert distance(torch.tensor([[0, 0], [1, 1]])).tolist() == [NEVER, 0]
+    assert count_tokens_left(torch.tensor([[0, 0], [1, 1]])).tolist() == [UNREACHABLE, 0]
 
 
 def test_parts_of_words_complete_a_phrase_by_the_fewest_tokens():
@@ -34,8 +34,8 @@ def test_parts_of_words_complete_a_phrase_by_the_fewest_tokens():
     phrase = spelling.spell("cat sees")
     cat, sees = tokeniser.encode(" cat"), tokeniser.encode(" sees")
     assert len(cat) == len(sees) == 1
-    table = automaton(phrase, spelling)
-    assert distance(table)[0] == 2
+    table = build_automaton(phrase, spelling)
+    assert count_tokens_left(table)[0] == 2
     assert table[0, cat[0]] == 3, "a token may begin before the phrase does"
     assert table[3, sees[0]] == len(phrase)
     letters = [int(number) for letter in "cat sees" for number in tokeniser.encode(letter)]

@@ -2,7 +2,7 @@ import pytest
 
 from regard.data.text import tokenizers
 from regard.data.text.vocabulary import BOS
-from regard.decoding.constraints.prefix import Prefix, table
+from regard.decoding.constraints.prefix import Prefix, build_table
 
 TEXTS = ["the cat sees the catalogue", "Tom chases a cat", "Tom chatted"] * 5
 
@@ -69,7 +69,7 @@ def test_a_word_that_the_model_cannot_write_is_an_error():
 
 def test_a_table_leads_through_every_prefix_to_the_free_state():
     one, two = Prefix.forced([5, 6]), Prefix()
-    rows, firsts = table([one, two, one], 8)
+    rows, firsts = build_table([one, two, one], 8)
     assert rows.shape == (3, 8)
     assert firsts[two] == 0
     first = firsts[one]

@@ -3,7 +3,7 @@ import pytest
 from regard.data.lines import Line
 from regard.data.text import tokenizers
 from regard.decoding import beam
-from regard.decoding.constraints.spec import Wish, guard, read, wishes
+from regard.decoding.constraints.spec import ConstraintSpec, build_guard, expand_specs, parse_spec
 from regard.decoding.constraints.spelling import Spelling
 from regard.errors import DataError
 
@@ -13,9 +13,12 @@ WORDS = Spelling.of(tokenizers.train("words", ["the cat sees the dog"] * 2, 100)
 
 
 def test_one_value_is_for_all_and_a_list_has_one_for_each():
-    assert wishes(2, "a", ["b"], None) == [Wish("a", ("b",))] * 2
-    assert wishes(2, ["a", ""], [["b"], []], [[], ["c", "d"]]) == [Wish("a", ("b",)), Wish("", (), ("c", "d"))]
-    assert wishes(0, None, None, None) == []
+    assert expand_specs(2, "a", ["b"], None) == [ConstraintSpec("a", ("b",))] * 2
+    assert expand_specs(2, ["a", ""], [["b"], []], [[], ["c", "d"]]) == [
+        ConstraintSpec("a", ("b",)),
+        ConstraintSpec("", (), ("c", "d")),
+    ]
+    assert expand_specs(0, None, None, None) == []
 
 
 @pytest.mark.parametrize(
@@ -29,12 +32,12 @@ def test_one_value_is_for_all_and_a_list_has_one_for_each():
 )
 def test_wishes_that_do_not_fit_the_texts_are_errors(given, message):
     with pytest.raises(ValueError, match=message):
-        wishes(2, *given)
+        expand_specs(2, *given)
 
 
 def test_a_line_of_json_is_a_wish_and_an_empty_one_asks_for_nothing():
-    assert read(Line('{"prefix": "Tom", "include": ["a b"]}', "c:1")) == Wish("Tom", ("a b",))
-    assert read(Line("", "c:2")) == read(Line("{}", "c:3")) == Wish()
+    assert parse_spec(Line('{"prefix": "Tom", "include": ["a b"]}', "c:1")) == ConstraintSpec("Tom", ("a b",))
+    assert parse_spec(Line("", "c:2")) == parse_spec(Line("{}", "c:3")) == ConstraintSpec()
 
 
 @pytest.mark.parametrize(
@@ -50,29 +53,29 @@ def test_a_line_of_json_is_a_wish_and_an_empty_one_asks_for_nothing():
 )
 def test_a_line_that_is_no_wish_is_told_by_its_place(text, message):
     with pytest.raises(DataError, match=message):
-        read(Line(text, "c:4"))
+        parse_spec(Line(text, "c:4"))
 
 
 def test_nothing_asked_needs_no_guard():
-    assert guard([Wish(), Wish()], WORDS, str, 0, "cpu") is None
-    assert guard([Wish(), Wish()], WORDS, str, 2, "cpu") is not None
+    assert build_guard([ConstraintSpec(), ConstraintSpec()], WORDS, str, 0, "cpu") is None
+    assert build_guard([ConstraintSpec(), ConstraintSpec()], WORDS, str, 2, "cpu") is not None
 
 
 def test_texts_are_made_what_the_model_writes():
-    made = guard([Wish("THE", ("Cat SEES",), ("DOG", "fish")), Wish()], WORDS, str.lower, 0, "cpu")
+    made = build_guard([ConstraintSpec("THE", ("Cat SEES",), ("DOG", "fish")), ConstraintSpec()], WORDS, str.lower, 0, "cpu")
     assert made.room == [3, 0]
     assert made.exclude.firsts.shape == (2, 1), "what the model cannot write need not be forbidden"
 
 
 def test_a_phrase_that_cannot_be_written_is_an_error():
     with pytest.raises(ValueError, match="the model cannot write the phrase 'a fish'; include words that it has learnt"):
-        guard([Wish(include=("a fish",))], WORDS, str, 0, "cpu")
+        build_guard([ConstraintSpec(include=("a fish",))], WORDS, str, 0, "cpu")
 
 
-@pytest.mark.parametrize("wish", [Wish(include=("",)), Wish(exclude=(" ",))])
+@pytest.mark.parametrize("wish", [ConstraintSpec(include=("",)), ConstraintSpec(exclude=(" ",))])
 def test_a_phrase_without_a_word_is_an_error(wish):
     with pytest.raises(ValueError, match="a phrase needs a word to look for, got"):
-        guard([wish], WORDS, str, 0, "cpu")
+        build_guard([wish], WORDS, str, 0, "cpu")
 
 
 @pytest.mark.parametrize("kind", tokenizers.KINDS)
@@ -80,8 +83,12 @@ def test_however_a_text_is_cut_answers_are_as_wished(kind):
     tokeniser = tokenizers.train(kind, ["the cat sees the catalogue", "a dog chases the cat"] * 3, 300)
     spelling = Spelling.of(tokeniser)
     decoder = random_table(3, tokeniser.size, sharpness=2.0)
-    asked = [Wish("the c", ("dog", "sees the"), ("cat sees",)), Wish(include=("cat",)), Wish("a ", (), ("the", "c"))]
-    made = guard(asked, spelling, str, 4, "cpu")
+    asked = [
+        ConstraintSpec("the c", ("dog", "sees the"), ("cat sees",)),
+        ConstraintSpec(include=("cat",)),
+        ConstraintSpec("a ", (), ("the", "c")),
+    ]
+    made = build_guard(asked, spelling, str, 4, "cpu")
     found = beam(decoder, decoder.memory, beams=8, length=[20 + room for room in made.room], guard=made)
     for wish, (best,) in zip(asked, found, strict=True):
         text = tokeniser.decode(best.tokens)

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.data.text import tokenizers
-from regard.decoding.constraints.spelling import NOTHING, Spelling
+from regard.decoding.constraints.spelling import NO_LETTER, Spelling
 
 TEXTS = ['Tom\'s cat sees "Tom".', "the cat sees the catalogue", "a cat, a cat and a cat"] * 3
 
@@ -11,7 +11,7 @@ def test_a_token_of_bytes_is_spelt_by_its_bytes_and_a_special_one_by_what_no_tex
     spelling = Spelling.of(tokeniser)
     assert spelling.spell("cat") == tuple(b"cat")
     for number, letters in enumerate(spelling.letters.tolist()):
-        written = [letter for letter in letters if letter != NOTHING]
+        written = [letter for letter in letters if letter != NO_LETTER]
         assert written == ([256 + number] if number < 4 else list(tokeniser.table[number]))
     assert spelling.size == 260
 
@@ -35,7 +35,7 @@ def test_the_letters_of_a_text_are_those_of_its_tokens(kind):
     tokeniser = tokenizers.train(kind, TEXTS, 300)
     spelling = Spelling.of(tokeniser)
     rows = [spelling.letters[number].tolist() for number in tokeniser.encode("a cat sees the catalogue")]
-    assert spelling.spell("a cat sees the catalogue") == tuple(each for row in rows for each in row if each != NOTHING)
+    assert spelling.spell("a cat sees the catalogue") == tuple(each for row in rows for each in row if each != NO_LETTER)
 
 
 def test_numbers_spell_no_text():

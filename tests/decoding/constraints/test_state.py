@@ -11,7 +11,7 @@ from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding import beam, greedy, rate, sample
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Spelling
-from regard.decoding.constraints.state import Constraints, Guard, unkept
+from regard.decoding.constraints.state import Constraints, Guard, unsatisfiable_error
 
 from ..decoders import Recurrent, Transformer, apart, random_table, sources, table, together
 
@@ -236,4 +236,4 @@ def test_bad_guards_are_errors():
 
 def test_having_no_way_on_says_what_may_be_in_the_way():
     with pytest.raises(ValueError, match=r"at step 3 nothing is possible that they allow.*ask for less"):
-        raise unkept(3)
+        raise unsatisfiable_error(3)

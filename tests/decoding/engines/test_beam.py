@@ -7,7 +7,7 @@ from regard.data.text.vocabulary import EOS
 from regard.decoding import beam as reference
 from regard.decoding import greedy
 from regard.decoding.engines.beam import beam
-from regard.decoding.engines.eager import Any
+from regard.decoding.engines.eager import EagerEngine
 
 from ..decoders import Recurrent, Table, Transformer, random_table, sources, table
 
@@ -31,7 +31,7 @@ def test_it_finds_what_the_reference_finds_bit_for_bit_ties_and_all(seed, vocabu
         "length": length,
         "length_penalty": alpha,
     }
-    assert beam(Any(decoder), decoder.memory, **options) == reference(decoder, decoder.memory, **options)
+    assert beam(EagerEngine(decoder), decoder.memory, **options) == reference(decoder, decoder.memory, **options)
 
 
 @pytest.mark.parametrize("kind", [Recurrent, Transformer])
@@ -40,23 +40,23 @@ def test_a_beam_of_one_is_greedy_search(kind):
     decoder = kind()
     with torch.no_grad():
         memory = decoder.remember(sources(9))
-    found = beam(Any(decoder), memory, beams=1, length=12)
+    found = beam(EagerEngine(decoder), memory, beams=1, length=12)
     assert [each.tokens for (each,) in found] == [each.tokens for each in greedy(decoder, memory, length=12)]
 
 
 def test_sentences_that_are_done_leave_the_batch():
     decoder = table({1: {4: 1.0}, 4: {4: 0.9, EOS: 0.1}}, sources=2)
     decoder.memory[1, 4, 4] = float("-inf")
-    beam(Any(decoder), decoder.memory, beams=1, length=5)
+    beam(EagerEngine(decoder), decoder.memory, beams=1, length=5)
     assert decoder.sources == [2, 2, 1, 1, 1]
 
 
 def test_a_sentence_without_a_way_on_is_an_error():
     decoder = table({1: {4: 1.0}, 4: {0: 1.0}})
     with pytest.raises(ValueError, match="decoding needs a possible token at step 2"):
-        beam(Any(decoder), decoder.memory, beams=2, length=5)
+        beam(EagerEngine(decoder), decoder.memory, beams=2, length=5)
 
 
 def test_nothing_is_found_where_nothing_is_allowed():
     decoder = random_table(2, 6)
-    assert [each[0].tokens for each in beam(Any(decoder), decoder.memory, beams=3, length=0)] == [[], []]
+    assert [each[0].tokens for each in beam(EagerEngine(decoder), decoder.memory, beams=3, length=0)] == [[], []]

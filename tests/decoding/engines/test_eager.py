@@ -1,6 +1,6 @@
 import torch
 
-from regard.decoding.engines.eager import Any
+from regard.decoding.engines.eager import EagerEngine
 from regard.decoding.engines.types import Engine, Steps
 
 from ..decoders import Recurrent, random_table, sources
@@ -11,7 +11,7 @@ def test_a_step_is_the_decoders_own_and_rows_follow_their_parents():
     decoder = Recurrent()
     with torch.no_grad():
         memory = decoder.remember(sources(2))
-        steps = Any(decoder).begin(memory)
+        steps = EagerEngine(decoder).begin(memory)
         first = decoder.step(torch.tensor([1, 1]), memory, decoder.start(memory))
         assert torch.equal(steps.step(torch.tensor([1, 1]), None), first.output)
         parents, tokens = torch.tensor([0, 0, 1, 1]), torch.tensor([4, 5, 6, 7])
@@ -21,7 +21,7 @@ def test_a_step_is_the_decoders_own_and_rows_follow_their_parents():
 
 def test_sources_that_leave_are_asked_no_more():
     decoder = random_table(3, 6)
-    steps = Any(decoder).begin(decoder.memory)
+    steps = EagerEngine(decoder).begin(decoder.memory)
     steps.step(torch.tensor([1, 1, 1]), None)
     steps.leave(torch.tensor([2]))
     found = steps.step(torch.tensor([4]), torch.tensor([2]))
@@ -31,5 +31,5 @@ def test_sources_that_leave_are_asked_no_more():
 
 def test_it_has_the_face_of_an_engine():
     decoder = random_table(1, 6)
-    assert isinstance(Any(decoder), Engine)
-    assert isinstance(Any(decoder).begin(decoder.memory), Steps)
+    assert isinstance(EagerEngine(decoder), Engine)
+    assert isinstance(EagerEngine(decoder).begin(decoder.memory), Steps)

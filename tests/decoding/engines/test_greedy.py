@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from regard.data.text.vocabulary import EOS
 from regard.decoding import greedy as reference
-from regard.decoding.engines.cpu.buffers import Rooms
-from regard.decoding.engines.eager import Any
-from regard.decoding.engines.greedy import greedy, likeliest
+from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.engines.eager import EagerEngine
+from regard.decoding.engines.greedy import choose_tokens, greedy
 
 from ..decoders import Recurrent, Table, random_table, sources, table
 
@@ -18,7 +18,7 @@ from ..decoders import Recurrent, Table, random_table, sources, table
 def test_it_finds_what_the_reference_finds_bit_for_bit_ties_and_all(seed, coarse, most):
     tables = random_table(4, 7, sharpness=2.0, seed=seed).memory
     decoder = Table(tables.round() if coarse else tables)  # rounded logits tie
-    found = greedy(Any(decoder), decoder.memory, np.array(most), length_penalty=1.0)
+    found = greedy(EagerEngine(decoder), decoder.memory, np.array(most), length_penalty=1.0)
     assert found == reference(decoder, decoder.memory, length=most)
 
 
@@ -28,14 +28,14 @@ def test_states_stay_with_their_sentences_when_others_leave():
     with torch.inference_mode():
         memory = decoder.remember(sources(9))
         most = np.arange(1, 10)[::-1].copy()
-        found = greedy(Any(decoder), memory, most, length_penalty=1.0)
+        found = greedy(EagerEngine(decoder), memory, most, length_penalty=1.0)
     assert [each.tokens for each in found] == [each.tokens for each in reference(decoder, memory, length=most.tolist())]
     assert decoder.sources[:9] != [9] * 9
 
 
 def test_a_length_penalty_divides_the_score():
     decoder = table({1: {4: 0.5, 5: 0.25, 6: 0.25}, 4: {EOS: 1.0}})
-    [found] = greedy(Any(decoder), decoder.memory, np.array([5]), length_penalty=2.0)
+    [found] = greedy(EagerEngine(decoder), decoder.memory, np.array([5]), length_penalty=2.0)
     assert found.tokens == [4, EOS]
     assert found.score == pytest.approx(np.log(0.5))
     assert found.normalised == pytest.approx(np.log(0.5) / 4)
@@ -45,13 +45,13 @@ def test_neither_padding_nor_a_beginning_is_chosen():
     logits = torch.zeros(1, 6)
     logits[0, :2] = 9.0
     logits[0, 4] = 1.0
-    assert likeliest(logits, Rooms(), 1)[0].tolist() == [4]
+    assert choose_tokens(logits, Buffers(), 1)[0].tolist() == [4]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
 def test_logits_of_other_precisions_are_read(dtype):
     logits = torch.randn(3, 20).to(dtype)
-    tokens, logprobs = likeliest(logits, Rooms(), 1)
+    tokens, logprobs = choose_tokens(logits, Buffers(), 1)
     exact = (logits if dtype == torch.float64 else logits.float()).log_softmax(-1)
     exact[:, :2] = -torch.inf
     assert tokens.tolist() == exact.argmax(1).tolist()
@@ -63,10 +63,10 @@ def test_what_is_no_distribution_is_an_error(bad):
     logits = torch.zeros(2, 6)
     logits[1, 5] = bad
     with pytest.raises(ValueError, match="decoding needs an output that gives some token a probability"):
-        likeliest(logits, Rooms(), 1)
+        choose_tokens(logits, Buffers(), 1)
 
 
 def test_a_sentence_without_a_way_on_is_an_error():
     decoder = table({1: {4: 1.0}, 4: {0: 1.0}})
     with pytest.raises(ValueError, match="decoding needs a possible token at step 2"):
-        greedy(Any(decoder), decoder.memory, np.array([5]), length_penalty=1.0)
+        greedy(EagerEngine(decoder), decoder.memory, np.array([5]), length_penalty=1.0)

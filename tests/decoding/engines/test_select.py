@@ -10,7 +10,7 @@ from regard.decoding.engines import eager as as_it_is
 from regard.decoding.engines import select as file
 from regard.decoding.engines.beam import beam
 from regard.decoding.engines.cpu import convolution, recurrent, transformer
-from regard.decoding.engines.select import ready
+from regard.decoding.engines.select import select_engine
 from regard.errors import ConfigError
 
 from ...models.small import ATTENTIONS, KINDS, made
@@ -65,7 +65,7 @@ def test_every_model_is_searched_as_the_reference_searches_it(kind, attention):
     built = model(attention, **(KINDS | OPTIONS)[kind])
     with torch.no_grad():
         memory = built.encode(SOURCE)
-    engine = ready(built.decoder, memory)
+    engine = select_engine(built.decoder, memory)
     for beams, best, alpha in ((1, 1, 1.0), (4, 4, 0.6)):
         options = {"beams": beams, "best": best, "length": [5, 14, 0, 9], "length_penalty": alpha}
         alike(beam(engine, memory, **options), reference(built.decoder, memory, **options))
@@ -80,36 +80,36 @@ def test_every_model_is_searched_as_the_reference_searches_it(kind, attention):
         ("recurrent, recurrent, gru, bahdanau", "additive", recurrent.Engine),
         ("recurrent, recurrent, lstm, luong", "additive+sparsemax", recurrent.Engine),
         ("recurrent, recurrent, lstm, luong", "monotonic", recurrent.Engine),
-        ("transformer, transformer, pre", "additive+sparsemax", as_it_is.Any),
-        ("recurrent, recurrent, lstm, luong", "none", as_it_is.Any),
+        ("transformer, transformer, pre", "additive+sparsemax", as_it_is.EagerEngine),
+        ("recurrent, recurrent, lstm, luong", "none", as_it_is.EagerEngine),
         ("recurrent, convolution", "transformer", convolution.Engine),
         ("convolution, convolution", "additive", convolution.Engine),
-        ("convolution, convolution", "none", as_it_is.Any),
+        ("convolution, convolution", "none", as_it_is.EagerEngine),
     ],
 )
 def test_each_decoder_gets_the_engine_that_covers_it(kind, attention, engine):
     built = model(attention, **KINDS[kind])
     with torch.no_grad():
-        assert type(ready(built.decoder, built.encode(SOURCE))) is engine
+        assert type(select_engine(built.decoder, built.encode(SOURCE))) is engine
 
 
 def test_an_engine_is_kept_until_a_weight_changes():
     built = model("transformer", **KINDS["transformer, transformer, pre"])
     with torch.no_grad():
         memory = built.encode(SOURCE)
-        first = ready(built.decoder, memory)
-        assert ready(built.decoder, memory) is first
+        first = select_engine(built.decoder, memory)
+        assert select_engine(built.decoder, memory) is first
         built.decoder.output.bias += 1.0
-        assert ready(built.decoder, memory) is not first
+        assert select_engine(built.decoder, memory) is not first
 
 
 def test_it_goes_with_its_decoder():
     built = model("transformer", **KINDS["transformer, transformer, pre"])
     with torch.no_grad():
-        ready(built.decoder, built.encode(SOURCE))
-    before = len(file.KEPT)
+        select_engine(built.decoder, built.encode(SOURCE))
+    before = len(file.ENGINES)
     del built
-    assert len(file.KEPT) < before
+    assert len(file.ENGINES) < before
 
 
 def test_who_listens_to_modules_hears_them():
@@ -117,9 +117,9 @@ def test_who_listens_to_modules_hears_them():
     with torch.no_grad():
         memory = built.encode(SOURCE)
     hook = built.decoder.readout.register_forward_hook(lambda *_: heard.append(1))
-    assert type(ready(built.decoder, memory)) is as_it_is.Any
+    assert type(select_engine(built.decoder, memory)) is as_it_is.EagerEngine
     hook.remove()
-    assert type(ready(built.decoder, memory)) is recurrent.Engine
+    assert type(select_engine(built.decoder, memory)) is recurrent.Engine
 
 
 @pytest.mark.parametrize("graph", [True, False])
@@ -128,10 +128,10 @@ def test_a_recorder_hears_what_the_engine_would_not_tell(graph):
     with torch.no_grad():
         memory = built.encode(SOURCE)
     with regard.record(built, graph=graph) as heard:
-        assert type(ready(built.decoder, memory)) is as_it_is.Any
-        beam(ready(built.decoder, memory), memory, beams=1, length=2)
+        assert type(select_engine(built.decoder, memory)) is as_it_is.EagerEngine
+        beam(select_engine(built.decoder, memory), memory, beams=1, length=2)
     assert heard.trace().example().looks
-    assert type(ready(built.decoder, memory)) is recurrent.Engine
+    assert type(select_engine(built.decoder, memory)) is recurrent.Engine
 
 
 def test_an_empty_source_is_read_by_the_decoder_itself():
@@ -140,7 +140,7 @@ def test_an_empty_source_is_read_by_the_decoder_itself():
     with torch.no_grad():
         memory = built.encode(source)
         next(iter(memory.memories.values())).keep[1] = False
-    assert type(ready(built.decoder, memory)) is as_it_is.Any
+    assert type(select_engine(built.decoder, memory)) is as_it_is.EagerEngine
 
 
 def test_a_model_in_training_is_left_to_the_reference():
@@ -148,9 +148,9 @@ def test_a_model_in_training_is_left_to_the_reference():
     with torch.no_grad():
         memory = built.encode(SOURCE)
     built.train()
-    assert ready(built.decoder, memory) is None
+    assert select_engine(built.decoder, memory) is None
     with pytest.raises(ConfigError, match="precision=int8 is for a trained model on a CPU; use float32, or --device cpu"):
-        ready(built.decoder, memory, "int8")
+        select_engine(built.decoder, memory, "int8")
 
 
 def test_int8_is_refused_where_nothing_would_be_rounded():
@@ -158,7 +158,7 @@ def test_int8_is_refused_where_nothing_would_be_rounded():
     with torch.no_grad():
         memory = built.encode(SOURCE)
     with pytest.raises(ConfigError, match=r"precision=int8 does not cover this model: .*use precision=float32"):
-        ready(built.decoder, memory, "int8")
+        select_engine(built.decoder, memory, "int8")
 
 
 def test_half_precision_is_for_a_gpu():
@@ -166,4 +166,4 @@ def test_half_precision_is_for_a_gpu():
     with torch.no_grad():
         memory = built.encode(SOURCE)
     with pytest.raises(ConfigError, match="precision=bf16 is for whole answers of a trained model on a GPU; use float32"):
-        ready(built.decoder, memory, "bf16")
+        select_engine(built.decoder, memory, "bf16")

@@ -6,7 +6,7 @@ from regard.decoding.engines import eager as as_it_is
 from regard.decoding.engines.cpp import recurrent as machine_recurrent
 from regard.decoding.engines.cpp import transformer as machine_transformer
 from regard.decoding.engines.cpu import recurrent, transformer
-from regard.decoding.engines.types import Engine, Searching, Steps
+from regard.decoding.engines.types import Engine, SearchEngine, Steps
 
 from ...models.small import KINDS, made
 
@@ -14,7 +14,7 @@ from ...models.small import KINDS, made
 @pytest.mark.parametrize(
     ("make", "kind", "attention"),
     [
-        (as_it_is.Any, "convolution, recurrent", "additive"),
+        (as_it_is.EagerEngine, "convolution, recurrent", "additive"),
         (recurrent.Engine, "recurrent, recurrent, lstm, luong", "bilinear"),
         (transformer.Engine, "transformer, transformer, pre", "transformer"),
         (machine_recurrent.Engine, "recurrent, recurrent, lstm, luong", "bilinear"),
@@ -25,7 +25,7 @@ def test_every_engine_has_the_face_that_the_search_asks_for(make, kind, attentio
     model = made(attention, **KINDS[kind]).eval()
     engine = make(model.decoder)
     assert isinstance(engine, Engine)
-    assert isinstance(engine, Searching) == make.__module__.startswith("regard.decoding.engines.cpp")
+    assert isinstance(engine, SearchEngine) == make.__module__.startswith("regard.decoding.engines.cpp")
     with torch.no_grad():
         steps = engine.begin(model.encode(pad([[4, 5, 2], [6, 2]])))
         assert isinstance(steps, Steps)

@@ -4,7 +4,7 @@ import weakref
 import pytest
 import torch
 
-from regard.decoding.engines.version import Watched
+from regard.decoding.engines.version import ModelVersion
 
 from .cuda.small import model
 
@@ -22,7 +22,7 @@ CHANGES = {
 @torch.no_grad()
 def test_what_changes_is_seen(change):
     decoder = model().decoder
-    watched = Watched(decoder)
+    watched = ModelVersion(decoder)
     assert watched.unchanged
     CHANGES[change](decoder)
     assert not watched.unchanged
@@ -30,7 +30,7 @@ def test_what_changes_is_seen(change):
 
 def test_who_is_watched_is_not_held():
     decoder = model().decoder
-    watched, there = Watched(decoder), weakref.ref(decoder)
+    watched, there = ModelVersion(decoder), weakref.ref(decoder)
     del decoder
     gc.collect()
     assert there() is None

@@ -6,7 +6,7 @@ from regard.data.table import Record
 from regard.data.text.tokenizers import KINDS
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.data.text.vocabulary import EOS
-from regard.decoding.streaming.source import arrived, covers, settled
+from regard.decoding.streaming.source import covers, encode_stable_tokens, stream_token_ids
 
 from .models import codec
 
@@ -18,7 +18,7 @@ TEXTS = st.lists(st.text(LETTERS, max_size=5), max_size=8)
 @given(pieces=TEXTS, kind=st.sampled_from(KINDS), lowercase=st.booleans(), longest=st.sampled_from([3, 6, 256]))
 def test_what_is_settled_stays_and_together_it_is_the_whole(pieces, kind, lowercase, longest):
     made = codec(kind, lowercase=lowercase, longest_source=longest)
-    found = list(arrived(made, pieces))
+    found = list(stream_token_ids(made, pieces))
     assert [number for each in found for number in each] == made.encode(Record("".join(pieces), None, "")).source
     assert all(found)
 
@@ -27,27 +27,27 @@ def test_what_is_settled_stays_and_together_it_is_the_whole(pieces, kind, lowerc
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_word_is_handed_on_before_the_source_has_ended(kind, lowercase):
     made = codec(kind, lowercase=lowercase)
-    assert made.source.decode(settled(made, "that likes Je")).startswith("that likes")
+    assert made.source.decode(encode_stable_tokens(made, "that likes Je")).startswith("that likes")
 
 
 def test_a_word_waits_until_it_can_grow_no_more():
     words, bpe = (codec(kind) for kind in ("words", "bpe"))
-    assert words.source.decode(settled(words, "Tom cha")) == "Tom"
-    assert settled(words, "Tom chases") == settled(words, "Tom ")
-    assert bpe.source.decode(settled(bpe, "Tom chases ")) == "Tom chases"
-    assert settled(bpe, "Tom") == settled(bpe, "") == []
+    assert words.source.decode(encode_stable_tokens(words, "Tom cha")) == "Tom"
+    assert encode_stable_tokens(words, "Tom chases") == encode_stable_tokens(words, "Tom ")
+    assert bpe.source.decode(encode_stable_tokens(bpe, "Tom chases ")) == "Tom chases"
+    assert encode_stable_tokens(bpe, "Tom") == encode_stable_tokens(bpe, "") == []
 
 
 def test_a_sigma_waits_for_the_end_of_its_word():
     made = codec("characters", lowercase=True)
-    assert settled(made, "ΑΣ") == []
-    assert settled(made, "ΑΣ ") == made.source.encode("ας")
+    assert encode_stable_tokens(made, "ΑΣ") == []
+    assert encode_stable_tokens(made, "ΑΣ ") == made.source.encode("ας")
 
 
 def test_a_source_that_is_too_long_is_cut_and_no_more_of_it_is_asked_for():
     made = codec("characters", longest_source=4)
     pieces = iter(["To", "m chases", " Jerry"])
-    *_, last = arrived(made, pieces)
+    *_, last = stream_token_ids(made, pieces)
     assert last == [EOS]
     assert list(pieces) == [" Jerry"]
 

@@ -4,7 +4,7 @@ from torch.testing import assert_close
 
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import pad
-from regard.models.decoders.base import Writing
+from regard.models.decoders.base import BaseDecoder
 from regard.models.seq2seq import build
 
 SOURCE, TARGET = pad([[4, 5, 2], [6, 2]]), torch.tensor([[1, 4, 5], [1, 6, 7]])
@@ -19,7 +19,7 @@ def network(decoder, attention="additive"):
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_what_is_not_projected_is_projected_by_the_output_layer(decoder):
     made = network(decoder).decoder
-    assert isinstance(made, Writing)
+    assert isinstance(made, BaseDecoder)
     memory = network(decoder).encode(SOURCE)
     found = made(TARGET, memory, project=False).output
     assert_close(made.output(found, made.embedding.table.weight), made(TARGET, memory).output)

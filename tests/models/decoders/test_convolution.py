@@ -9,8 +9,8 @@ from regard import registry
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
 from regard.attention.stateful import Stepping
-from regard.models.attention_factory import attention
-from regard.models.decoders.convolution import Convolution, places
+from regard.models.attention_factory import build_attention
+from regard.models.decoders.convolution import Convolution, count_source_positions
 from regard.tree import repeat, select
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
@@ -19,7 +19,7 @@ TARGET = torch.tensor([[1, 4, 5, 3], [1, 6, 2, 7]])
 
 def decoder(name="dot", **options):
     options = {"layers": 2} | options
-    return Convolution(9, 6, 8, attention=partial(attention, name, heads=2), **options).eval()
+    return Convolution(9, 6, 8, attention=partial(build_attention, name, heads=2), **options).eval()
 
 
 def encoded():
@@ -153,9 +153,9 @@ def test_an_untied_output_has_its_own_matrix():
 
 def test_a_source_counts_its_places_without_padding():
     memory = decoder().remember(encoded()).memories["decoder.0.cross"]
-    assert places(memory).tolist() == [[4], [2]]
-    assert places(memory._replace(keep=None)).tolist() == [[4], [4]]
-    assert places(memory._replace(keep=torch.zeros_like(KEEP))).tolist() == [[1], [1]]
+    assert count_source_positions(memory).tolist() == [[4], [2]]
+    assert count_source_positions(memory._replace(keep=None)).tolist() == [[4], [4]]
+    assert count_source_positions(memory._replace(keep=torch.zeros_like(KEEP))).tolist() == [[1], [1]]
 
 
 def test_an_empty_source_says_nothing_and_breaks_nothing():

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from regard.attention import Attention, Encoded
 from regard.attention.stateful import Stepping
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.layers.cells import STATES
 from regard.tree import repeat
@@ -19,7 +19,7 @@ SINGLE = {"tanh": nn.RNNCell, "lstm": nn.LSTMCell, "gru": nn.GRUCell}
 
 
 def decoder(name="additive", **options):
-    return Recurrent(9, 6, 4, embedding=5, attention=partial(attention, name), **options).eval()
+    return Recurrent(9, 6, 4, embedding=5, attention=partial(build_attention, name), **options).eval()
 
 
 def encoded(cell="lstm", layers=1, size=6):
@@ -116,7 +116,7 @@ def test_cells_that_begin_with_zeros_know_their_source_by_the_attention_alone(br
 
 
 def test_before_any_training_the_attention_is_asked_otherwise_after_each_token():
-    made = Recurrent(200, 64, 64, attention=partial(attention, "additive")).eval()
+    made = Recurrent(200, 64, 64, attention=partial(build_attention, "additive")).eval()
     memory = made.remember(Encoded(torch.randn(1, 5, 64) / 10, None, (torch.zeros(1, 1, 64),)))
     asked = []
     made.cross.register_forward_pre_hook(lambda module, given: asked.append(given[0][:, 0]))

@@ -6,7 +6,7 @@ import torch
 
 from regard.attention.module import Attention
 from regard.attention.types import Encoded
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders import recurrent_fused
 from regard.models.decoders.recurrent import Recurrent
 
@@ -15,7 +15,7 @@ runs = pytest.mark.skipif(not INTERPRETED, reason="runs in Triton's interpreter;
 
 
 def decoder(name="bilinear", size=5, source=6, **options):
-    return Recurrent(11, source, size, embedding=4, attention=partial(attention, name), **options)
+    return Recurrent(11, source, size, embedding=4, attention=partial(build_attention, name), **options)
 
 
 def encoded(source=6, keep=True):
@@ -47,7 +47,9 @@ def test_the_loop_equals_its_steps_one_by_one_and_so_does_every_gradient(monkeyp
     expected = taught(model, source, tokens, flow)
     monkeypatch.setattr(recurrent_fused, "DEVICES", ("cpu",))
     used = []
-    monkeypatch.setattr(recurrent_fused, "loop", lambda *given, loop=recurrent_fused.loop: used.append(1) or loop(*given))
+    monkeypatch.setattr(
+        recurrent_fused, "run_loop", lambda *given, loop=recurrent_fused.run_loop: used.append(1) or loop(*given)
+    )
     found = taught(model, source, tokens, flow)
     assert used
     for one, other in zip(found, expected, strict=True):
@@ -109,8 +111,8 @@ def made(**options):
         ({"dtype": torch.float64}, "needs float32, float16 or bfloat16, got float64"),
         ({"model": decoder(layers=2)}, "needs one layer of LSTM, got 2 of LSTM"),
         ({"model": decoder(cell="gru")}, "needs one layer of LSTM, got 1 of GRU"),
-        ({"cross": attention("coverage", 5, 6)}, "needs an attention of stages alone, got Coverage"),
-        ({"cross": attention("local_p", 5, 6)}, "needs an attention of stages alone, got LocalP"),
+        ({"cross": build_attention("coverage", 5, 6)}, "needs an attention of stages alone, got Coverage"),
+        ({"cross": build_attention("local_p", 5, 6)}, "needs an attention of stages alone, got LocalP"),
         ({"cross": made(score="additive")}, "needs one of Dot, ScaledDot, Bilinear, got Additive"),
         ({"cross": made(normalise="sparsemax")}, "needs Softmax and Everywhere, got Sparsemax and Everywhere"),
         ({"cross": made(size=4)}, "needs a query as it is"),
@@ -131,7 +133,7 @@ def test_it_is_for_a_gpu_with_triton(monkeypatch):
     assert "needs Triton, which is not installed" in asked()
     monkeypatch.setattr(recurrent_fused, "INSTALLED", True)
     assert asked() is None
-    monkeypatch.setattr(recurrent_fused, "LONGEST", 6)
+    monkeypatch.setattr(recurrent_fused, "MAX_KEYS", 6)
     assert asked() == "needs at most 6 keys, got 7"
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.models.decoders.scheduled_sampling import write_alone
+from regard.models.decoders.scheduled_sampling import forward_scheduled
 
 from ..small import batch, made
 
@@ -24,13 +24,13 @@ def test_fed_only_the_target_it_equals_the_fast_way(kind):
     memory = model.encode(source)
     names = ("entropy", "received", "uniform")
     expected = model.decoder(target, memory, weights=True, statistics=names)
-    found = write_alone(model.decoder, target, memory, own=0.0, weights=True, statistics=names)
+    found = forward_scheduled(model.decoder, target, memory, own=0.0, weights=True, statistics=names)
     assert_close(found.output, expected.output)
     assert set(found.attended) == set(expected.attended)
     for name, attended in expected.attended.items():
         assert_close(found.attended[name].weights, attended.weights)
         assert_close(dict(found.attended[name].statistics), dict(attended.statistics), check_dtype=False)
-    assert all(each.weights is None for each in write_alone(model.decoder, target, memory, own=0.0).attended.values())
+    assert all(each.weights is None for each in forward_scheduled(model.decoder, target, memory, own=0.0).attended.values())
 
 
 @every_kind

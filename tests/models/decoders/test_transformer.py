@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
 from regard.attention.stateful import Stepping
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders.transformer import Transformer
 from regard.tree import repeat, select
 
@@ -17,7 +17,7 @@ TARGET = torch.tensor([[1, 4, 5], [1, 6, 2]])
 
 
 def decoder(name="transformer", **options):
-    make = partial(attention, name, heads=2)
+    make = partial(build_attention, name, heads=2)
     return Transformer(9, 6, 8, layers=2, heads=2, inner=12, attention=make, **options).eval()
 
 

@@ -11,10 +11,10 @@ from torch.testing import assert_close
 
 from regard import registry
 from regard.data.image.batch import Pictures, collect
-from regard.models.attention_factory import attention as named
+from regard.models.attention_factory import build_attention as named
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
-from regard.models.encoders.backbones import KINDS, PictureEncoder, picture_encoder
+from regard.models.encoders.backbones import KINDS, PictureEncoder, build_picture_encoder
 from regard.models.encoders.densenet import Dense
 from regard.models.encoders.resnet import Residual
 from regard.models.encoders.vit import Patches
@@ -37,7 +37,7 @@ each = pytest.mark.parametrize("name", ENCODERS)
 def made(name):
     """One that has learned something, without dropout and in double precision."""
     torch.manual_seed(1)
-    encoder = picture_encoder(name.partition(",")[0], 2, SIZE, **ENCODERS[name]).double().eval()
+    encoder = build_picture_encoder(name.partition(",")[0], 2, SIZE, **ENCODERS[name]).double().eval()
     for parameter in encoder.parameters():
         parameter.data += 0.1 * torch.randn_like(parameter)
     for path, buffer in encoder.named_buffers():  # as if trained: other than 0 and 1
@@ -147,7 +147,7 @@ def test_it_says_how_large_it_is(name):
 @pytest.mark.parametrize("decoder", [Recurrent, Transformer])
 def test_a_decoder_reads_it_and_knows_its_rows(attention, decoder):
     torch.manual_seed(0)
-    encoder = picture_encoder("residual", 2, SIZE, stages=(1, 1)).eval()
+    encoder = build_picture_encoder("residual", 2, SIZE, stages=(1, 1)).eval()
     writes = decoder(7, SIZE, SIZE, attention=partial(named, attention)).eval()
     given, target = collect([each.float() for each in drawn((9, 14), (5, 23))]), torch.tensor([[1, 4, 5], [1, 3, 2]])
     memory = writes.remember(encoder(given))
@@ -158,10 +158,10 @@ def test_a_decoder_reads_it_and_knows_its_rows(attention, decoder):
 
 def test_words_and_numbers_reach_the_encoder():
     with torch.device("meta"):
-        residual = picture_encoder("residual", 3, 64, attention="channel", layers=3, dropout=0.1)
-        dense = picture_encoder("dense", 1, 32, layers=4, dropout=0.2)
-        patches = picture_encoder("patches", 3, 32, layers=2)
-        assert len(picture_encoder("residual", 3, 64).blocks) == 8
+        residual = build_picture_encoder("residual", 3, 64, attention="channel", layers=3, dropout=0.1)
+        dense = build_picture_encoder("dense", 1, 32, layers=4, dropout=0.2)
+        patches = build_picture_encoder("patches", 3, 32, layers=2)
+        assert len(build_picture_encoder("residual", 3, 64).blocks) == 8
     assert (type(residual), type(dense), type(patches)) == (Residual, Dense, Patches)
     assert (len(residual.blocks), residual.blocks[0].drop.p, residual.stride) == (12, 0.1, 16)
     assert (len(dense.blocks[0].look), dense.blocks[0].look[0].drop.p) == (4, 0.2)
@@ -170,9 +170,9 @@ def test_words_and_numbers_reach_the_encoder():
 
 def test_what_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="needs to be one of residual, dense, patches, got 'vgg'"):
-        picture_encoder("vgg", 3, 64)
+        build_picture_encoder("vgg", 3, 64)
     with pytest.raises(ValueError, match="patches have no CNN for the attention 'channel' to stand in; leave it out"):
-        picture_encoder("patches", 3, 64, attention="channel")
+        build_picture_encoder("patches", 3, 64, attention="channel")
     assert KINDS == ("residual", "dense", "patches")
 
 
@@ -180,7 +180,7 @@ def test_a_small_encoder_learns_to_tell_where_a_dot_is():
     """Four places of a dot, told from the whole map: a real problem that no mean of the pixels solves."""
     torch.manual_seed(0)
     for kind, options in (("residual", {"stages": (1, 1)}), ("patches", {"layers": 1, "patch": 4, "query": True})):
-        encoder = picture_encoder(kind, 1, SIZE, **options)
+        encoder = build_picture_encoder(kind, 1, SIZE, **options)
         head = torch.nn.Linear(SIZE, 4)
         optimiser = torch.optim.Adam([*encoder.parameters(), *head.parameters()], 0.01)
         for _ in range(60):

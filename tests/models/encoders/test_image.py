@@ -5,7 +5,7 @@ from torch import nn
 from regard.attention.types import Encoded
 from regard.config import PictureDropout, SightModel
 from regard.data.image.batch import collect
-from regard.models.encoders.image import Sighted, sighted
+from regard.models.encoders.image import StandardisingEncoder, build_standardising_encoder
 
 STANDARD = ((0.5, 0.25, 0.0), (0.5, 0.5, 0.1))
 
@@ -25,13 +25,13 @@ class Seen(nn.Module):
 
 def test_the_mean_of_each_channel_is_taken_off_and_it_is_divided_by_its_deviation():
     seen = Seen()
-    Sighted(seen, STANDARD)(collect([torch.full((3, 8, 8), 0.5)], 8))
+    StandardisingEncoder(seen, STANDARD)(collect([torch.full((3, 8, 8), 0.5)], 8))
     assert torch.allclose(seen.pictures.data[0, :, 0, 0], torch.tensor([0.0, 0.5, 5.0]))
 
 
 @pytest.mark.parametrize("kind", ["residual", "dense", "patches"])
 def test_every_kind_of_encoder_makes_a_map_of_its_size(kind):
-    encoder = sighted(SightModel(encoder=kind, size=16, depth=1, map=8), PictureDropout(), STANDARD)
+    encoder = build_standardising_encoder(SightModel(encoder=kind, size=16, depth=1, map=8), PictureDropout(), STANDARD)
     found = encoder(collect([torch.rand(3, 16, 24)], 8))
     assert (encoder.size, encoder.stride) == (8, 8)
     assert found.data.shape == (1, 6, 8)
@@ -41,9 +41,12 @@ def test_every_kind_of_encoder_makes_a_map_of_its_size(kind):
 def test_places_of_a_map_know_where_they_are_unless_they_are_not_to():
     model = SightModel(size=8, depth=1)
     torch.manual_seed(0)
-    told = sighted(model, PictureDropout(), STANDARD).eval()
-    plain = Sighted(told.encoder, STANDARD).eval()
+    told = build_standardising_encoder(model, PictureDropout(), STANDARD).eval()
+    plain = StandardisingEncoder(told.encoder, STANDARD).eval()
     picture = collect([torch.rand(3, 16, 16)], 8)
     added = told(picture).data - plain(picture).data
     assert not torch.allclose(added[0, 0], added[0, 3])
-    assert sighted(SightModel(size=8, depth=1, map_positions="none"), PictureDropout(), STANDARD).positions is None
+    assert (
+        build_standardising_encoder(SightModel(size=8, depth=1, map_positions="none"), PictureDropout(), STANDARD).positions
+        is None
+    )

@@ -7,7 +7,7 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.local import Local
 from regard.data.batch import Padded
 from regard.models.encoders.convolution import Convolution
-from regard.models.encoders.incremental import covers, forward, read
+from regard.models.encoders.incremental import covers, encode_incrementally, is_causal
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
 
@@ -27,7 +27,7 @@ def test_a_few_tokens_at_a_time_are_the_whole_source(kind, cuts):
     whole = encoder(Padded(TOKENS, torch.ones_like(TOKENS) > 0))
     state, found = (), []
     for tokens in TOKENS.split(cuts, dim=1):
-        encoded, state = read(encoder, tokens, state)
+        encoded, state = encode_incrementally(encoder, tokens, state)
         found.append(encoded)
     assert_close(torch.cat([each.data for each in found], dim=1), whole.data)
     assert torch.equal(torch.cat([each.tokens for each in found], dim=1), TOKENS)
@@ -57,10 +57,10 @@ def test_an_encoder_that_needs_the_whole_says_why(encoder, words):
 
 
 def test_a_scope_looks_back_alone_where_it_hides_what_comes_later():
-    assert forward(Causal())
-    assert forward(Causal() & Local(2))
-    assert forward(Local(2) & Causal())
-    assert forward(Causal() | (Causal() & Local(2)))
-    assert not forward(Causal() | Local(2))
-    assert not forward(Everywhere())
-    assert not forward(~Causal())
+    assert is_causal(Causal())
+    assert is_causal(Causal() & Local(2))
+    assert is_causal(Local(2) & Causal())
+    assert is_causal(Causal() | (Causal() & Local(2)))
+    assert not is_causal(Causal() | Local(2))
+    assert not is_causal(Everywhere())
+    assert not is_causal(~Causal())

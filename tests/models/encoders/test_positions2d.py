@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.models.encoders.positions2d import GridLearned, GridSinusoidal, grid
+from regard.models.encoders.positions2d import GridLearned, GridSinusoidal, build_grid_positions
 
 KEEP = torch.zeros(2, 3, 4, dtype=torch.bool)
 KEEP[0] = KEEP[1, :2, :2] = True
@@ -50,11 +50,11 @@ def test_they_are_added_in_the_type_of_the_map():
 
 
 def test_a_word_says_which():
-    assert grid("none", 8) is None
-    assert isinstance(grid("learned", 8), GridLearned)
-    assert [grid(kind, 8).normalised for kind in ("sinusoidal", "normalised")] == [False, True]
+    assert build_grid_positions("none", 8) is None
+    assert isinstance(build_grid_positions("learned", 8), GridLearned)
+    assert [build_grid_positions(kind, 8).normalised for kind in ("sinusoidal", "normalised")] == [False, True]
     with pytest.raises(ValueError, match="need to be sinusoidal, normalised, learned or none, got 'rotary'"):
-        grid("rotary", 8)
+        build_grid_positions("rotary", 8)
 
 
 @pytest.mark.parametrize("size", [0, 5])

@@ -6,8 +6,8 @@ from torch.testing import assert_close
 from regard.attention.positions.learned import Learned
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.batch import Padded, pad
-from regard.models.encoders.recurrent import Recurrent, backwards, over, stepped
-from regard.models.layers.cells import STATES, layer
+from regard.models.encoders.recurrent import Recurrent, reverse_indices, run_layer, run_layer_stepwise
+from regard.models.layers.cells import STATES, build_cells
 
 SOURCE = pad([[4, 5, 6, 2], [7, 2], [8, 9, 2]])
 every_cell = pytest.mark.parametrize("cell", STATES)
@@ -71,7 +71,7 @@ def test_the_tokens_come_along_in_the_order_of_the_source():
 
 
 def test_backwards_respects_padding():
-    assert backwards(SOURCE.keep, SOURCE.keep.sum(1)).tolist() == [[3, 2, 1, 0], [1, 0, 2, 3], [2, 1, 0, 3]]
+    assert reverse_indices(SOURCE.keep, SOURCE.keep.sum(1)).tolist() == [[3, 2, 1, 0], [1, 0, 2, 3], [2, 1, 0, 3]]
 
 
 @pytest.mark.parametrize("positions", [Sinusoidal(5), Learned(3, "concat")], ids=["added", "beside"])
@@ -115,10 +115,10 @@ def test_two_directions_need_an_even_size():
 @every_cell
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_step_by_step_a_layer_finds_what_it_finds_in_one_call_and_so_do_its_gradients(cell, bidirectional):
-    rnn = layer(cell, 5, 6, bidirectional).double()
+    rnn = build_cells(cell, 5, 6, bidirectional).double()
     data = torch.randn(3, 4, 5, dtype=torch.float64, requires_grad=True)
-    at_once, states = over(rnn, data, SOURCE.keep.sum(1))
-    steps, others = stepped(rnn, data, SOURCE.keep)
+    at_once, states = run_layer(rnn, data, SOURCE.keep.sum(1))
+    steps, others = run_layer_stepwise(rnn, data, SOURCE.keep)
     at_once, steps = (each.masked_fill(~SOURCE.keep[..., None], 0.0) for each in (at_once, steps))
     assert_close(steps, at_once)
     assert_close(others, states)

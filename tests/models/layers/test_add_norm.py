@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.models.layers import add_norm
-from regard.models.layers.add_norm import covers, precision, told
+from regard.models.layers.add_norm import covers, find_product_dtype, norm_arguments
 from regard.models.layers.residual import Residual
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1" and add_norm.INSTALLED
@@ -115,12 +115,12 @@ def test_what_it_does_not_cover_it_names(monkeypatch):
 
 def test_products_are_in_the_precision_of_autocast():
     data = torch.randn(2, 4)
-    assert precision(data) == torch.float32
+    assert find_product_dtype(data) == torch.float32
     with torch.autocast("cpu", torch.bfloat16):
-        assert precision(data) == torch.bfloat16
+        assert find_product_dtype(data) == torch.bfloat16
 
 
 def test_a_norm_is_known_by_its_weights_its_shifts_and_its_epsilon():
     plain, root = nn.LayerNorm(4), nn.RMSNorm(4)
-    assert told(plain) == (plain.weight, plain.bias, 1e-5, False)
-    assert told(root) == (root.weight, None, torch.finfo(torch.float32).eps, True)
+    assert norm_arguments(plain) == (plain.weight, plain.bias, 1e-5, False)
+    assert norm_arguments(root) == (root.weight, None, torch.finfo(torch.float32).eps, True)

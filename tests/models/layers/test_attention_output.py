@@ -10,11 +10,11 @@ from regard.attention import Attention, Encoded, Pointer
 from regard.data.batch import Padded
 from regard.decoding.beam import beam
 from regard.decoding.greedy import greedy
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
-from regard.models.layers.attention_output import Outcome, outcome
+from regard.models.layers.attention_output import AttentionOutput, build_attention_output
 from regard.tree import repeat
 
 from ..small import batch, made
@@ -33,7 +33,7 @@ close = {"atol": 1e-5, "rtol": 1e-5}
 
 
 def decoder(kind, name, **options):
-    return (OPTIONS | FEEDING)[kind](9, 6, 8, attention=partial(attention, name), **options).eval()
+    return (OPTIONS | FEEDING)[kind](9, 6, 8, attention=partial(build_attention, name), **options).eval()
 
 
 def encoded(keep=KEEP):
@@ -218,14 +218,16 @@ def test_only_the_highest_attention_has_a_say():
     for kind in ("transformer", "convolution"):
         model = decoder(kind, "pointer")
         assert isinstance(model.layers[0].cross, Pointer)
-        assert [name for name, module in model.named_modules() if isinstance(module, Outcome)] == ["outcome"]
+        assert [name for name, module in model.named_modules() if isinstance(module, AttentionOutput)] == ["outcome"]
 
 
 def test_an_attention_that_only_reads_has_no_outcome():
     sizes = {"state": 3, "token": 2, "vocabulary": 5}
-    assert outcome(None, **sizes) is None
-    assert outcome(Attention(3), **sizes) is None
-    marginal, pointer = (outcome(each, **sizes) for each in (Attention(3, normalise="marginal"), Pointer(3, 4)))
+    assert build_attention_output(None, **sizes) is None
+    assert build_attention_output(Attention(3), **sizes) is None
+    marginal, pointer = (
+        build_attention_output(each, **sizes) for each in (Attention(3, normalise="marginal"), Pointer(3, 4))
+    )
     assert marginal.exact
     assert marginal.copying is None
     assert marginal.tokens(Encoded(torch.zeros(1, 2, 1))) == ()

@@ -8,7 +8,7 @@ from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.scope.local import Local
 from regard.attention.stateful import join
 from regard.attention.types import Sampled
-from regard.models.layers.beam_attention import ask, report, stateless, unfold
+from regard.models.layers.beam_attention import attend_beams, is_stateless, measure_weights, unfold_beams
 from regard.tree import repeat
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
@@ -32,24 +32,24 @@ def remembered(attention):
 def test_beams_share_one_memory_and_find_what_they_would_alone(attention, queries):
     memory, query = remembered(attention), torch.randn(6, queries, 6)
     position = torch.tensor([0, 1, 2, 0, 0, 3])
-    found = ask(attention, query, memory, position=position, weights=True)
+    found = attend_beams(attention, query, memory, position=position, weights=True)
     expected = attention(query, repeat(memory, 3), offset=position, weights=True)
     assert_close(found.context, expected.context)
     assert_close(found.weights, expected.weights)
-    assert ask(attention, query, memory, position=position).weights is None
+    assert attend_beams(attention, query, memory, position=position).weights is None
 
 
 def test_all_beams_may_stand_at_one_position():
     attention = Attention(6, scope=Local(1))
     memory, query = remembered(attention), torch.randn(4, 1, 6)
-    found = ask(attention, query, memory, position=2, weights=True)
+    found = attend_beams(attention, query, memory, position=2, weights=True)
     assert_close(found.weights, attention(query, repeat(memory, 2), offset=2, weights=True).weights)
 
 
 def test_one_row_for_each_source_is_asked_as_it_is():
     attention = Attention(6)
     memory, query = remembered(attention), torch.randn(2, 3, 6)
-    found = ask(attention, query, memory, weights=True, statistics=("entropy",))
+    found = attend_beams(attention, query, memory, weights=True, statistics=("entropy",))
     expected = attention(query, memory, weights=True, statistics=("entropy",))
     assert torch.equal(found.weights, expected.weights)
     assert torch.equal(found.statistics["entropy"], expected.statistics["entropy"])
@@ -58,7 +58,7 @@ def test_one_row_for_each_source_is_asked_as_it_is():
 def test_rows_must_be_as_many_for_each_source():
     attention = Attention(6)
     with pytest.raises(ValueError, match="3 rows met a memory of 2 sources; there must be as many rows for each source"):
-        ask(attention, torch.randn(3, 1, 6), remembered(attention))
+        attend_beams(attention, torch.randn(3, 1, 6), remembered(attention))
 
 
 class Counting(Attention):
@@ -75,8 +75,8 @@ def test_an_attention_with_a_state_of_its_own_carries_one_for_each_beam():
     attention = Counting(6)
     memory, query = remembered(attention), torch.randn(4, 1, 6)
     state = repeat(attention.start(memory), 2)
-    assert not stateless(state)
-    found = ask(attention, query, memory, state)
+    assert not is_stateless(state)
+    found = attend_beams(attention, query, memory, state)
     assert found.state[0].tolist() == [1, 1, 1, 1]
     assert_close(found.context, Attention.forward(attention, query, repeat(memory, 2)).context)
 
@@ -85,7 +85,7 @@ def test_unfolding_keeps_beams_of_a_source_together():
     context = torch.arange(8.0).view(2, 4, 1)  # two sources, two beams of two queries each
     weights = torch.arange(8.0).view(2, 1, 4, 1)
     sampled = Sampled(weights[..., 0], weights[..., 0])
-    found = unfold(Attended(context, weights, sampled=sampled), 2)
+    found = unfold_beams(Attended(context, weights, sampled=sampled), 2)
     assert found.context[..., 0].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert found.weights[:, 0, :, 0].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert found.sampled.entropy[:, 0].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
@@ -99,11 +99,11 @@ def test_a_report_of_all_steps_equals_asking_for_it(scope, keep):
     names = ("entropy", "received", "uniform", "top_2")
     expected = attention(query, memory, offset=0, weights=True, statistics=names)
     steps = [attention(query[:, place : place + 1], memory, offset=place, weights=True) for place in range(3)]
-    found = report(attention, join(steps), keep, weights=True, statistics=names)
+    found = measure_weights(attention, join(steps), keep, weights=True, statistics=names)
     assert_close(found.weights, expected.weights)
     assert_close(dict(found.statistics), dict(expected.statistics))
-    assert report(attention, join(steps), keep, weights=False, statistics=names).weights is None
-    assert report(attention, join(steps), keep, weights=False, statistics=()).weights is None
+    assert measure_weights(attention, join(steps), keep, weights=False, statistics=names).weights is None
+    assert measure_weights(attention, join(steps), keep, weights=False, statistics=()).weights is None
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_report_of_all_steps_equals_asking_for_it(scope, keep):
 def test_a_graph_whose_beams_stay_open_gives_each_a_memory_and_finds_the_same(attention, monkeypatch):
     memory, query = remembered(attention), torch.randn(6, 1, 6)
     position = torch.tensor([0, 1, 2, 0, 0, 3])
-    expected = ask(attention, query, memory, position=position, weights=True)
+    expected = attend_beams(attention, query, memory, position=position, weights=True)
     monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
     asked, forward = [], type(attention).forward
 
@@ -121,7 +121,7 @@ def test_a_graph_whose_beams_stay_open_gives_each_a_memory_and_finds_the_same(at
         return forward(self, query, memory, *arguments, **options)
 
     monkeypatch.setattr(type(attention), "forward", noting)
-    found = ask(attention, query, memory, position=position, weights=True)
+    found = attend_beams(attention, query, memory, position=position, weights=True)
     assert asked == [6]
     assert_close(found.context, expected.context)
     assert_close(found.weights, expected.weights)

@@ -7,8 +7,8 @@ from torch import nn
 from torch.testing import assert_close
 
 from regard.attention.types import Encoded, Memory
-from regard.models.attention_factory import attention
-from regard.models.layers.deferred_grad import Deferred
+from regard.models.attention_factory import build_attention
+from regard.models.layers.deferred_grad import DeferredAttention
 from regard.registry import names
 
 KEEP = torch.tensor([[True, True, True], [True, False, False]])
@@ -18,7 +18,9 @@ TIME = 4
 def looked(made, memory, queries, deferred, weights=False, position=None):
     """The contexts of a loop in which every query depends on what was found before it."""
     state = made.start(memory)
-    looks = Deferred(made, memory, state, TIME, torch.zeros(2, dtype=torch.long) if position is None else position, weights)
+    looks = DeferredAttention(
+        made, memory, state, TIME, torch.zeros(2, dtype=torch.long) if position is None else position, weights
+    )
     if not deferred:
         looks.given, looks.memory = (), memory
     found = torch.zeros(2, made.size, dtype=torch.float64)
@@ -29,7 +31,7 @@ def looked(made, memory, queries, deferred, weights=False, position=None):
 
 def gradients(name, deferred):
     torch.manual_seed(0)
-    made = attention(name, 4, 4).double().eval()
+    made = build_attention(name, 4, 4).double().eval()
     source, queries = torch.randn(2, 3, 4, dtype=torch.float64), torch.randn(2, TIME, 4, dtype=torch.float64)
     for each in (source, queries):
         each.requires_grad_()
@@ -68,40 +70,40 @@ class Anything(nn.Module):
 @pytest.mark.parametrize(
     ("options", "made"),
     [
-        ({"weights": True}, attention("additive", 4, 4)),
-        ({}, attention("additive", 4, 4, dropout=0.5)),
-        ({}, attention("coverage", 4, 4)),
+        ({"weights": True}, build_attention("additive", 4, 4)),
+        ({}, build_attention("additive", 4, 4, dropout=0.5)),
+        ({}, build_attention("coverage", 4, 4)),
     ],
     ids=["weights are wanted", "weights are dropped", "a state is carried"],
 )
 def test_what_does_not_follow_from_query_and_memory_alone_does_not_wait(options, made):
     kept = memory()
-    assert not Deferred(
+    assert not DeferredAttention(
         made, kept, made.start(kept), TIME, torch.zeros(2, dtype=torch.long), options.get("weights", False)
     ).given
 
 
 def test_what_is_drawn_does_not_wait_while_training():
-    made = attention("additive", 4, 4)
+    made = build_attention("additive", 4, 4)
     made.normalise = Anything()
-    assert not Deferred(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
-    assert Deferred(made.eval(), memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+    assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+    assert DeferredAttention(made.eval(), memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
 
 
 def test_nothing_waits_where_no_gradient_is_wanted_or_beams_share_a_memory():
-    made = attention("additive", 4, 4)
-    assert not Deferred(made, memory(grad=False), (), TIME, torch.zeros(2, dtype=torch.long), False).given
-    assert not Deferred(made, memory(), (), 1, torch.zeros(2, dtype=torch.long), False).given
-    assert not Deferred(made, memory(), (), TIME, torch.zeros(6, dtype=torch.long), False).given
+    made = build_attention("additive", 4, 4)
+    assert not DeferredAttention(made, memory(grad=False), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+    assert not DeferredAttention(made, memory(), (), 1, torch.zeros(2, dtype=torch.long), False).given
+    assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(6, dtype=torch.long), False).given
     with torch.no_grad():
-        assert not Deferred(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+        assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
 
 
 def test_what_a_loop_held_is_freed_without_looking_for_rings():
-    made, kept = attention("additive", 4, 4), memory()
+    made, kept = build_attention("additive", 4, 4), memory()
     gc.disable()
     try:
-        looks = Deferred(made, kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
+        looks = DeferredAttention(made, kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
         looks(0, torch.randn(2, 4)).sum().backward(retain_graph=True)
         freed = weakref.ref(looks.queries[0]), weakref.ref(looks)
         del looks
@@ -111,11 +113,11 @@ def test_what_a_loop_held_is_freed_without_looking_for_rings():
 
 
 def test_the_gradient_is_that_of_the_mode_in_which_was_asked():
-    made = attention("additive", 4, 4, dropout=0.5).eval()
+    made = build_attention("additive", 4, 4, dropout=0.5).eval()
     kept, queries = memory(), torch.randn(TIME, 2, 4)
     found = []
     for training in (False, True):
-        looks = Deferred(made.eval(), kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
+        looks = DeferredAttention(made.eval(), kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
         total = sum(looks(step, queries[step]).sin().sum() for step in range(TIME))
         made.train(training)
         found.append(torch.autograd.grad(total, (kept.keys, kept.values)))
@@ -124,10 +126,10 @@ def test_the_gradient_is_that_of_the_mode_in_which_was_asked():
 
 
 def test_under_autocast_the_gradient_is_taken_under_it_too():
-    made = attention("transformer", 4, 4, heads=2)
+    made = build_attention("transformer", 4, 4, heads=2)
     kept = made.remember(torch.randn(2, 3, 4, requires_grad=True))
     with torch.autocast("cpu", torch.float16):
-        looks = Deferred(made, kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
+        looks = DeferredAttention(made, kept, (), TIME, torch.zeros(2, dtype=torch.long), False)
         total = sum(looks(step, torch.randn(2, 4)).sum() for step in range(TIME))
     found = torch.autograd.grad(total, (kept.keys, kept.values))
     assert all(each.dtype == torch.float32 and bool(each.abs().sum() > 0) for each in found)

@@ -30,7 +30,9 @@ def test_it_equals_its_parts_one_after_the_other_and_so_does_every_gradient(monk
     monkeypatch.setattr(feedforward, "DEVICES", ("cpu",))
     used = []
     monkeypatch.setattr(
-        feedforward.Thought, "apply", lambda *given, run=feedforward.Thought.apply: used.append(1) or run(*given)
+        feedforward.FusedFeedForward,
+        "apply",
+        lambda *given, run=feedforward.FusedFeedForward.apply: used.append(1) or run(*given),
     )
     for one, other in zip(thought(made, data, flow), expected, strict=True):
         torch.testing.assert_close(one, other)

@@ -5,13 +5,13 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention.types import Encoded
-from regard.models.attention_factory import attention
-from regard.models.layers.learned_queries import Queries
+from regard.models.attention_factory import build_attention
+from regard.models.layers.learned_queries import LearnedQueries
 
 
 @pytest.mark.parametrize("name", ["transformer", "additive", "bilinear", "coverage", "scaled_dot+sparsemax"])
 def test_every_query_reads_the_source_by_any_attention(name):
-    queries = Queries(3, 6, 8, partial(attention, name, heads=2))
+    queries = LearnedQueries(3, 6, 8, partial(build_attention, name, heads=2))
     keep = torch.tensor([[True] * 5, [True, True, False, False, False]])
     found = queries(Encoded(torch.randn(2, 5, 6), keep), weights=True)
     assert found.context.shape == (2, 3, 8)
@@ -21,11 +21,11 @@ def test_every_query_reads_the_source_by_any_attention(name):
 
 
 def test_weights_come_only_when_asked_for():
-    assert Queries(2, 6, 8)(Encoded(torch.randn(1, 4, 6))).weights is None
+    assert LearnedQueries(2, 6, 8)(Encoded(torch.randn(1, 4, 6))).weights is None
 
 
 def test_none_is_no_attention_and_zero_are_no_queries():
     with pytest.raises(ValueError, match="a learned query reads by an attention, and got none; name one"):
-        Queries(1, 6, 8, partial(attention, "none"))
+        LearnedQueries(1, 6, 8, partial(build_attention, "none"))
     with pytest.raises(ValueError, match="learned queries need to be 1 or more, got 0"):
-        Queries(0, 6, 8)
+        LearnedQueries(0, 6, 8)

@@ -4,7 +4,7 @@ from torch.autograd import gradcheck
 from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, Memory, MultiHead
-from regard.models.layers.marginal import contexts, exact, marginalise
+from regard.models.layers.marginal import is_marginal, list_contexts, marginalise
 from regard.tree import repeat
 
 KEEP = torch.tensor([[True, True, True], [True, False, False]])
@@ -101,7 +101,7 @@ def test_each_key_alone_is_read_as_the_attention_reads():
     source = torch.randn(1, 3, 4)
     memory = cross.remember(source)
     attended = cross(torch.randn(1, 2, 4), memory)
-    found = contexts(cross, memory, attended).view(1, 2, 4, 4)  # rows time keys+1 size
+    found = list_contexts(cross, memory, attended).view(1, 2, 4, 4)  # rows time keys+1 size
     assert_close(found[:, 0, :3], cross.output(cross.value(source)))
     assert_close(found[:, 1, :3], found[:, 0, :3])
     assert_close(found[:, :, 3], attended.context)
@@ -110,24 +110,24 @@ def test_each_key_alone_is_read_as_the_attention_reads():
 def test_contexts_stand_key_by_key_within_each_position():
     memory = Memory(torch.zeros(1, 1, 2, 1), torch.tensor([[[[1.0], [2.0]]]]))
     attended = Attended(torch.tensor([[[3.0], [4.0]]]))
-    assert contexts(Attention(1), memory, attended).flatten().tolist() == [1, 2, 3, 1, 2, 4]
+    assert list_contexts(Attention(1), memory, attended).flatten().tolist() == [1, 2, 3, 1, 2, 4]
 
 
 def test_it_is_for_one_head_with_the_marginal():
-    assert exact(Attention(4, normalise="marginal"))
-    assert exact(MultiHead(4, heads=1, normalise="marginal"))
-    assert not exact(Attention(4))
-    assert not exact(None)
+    assert is_marginal(Attention(4, normalise="marginal"))
+    assert is_marginal(MultiHead(4, heads=1, normalise="marginal"))
+    assert not is_marginal(Attention(4))
+    assert not is_marginal(None)
     with pytest.raises(
         ValueError, match=r"marginal needs an attention of one head, got 2: .* choose 1 head, or a mechanism"
     ):
-        exact(MultiHead(4, heads=2, normalise="marginal"))
+        is_marginal(MultiHead(4, heads=2, normalise="marginal"))
 
 
 def test_a_score_that_adds_to_what_is_read_is_refused():
     with pytest.raises(
         ValueError, match="one value at a time as it is, and Shaw adds to what is read; choose another score"
     ):
-        exact(Attention(4, score="shaw", normalise="marginal"))
-    assert not exact(Attention(4, score="shaw"))
-    assert exact(MultiHead(4, heads=1, sum_scores=True, normalise="marginal"))
+        is_marginal(Attention(4, score="shaw", normalise="marginal"))
+    assert not is_marginal(Attention(4, score="shaw"))
+    assert is_marginal(MultiHead(4, heads=1, sum_scores=True, normalise="marginal"))

@@ -3,9 +3,9 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
-from regard.models.encoders.recurrent import over
-from regard.models.layers.cells import layer
-from regard.models.layers.onnx_cells import parameters
+from regard.models.encoders.recurrent import run_layer
+from regard.models.layers.cells import build_cells
+from regard.models.layers.onnx_cells import reorder_parameters
 
 
 def operator(rnn, kind):
@@ -29,10 +29,10 @@ def operator(rnn, kind):
 @pytest.mark.parametrize(("cell", "kind"), [("lstm", "LSTM"), ("gru", "GRU"), ("tanh", "RNN")])
 @torch.no_grad()
 def test_an_operator_of_onnx_with_our_parameters_reads_what_the_layer_reads(cell, kind, ways):
-    rnn = layer(cell, 3, 4, bidirectional=ways == 2)
+    rnn = build_cells(cell, 3, 4, bidirectional=ways == 2)
     data, lengths = torch.randn(3, 5, 3), torch.tensor([5, 1, 3])
-    expected, finals = over(rnn, data, lengths)
-    W, R, B = (each.numpy() for each in parameters(rnn, kind))
+    expected, finals = run_layer(rnn, data, lengths)
+    W, R, B = (each.numpy() for each in reorder_parameters(rnn, kind))
     x = data.transpose(0, 1).contiguous().numpy()
     y, *states = operator(rnn, kind).run(None, {"x": x, "W": W, "R": R, "B": B, "lengths": lengths.int().numpy()})
     torch.testing.assert_close(torch.from_numpy(y).permute(2, 0, 1, 3).flatten(2), expected)
@@ -41,12 +41,12 @@ def test_an_operator_of_onnx_with_our_parameters_reads_what_the_layer_reads(cell
 
 
 def test_gates_stand_in_the_order_of_onnx():
-    rnn = layer("lstm", 1, 1)
+    rnn = build_cells("lstm", 1, 1)
     with torch.no_grad():
         for number, name in enumerate(("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")):
             each = rnn.get_parameter(name)
             each.copy_(torch.arange(4.0).view_as(each) + 10 * number)  # input, forget, cell, output
-    W, R, B = parameters(rnn, "LSTM")
+    W, R, B = reorder_parameters(rnn, "LSTM")
     assert W.tolist() == [[[0], [3], [1], [2]]]
     assert R.tolist() == [[[10], [13], [11], [12]]]
     assert B.tolist() == [[20, 23, 21, 22, 30, 33, 31, 32]]

@@ -7,12 +7,12 @@ from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, Pointer
 from regard.data.text.vocabulary import EOS, PAD, UNK
-from regard.models.layers.pointer import NOTHING, Copying, points
+from regard.models.layers.pointer import NO_TOKEN, PointerGenerator, is_pointer
 
 
 def copying(vocabulary=4, counterparts=None, gate=0.0):
     """One whose gate is the same everywhere."""
-    made = Copying(1, 1, 1, vocabulary, counterparts)
+    made = PointerGenerator(1, 1, 1, vocabulary, counterparts)
     made.gate.weight.data.zero_()
     made.gate.bias.data.fill_(gate)
     return made
@@ -33,7 +33,7 @@ def test_what_it_writes_and_what_it_points_at_are_mixed():
 
 
 def test_the_gate_sees_the_context_the_state_and_the_token():
-    made = Copying(2, 3, 4, vocabulary=5)
+    made = PointerGenerator(2, 3, 4, vocabulary=5)
     context, state, token = (torch.randn(1, 2, size) for size in (2, 3, 4))
     weights, output = torch.rand(1, 1, 2, 3).softmax(-1), torch.randn(1, 2, 5)
     found = made(output, Attended(context, weights), state, token, torch.tensor([[4, 2, 4]]))
@@ -46,7 +46,7 @@ def test_the_gate_sees_the_context_the_state_and_the_token():
 def test_the_weight_of_what_has_no_counterpart_is_left_to_writing():
     # half of the weight lies on a place without a counterpart: p = (1/2 + 1/2 · 1/2) P + 1/2 · (0, 1/2, 0, 0)
     attended, known = looked([[0.5, 0.5]])
-    found = copying()(torch.zeros(1, 1, 4), attended, known, known, torch.tensor([[1, NOTHING]]))
+    found = copying()(torch.zeros(1, 1, 4), attended, known, known, torch.tensor([[1, NO_TOKEN]]))
     assert_close(found.exp(), torch.tensor([[[0.1875, 0.4375, 0.1875, 0.1875]]]))
 
 
@@ -71,8 +71,8 @@ def test_a_gate_that_is_shut_leaves_logarithms_and_gradients_finite():
 
 
 def test_gradients_equal_small_differences():
-    made = Copying(2, 3, 1, vocabulary=4).double()
-    tokens = torch.tensor([[1, NOTHING, 1], [2, 3, NOTHING]])
+    made = PointerGenerator(2, 3, 1, vocabulary=4).double()
+    tokens = torch.tensor([[1, NO_TOKEN, 1], [2, 3, NO_TOKEN]])
     sizes = (2, 2, 4), (2, 2, 2), (2, 1, 2, 3), (2, 2, 3), (2, 2, 1)
     inputs = [torch.rand(size, dtype=torch.float64, requires_grad=True) for size in sizes]
 
@@ -83,10 +83,10 @@ def test_gradients_equal_small_differences():
 
 
 def test_the_beams_of_a_source_copy_from_the_same_tokens():
-    made = Copying(1, 1, 1, vocabulary=6)
+    made = PointerGenerator(1, 1, 1, vocabulary=6)
     weights, output = torch.rand(4, 1, 2, 3).softmax(-1), torch.randn(4, 2, 6)
     attended, known = Attended(torch.randn(4, 2, 1), weights), torch.randn(4, 2, 1)
-    tokens = torch.tensor([[1, 2, 3], [4, 5, NOTHING]])
+    tokens = torch.tensor([[1, 2, 3], [4, 5, NO_TOKEN]])
     found = made(output, attended, known, known, tokens)
     assert_close(found, made(output, attended, known, known, tokens[[0, 0, 1, 1]]))
     assert not torch.allclose(found, made(output, attended, known, known, tokens[[0, 1, 0, 1]]))
@@ -102,15 +102,15 @@ def test_several_heads_point_together():
 def test_source_tokens_become_target_tokens():
     tokens, keep = torch.tensor([[5, 4, EOS, PAD], [6, UNK, EOS, PAD]]), torch.tensor([[True, True, True, False]] * 2)
     encoded = Encoded(torch.zeros(2, 4, 1), keep, tokens=tokens)
-    table = copying(6, [NOTHING, NOTHING, EOS, UNK, 5, 4, NOTHING])
-    assert table.tokens(encoded).tolist() == [[4, 5, EOS, NOTHING], [NOTHING, UNK, EOS, NOTHING]]
+    table = copying(6, [NO_TOKEN, NO_TOKEN, EOS, UNK, 5, 4, NO_TOKEN])
+    assert table.tokens(encoded).tolist() == [[4, 5, EOS, NO_TOKEN], [NO_TOKEN, UNK, EOS, NO_TOKEN]]
     same = copying(6)
-    assert same.tokens(encoded).tolist() == [[5, 4, EOS, NOTHING], [NOTHING, UNK, EOS, NOTHING]]
+    assert same.tokens(encoded).tolist() == [[5, 4, EOS, NO_TOKEN], [NO_TOKEN, UNK, EOS, NO_TOKEN]]
     assert same.tokens(encoded._replace(keep=None))[0].tolist() == [5, 4, EOS, PAD]
 
 
 def test_the_table_is_saved_with_the_model_and_both_sides_alike_need_none():
-    assert copying(6, [NOTHING, 5]).state_dict()["counterparts"].tolist() == [NOTHING, 5]
+    assert copying(6, [NO_TOKEN, 5]).state_dict()["counterparts"].tolist() == [NO_TOKEN, 5]
     assert sorted(copying(6).state_dict()) == ["gate.bias", "gate.weight"]
 
 
@@ -122,13 +122,13 @@ def test_half_precision_gives_logarithms_in_single():
 
 
 def test_only_an_attention_that_points_copies():
-    assert points(Pointer(4))
-    assert not points(Attention(4, score="additive"))
-    assert not points(None)
+    assert is_pointer(Pointer(4))
+    assert not is_pointer(Attention(4, score="additive"))
+    assert not is_pointer(None)
 
 
 def test_what_cannot_be_copied_is_told():
     with pytest.raises(ValueError, match=r"needs to come with its tokens .* read a source without tokens by bahdanau"):
         copying().tokens(Encoded(torch.zeros(1, 2, 1)))
     with pytest.raises(ValueError, match="a counterpart needs to be a target token from 0 to 3, or -1 for none, got 4"):
-        copying(4, [NOTHING, 4])
+        copying(4, [NO_TOKEN, 4])

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.models.layers.residual import Residual, bend
+from regard.models.layers.residual import Residual, build_activation
 
 DATA = torch.tensor([[[1.0, 3.0]]])
 
@@ -56,15 +56,15 @@ def test_a_norm_that_does_not_exist_is_refused():
     ("name", "found"), [("relu", [0.0, 1.0]), ("gelu", [-0.15865, 0.84135]), ("swish", [-0.26894, 0.73106])]
 )
 def test_an_activation_is_known_by_its_name(name, found):
-    assert_close(bend(name)(torch.tensor([-1.0, 1.0])), torch.tensor(found), atol=1e-5, rtol=0)
+    assert_close(build_activation(name)(torch.tensor([-1.0, 1.0])), torch.tensor(found), atol=1e-5, rtol=0)
 
 
 def test_gelu_by_tanh_is_nearly_gelu():
     data = torch.linspace(-4, 4, 99)
-    assert_close(bend("gelu_tanh")(data), bend("gelu")(data), atol=1e-3, rtol=0)
-    assert not torch.equal(bend("gelu_tanh")(data), bend("gelu")(data))
+    assert_close(build_activation("gelu_tanh")(data), build_activation("gelu")(data), atol=1e-3, rtol=0)
+    assert not torch.equal(build_activation("gelu_tanh")(data), build_activation("gelu")(data))
 
 
 def test_an_activation_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="activation needs to be one of relu, gelu, swish, gelu_tanh, got 'tanh'"):
-        bend("tanh")
+        build_activation("tanh")

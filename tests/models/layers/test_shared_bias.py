@@ -1,14 +1,14 @@
 import pytest
 import torch
 
-from regard.models.attention_factory import self_attention
-from regard.models.layers.shared_bias import share
+from regard.models.attention_factory import build_self_attention
+from regard.models.layers.shared_bias import share_bias
 
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_all_layers_have_one_bias(causal):
-    looks = [self_attention("t5", 8, 2) for _ in range(3)]
-    share(looks, causal)
+    looks = [build_self_attention("t5", 8, 2) for _ in range(3)]
+    share_bias(looks, causal)
     assert looks[0].score is looks[1].score is looks[2].score
     assert looks[0].score.b.shape == (2, 32)
     buckets = looks[0].score.bucket(torch.tensor([-20, -1, 0, 1]))
@@ -17,4 +17,4 @@ def test_all_layers_have_one_bias(causal):
 
 def test_another_score_has_none_to_share():
     with pytest.raises(ValueError, match="a shared bias needs self-attention by t5, got ScaledDot; name t5"):
-        share([self_attention("scaled_dot", 8, 2)], causal=False)
+        share_bias([build_self_attention("scaled_dot", 8, 2)], causal=False)

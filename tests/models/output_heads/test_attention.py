@@ -6,7 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from regard.attention import attend
-from regard.models.output_heads.attention import Attention, chosen
+from regard.models.output_heads.attention import Attention, find_score
 from regard.models.output_heads.projection import Projection
 
 TABLE = torch.tensor([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0]])
@@ -54,7 +54,7 @@ def test_a_loose_output_has_keys_of_its_own():
 @pytest.mark.parametrize("score", ["rotary", "alibi", "t5", "location"])
 def test_words_have_no_positions(score):
     with pytest.raises(ValueError, match=rf"model.output.score={score} looks at positions, and the words of a vocabulary"):
-        chosen(score)
+        find_score(score)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan])

@@ -5,8 +5,8 @@ from torch.testing import assert_close
 from regard import registry
 from regard.config import AttentionPart, Model, OutputPart
 from regard.data.batch import Batch, pad
-from regard.losses.teacher_forcing import projects, teach
-from regard.models.output_heads import matrix, output
+from regard.losses.teacher_forcing import is_plain_projection, teach
+from regard.models.output_heads import build_weight, make_output_factory
 from regard.models.output_heads.attention import Attention
 from regard.models.output_heads.projection import Projection
 from regard.tasks import TextConfig
@@ -44,16 +44,16 @@ INPUT, BATCH = torch.tensor([[1, 4, 5], [1, 8, 2], [1, 2, 0]]), Batch(SOURCE, TA
 
 
 def test_a_layer_is_made_by_its_name_and_told_what_it_has_a_place_for():
-    assert isinstance(output("projection")(8, 5, 6, True), Projection)
-    assert isinstance(output("attention", score="cosine")(8, 5, 6, True), Attention)
-    assert output("mixture", heads=3)(8, 5, 6, True).heads == 3
+    assert isinstance(make_output_factory("projection")(8, 5, 6, True), Projection)
+    assert isinstance(make_output_factory("attention", score="cosine")(8, 5, 6, True), Attention)
+    assert make_output_factory("mixture", heads=3)(8, 5, 6, True).heads == 3
     with pytest.raises(LookupError, match="no output layer is called 'projektion'; did you mean 'projection'"):
-        output("projektion")(8, 5, 6, True)
+        make_output_factory("projektion")(8, 5, 6, True)
 
 
 def test_a_tied_layer_has_no_matrix_of_its_own():
-    assert matrix(5, 3, tie=True) is None
-    assert matrix(5, 3, tie=False).shape == (5, 3)
+    assert build_weight(5, 3, tie=True) is None
+    assert build_weight(5, 3, tie=False).shape == (5, 3)
 
 
 def test_every_layer_is_under_these_contracts():
@@ -119,7 +119,7 @@ def test_it_learns_a_few_sentences_by_heart(name, steps):
 @every
 def test_only_a_projection_is_left_to_the_loss(part):
     model = made(output=part)
-    assert projects(model) == (part.name == "projection")
+    assert is_plain_projection(model) == (part.name == "projection")
     if part.name != "projection":
         with pytest.raises(ValueError, match="project=False needs an output that is nothing but a projection"):
             model(SOURCE, INPUT, project=False)

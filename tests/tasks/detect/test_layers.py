@@ -5,14 +5,14 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention.types import Encoded
-from regard.models.attention_factory import attention
-from regard.models.encoders.coordinates2d import waves
+from regard.models.attention_factory import build_attention
+from regard.models.encoders.coordinates2d import encode_coordinates
 from regard.models.layers.transformer import Sublayers
 from regard.tasks.detect.layers import Anchored, Sets, ring
 
 
 def made(name="transformer", size=32):
-    return Anchored(partial(attention, name, heads=4), Sublayers(size, 4)).eval()
+    return Anchored(partial(build_attention, name, heads=4), Sublayers(size, 4)).eval()
 
 
 def places(count=20):
@@ -24,7 +24,7 @@ def places(count=20):
 def test_heads_begin_by_looking_at_their_points_of_the_box():
     layer, where = made(size=64), places()
     boxes = torch.tensor([[[0.3, 0.4, 0.2, 0.3], [0.7, 0.6, 0.4, 0.2]]])
-    memory = layer.cross.remember(Encoded(torch.cat((torch.zeros(1, 400, 64), waves(where, 64)), dim=-1)))
+    memory = layer.cross.remember(Encoded(torch.cat((torch.zeros(1, 400, 64), encode_coordinates(where, 64)), dim=-1)))
     query = torch.cat((torch.zeros(1, 2, 64), layer.stands(torch.zeros(1, 2, 64), boxes)), dim=-1)
     weights = layer.cross(query, memory, weights=True).weights[0]  # heads queries places
     points = boxes[0, None, :, :2] + ring(4)[:, None] * boxes[0, None, :, 2:] / 2

@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from regard.data.image.batch import collect
 from regard.metrics.boxes import generalised_iou
-from regard.models.detections import Objects, together
+from regard.models.detections import Objects, collate_objects
 from regard.tasks.detect.loss import SetLoss, focal
 from regard.tasks.detect.model import Detected, Detector, Proposals
 
@@ -34,7 +34,7 @@ def test_the_focal_loss_by_hand():
 
 def test_each_thing_gets_the_query_that_fits_it():
     found = detected([[[-2.0, 2.0], [2.0, -2.0], [-2.0, -2.0]]], [[RIGHT, LEFT, SMALL]])
-    there = together([objects((0, LEFT), (1, RIGHT))])
+    there = collate_objects([objects((0, LEFT), (1, RIGHT))])
     chosen = SetLoss().match(found.logits[0], found.boxes[0], there)
     assert chosen.tolist() == [[1, 0]]
     loss = SetLoss(proposals=0.0)(found, there)
@@ -46,14 +46,14 @@ def test_each_thing_gets_the_query_that_fits_it():
 
 
 def test_the_cost_of_a_wrong_box_by_hand():
-    found, there = detected([[[0.0]]], [[LEFT]]), together([objects((0, RIGHT))])
+    found, there = detected([[[0.0]]], [[LEFT]]), collate_objects([objects((0, RIGHT))])
     loss = SetLoss(proposals=0.0)(found, there)
     apart = 1 - generalised_iou(torch.tensor(LEFT), torch.tensor(RIGHT))
     assert_close(loss.total, 2 * 0.25 * 0.25 * torch.tensor(2.0).log() + 5 * 0.5 + 2 * apart)
 
 
 def test_every_layer_costs_and_the_log_is_about_the_last():
-    there = together([objects((0, RIGHT))])
+    there = collate_objects([objects((0, RIGHT))])
     one, two = (SetLoss(proposals=0.0)(detected([[[0.0]]], [[LEFT]], layers), there) for layers in (1, 2))
     assert_close(two.total, 2 * one.total)
     assert two.parts["distance"] == one.parts["distance"]
@@ -62,15 +62,15 @@ def test_every_layer_costs_and_the_log_is_about_the_last():
 def test_batches_add_up():
     logits, boxes = torch.randn(3, 4, 2).tolist(), torch.rand(3, 4, 4).clamp(0.2, 0.8).tolist()
     there = [objects((0, LEFT), (1, RIGHT)), objects((1, SMALL)), NOTHING]
-    whole = SetLoss()(detected(logits, boxes), together(there)).total
-    parts = [SetLoss()(detected([logits[row]], [boxes[row]]), together([there[row]])).total for row in range(3)]
+    whole = SetLoss()(detected(logits, boxes), collate_objects(there)).total
+    parts = [SetLoss()(detected([logits[row]], [boxes[row]]), collate_objects([there[row]])).total for row in range(3)]
     assert_close(whole, sum(parts))
 
 
 def test_queries_with_nothing_to_find_learn_to_say_nothing():
     logits = torch.zeros(1, 1, 2, 2, requires_grad=True)
     found = detected([[[0.0, 0.0]] * 2], [[LEFT, RIGHT]])._replace(logits=logits)
-    loss = SetLoss()(found, together([NOTHING]))
+    loss = SetLoss()(found, collate_objects([NOTHING]))
     loss.total.backward()
     assert (logits.grad > 0).all()
     assert loss.tokens == 1
@@ -79,7 +79,7 @@ def test_queries_with_nothing_to_find_learn_to_say_nothing():
 def test_a_thing_teaches_the_places_nearest_to_it_and_a_place_has_one_thing():
     boxes = [[[x / 10, 0.5, 0.2, 0.2] for x in range(1, 10)]]
     found = detected([[[0.0, 0.0]] * 9], boxes)
-    there = together([objects((0, [0.3, 0.5, 0.2, 0.2]), (1, [0.7, 0.5, 0.2, 0.2]))])
+    there = collate_objects([objects((0, [0.3, 0.5, 0.2, 0.2]), (1, [0.7, 0.5, 0.2, 0.2]))])
     loss = SetLoss(near=3)
     owner, owned = loss.own(found.logits[0], found.boxes[0], found.proposals.keep, there)
     assert owned[0].tolist() == [False, True, True, True, False, True, True, True, False]
@@ -92,14 +92,14 @@ def test_a_thing_teaches_the_places_nearest_to_it_and_a_place_has_one_thing():
 
 def test_what_fills_a_batch_up_teaches_nothing():
     found = detected(torch.zeros(2, 4, 2).tolist(), torch.rand(2, 4, 4).clamp(0.2, 0.8).tolist())
-    there = together([objects((0, LEFT), (1, RIGHT)), objects((1, SMALL))])
+    there = collate_objects([objects((0, LEFT), (1, RIGHT)), objects((1, SMALL))])
     moved = there._replace(boxes=there.boxes.clone(), labels=there.labels.clone())
     moved.boxes[1, 1], moved.labels[1, 1] = torch.tensor(LEFT), 1
     assert_close(SetLoss()(found, there).total, SetLoss()(found, moved).total)
 
 
 def test_noise_that_is_seen_through_costs_nothing():
-    there = together([objects((0, LEFT), (1, RIGHT)), objects((1, SMALL))])
+    there = collate_objects([objects((0, LEFT), (1, RIGHT)), objects((1, SMALL))])
     logits = (F.one_hot(there.labels, 2).float() * 40 - 20).repeat(1, 3, 1)[None]
     boxes = there.boxes.repeat(1, 3, 1)[None]
     clean = detected(torch.zeros(2, 2, 2).tolist(), [[LEFT, RIGHT], [SMALL, LEFT]], noised=(logits, boxes))
@@ -112,7 +112,7 @@ def test_noise_that_is_seen_through_costs_nothing():
 
 
 def test_more_things_than_queries_are_refused():
-    there = together([objects((0, LEFT), (1, RIGHT))])
+    there = collate_objects([objects((0, LEFT), (1, RIGHT))])
     with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries, and each thing needs one"):
         SetLoss()(detected([[[0.0, 0.0]]], [[LEFT]]), there)
 
@@ -120,12 +120,12 @@ def test_more_things_than_queries_are_refused():
 def test_a_small_picture_beside_a_large_one_has_its_own_queries_alone():
     logits, boxes, there = torch.zeros(2, 3, 1), torch.tensor([[LEFT, RIGHT, SMALL]] * 2), [NOTHING, objects((0, SMALL))]
     real = torch.tensor([[True, True, True], [True, False, False]])
-    assert SetLoss().match(logits, boxes, together(there)).tolist() == [[0], [2]]
-    assert SetLoss().match(logits, boxes, together(there), real)[1].tolist() == [0]
+    assert SetLoss().match(logits, boxes, collate_objects(there)).tolist() == [[0], [2]]
+    assert SetLoss().match(logits, boxes, collate_objects(there), real)[1].tolist() == [0]
     found, crowded = detected(logits.tolist(), boxes.tolist(), layers=2)._replace(real=real), objects((0, LEFT), (0, RIGHT))
-    SetLoss()(found, together([crowded, objects((0, SMALL))]))
+    SetLoss()(found, collate_objects([crowded, objects((0, SMALL))]))
     with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries, and each thing needs one"):
-        SetLoss()(found, together([NOTHING, crowded]))
+        SetLoss()(found, collate_objects([NOTHING, crowded]))
 
 
 def test_a_detector_says_which_queries_are_real_and_what_is_too_much_is_refused():
@@ -136,7 +136,7 @@ def test_a_detector_says_which_queries_are_real_and_what_is_too_much_is_refused(
     assert beside.real.sum(1).tolist() == [alone.logits.shape[2], 4] == [1, 4]  # a place is 8 pixels wide and high
     for found, things in ((alone, [there]), (beside, [there, NOTHING])):
         with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries"):
-            SetLoss()(found, together(things))
+            SetLoss()(found, collate_objects(things))
 
 
 @pytest.mark.parametrize("near", [0, -1])
@@ -149,10 +149,12 @@ def test_things_that_teach_no_place_are_refused(near):
 
 def test_the_cost_of_each_picture_is_that_of_its_answer_alone():
     found = detected([[[2.0, -2.0], [-2.0, 2.0]]] * 2, [[LEFT, RIGHT], [LEFT, SMALL]], layers=2)
-    there = together([objects((0, LEFT), (1, RIGHT)), objects((1, RIGHT))])
+    there = collate_objects([objects((0, LEFT), (1, RIGHT)), objects((1, RIGHT))])
     loss = SetLoss(proposals=0.0)
     whole = [
         loss(Detected(*(part[-1:, row : row + 1] for part in found[:2]), found.proposals), alone).total
-        for row, alone in enumerate((together([objects((0, LEFT), (1, RIGHT))]), together([objects((1, RIGHT))])))
+        for row, alone in enumerate(
+            (collate_objects([objects((0, LEFT), (1, RIGHT))]), collate_objects([objects((1, RIGHT))]))
+        )
     ]
     assert_close(loss.answer(found, there), torch.stack(whole))

@@ -7,8 +7,8 @@ from torch.testing import assert_close
 
 from regard.data.image.batch import collect
 from regard.metrics.detection import average_precision
-from regard.models.attention_factory import attention
-from regard.models.detections import Objects, noised, together
+from regard.models.attention_factory import build_attention
+from regard.models.detections import Objects, add_noise, collate_objects
 from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detector, Head, detections, within
 
@@ -41,8 +41,10 @@ def test_padding_changes_nothing():
 
 def test_what_comes_with_noise_does_not_reach_who_searches():
     model, pictures = made().eval(), blank()
-    objects = together([Objects(torch.tensor([0, 1]), torch.rand(2, 4)), Objects(torch.tensor([2]), torch.rand(1, 4))])
-    found = model(pictures, noised=noised(objects, 3, groups=3))
+    objects = collate_objects(
+        [Objects(torch.tensor([0, 1]), torch.rand(2, 4)), Objects(torch.tensor([2]), torch.rand(1, 4))]
+    )
+    found = model(pictures, noised=add_noise(objects, 3, groups=3))
     assert found.noised[0].shape == (2, 2, 6, 3)
     assert found.noised[1].shape == (2, 2, 6, 4)
     assert_close(found.logits, model(pictures).logits)
@@ -50,8 +52,8 @@ def test_what_comes_with_noise_does_not_reach_who_searches():
 
 
 def test_pictures_without_things_have_no_noise():
-    nothing = together([Objects(torch.zeros(0, dtype=torch.long), torch.zeros(0, 4))] * 2)
-    found = made()(blank(), noised=noised(nothing, 3))
+    nothing = collate_objects([Objects(torch.zeros(0, dtype=torch.long), torch.zeros(0, 4))] * 2)
+    found = made()(blank(), noised=add_noise(nothing, 3))
     assert found.noised is None
 
 
@@ -75,7 +77,7 @@ def test_before_anything_is_learned_boxes_stand_at_their_places_and_classes_are_
 
 
 def test_any_attention_may_read_the_map():
-    found = made(attention=partial(attention, "additive"))(blank(), weights=True)
+    found = made(attention=partial(build_attention, "additive"))(blank(), weights=True)
     assert found.weights["decoder.0.cross"].shape == (2, 1, 5, 6)
 
 
@@ -93,11 +95,11 @@ def test_a_box_is_corrected_in_units_of_itself():
 def test_it_learns_to_find_things_by_heart():
     draw = np.random.default_rng(0)
     scenes = [scene(draw) for _ in range(6)]
-    pictures, objects = collect([picture for picture, _ in scenes]), together([there for _, there in scenes])
+    pictures, objects = collect([picture for picture, _ in scenes]), collate_objects([there for _, there in scenes])
     model, loss = Detector(Tiny(24), 3, 32, queries=12, layers=2, heads=4), SetLoss()
     optimiser = torch.optim.AdamW(model.parameters(), 3e-3)
     for _ in range(100):
-        cost = loss(model(pictures, noised=noised(objects, 3, groups=2)), objects)
+        cost = loss(model(pictures, noised=add_noise(objects, 3, groups=2)), objects)
         optimiser.zero_grad()
         cost.total.div(cost.tokens).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

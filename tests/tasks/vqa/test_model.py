@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from regard.data.batch import Padded, pad
 from regard.losses.labels import accuracy, one_label
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
 from regard.tasks.vqa.model import Stacked
@@ -35,7 +35,7 @@ def test_every_hop_says_where_it_looked_in_picture_and_question(question):
 
 
 def test_without_attention_to_words_a_hop_is_the_papers():
-    model = made(words=partial(attention, "none"), hops=1).eval()
+    model = made(words=partial(build_attention, "none"), hops=1).eval()
     pictures = blank(2, 16, 24)
     answer = model(pictures, QUESTIONS, weights=True)
     assert list(answer.weights) == ["hops.0.regions"]
@@ -92,4 +92,4 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match=r"needs a size that is a multiple of 4, for the waves of places, got 18"):
         Stacked(Tiny(), Recurrent(12, 8), 5, 18)
     with pytest.raises(ValueError, match="stacked attention reads by an attention, and got none"):
-        made(regions=partial(attention, "none"))
+        made(regions=partial(build_attention, "none"))

@@ -4,7 +4,7 @@ import torch
 
 from regard.attention import Attention, MultiHead
 from regard.attention.scope.causal import Causal
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 from regard.viewer.record.calls import adds_up, allowance, half, measured
 
 
@@ -25,7 +25,7 @@ def test_what_may_be_seen_follows_scope_padding_and_place():
     ("name", "expected"), [("additive", True), ("additive+sigmoid", False), ("monotonic", False), ("local_p", False)]
 )
 def test_whether_weights_add_up_is_known_from_the_attention_and_held_against_them(name, expected):
-    cross = attention(name, 4, 4)
+    cross = build_attention(name, 4, 4)
     assert adds_up(cross, None, None) == expected
     if expected:
         assert adds_up(cross, torch.full((1, 1, 2, 4), 0.25), None)

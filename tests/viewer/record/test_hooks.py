@@ -8,7 +8,7 @@ from regard.attention.normalise.gumbel import Gumbel
 from regard.attention.normalise.hard import Hard
 from regard.attention.scope.causal import Causal
 from regard.attention.types import Encoded
-from regard.models.attention_factory import attention
+from regard.models.attention_factory import build_attention
 
 
 def test_statistics_leave_the_fused_kernel_running_and_equal_those_of_the_weights():
@@ -48,7 +48,7 @@ def test_chosen_rows_are_recomputed_and_equal_those_of_all_weights():
 
 def test_rows_of_an_attention_that_steps_or_gathers_are_its_own():
     for name in ("coverage", "monotonic", "local_p"):
-        cross = attention(name, 4, 4).eval()
+        cross = build_attention(name, 4, 4).eval()
         query, source = torch.randn(1, 5, 4), torch.randn(1, 6, 4)
 
         def run(cross=cross, query=query, source=source, **settings):
@@ -63,7 +63,7 @@ def test_rows_of_an_attention_that_steps_or_gathers_are_its_own():
 
 def test_hard_attention_draws_the_same_whether_it_is_heard_or_not():
     for settings in ({}, {"rows": (0,)}, {"statistics": True}):
-        cross = attention("additive+hard", 4, 4)
+        cross = build_attention("additive+hard", 4, 4)
         query, source = torch.randn(1, 5, 4), torch.randn(1, 6, 4)
         torch.manual_seed(1)
         plain = cross(query, cross.remember(source)).context

@@ -6,4 +6,4 @@ from regard import registry
 
 
 def __getattr__(name: str) -> Any:
-    return registry.attribute(__name__, name)
+    return registry.find_attribute(__name__, name)

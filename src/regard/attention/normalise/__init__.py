@@ -40,4 +40,4 @@ def widen(scores: Scores) -> Scores:
 
 
 def __getattr__(name: str) -> Any:
-    return registry.attribute(__name__, name)
+    return registry.find_attribute(__name__, name)

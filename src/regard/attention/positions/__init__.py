@@ -56,4 +56,4 @@ class Positions(nn.Module, ABC):
 
 
 def __getattr__(name: str) -> Any:
-    return registry.attribute(__name__, name)
+    return registry.find_attribute(__name__, name)

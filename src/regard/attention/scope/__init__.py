@@ -128,4 +128,4 @@ def _scope(other: Any) -> Scope:
 
 
 def __getattr__(name: str) -> Any:
-    return registry.attribute(__name__, name)
+    return registry.find_attribute(__name__, name)

@@ -86,4 +86,4 @@ def fits(name: str, side: str, needed: int, given: int) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    return registry.attribute(__name__, name)
+    return registry.find_attribute(__name__, name)

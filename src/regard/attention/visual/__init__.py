@@ -108,4 +108,4 @@ def reduced(name: str, channels: int, reduction: int) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    return registry.attribute(__name__, name)
+    return registry.find_attribute(__name__, name)

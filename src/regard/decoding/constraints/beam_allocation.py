@@ -15,15 +15,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.text.vocabulary import EOS
-from regard.decoding.beam_state import Candidates, Front, Ways
-from regard.decoding.constraints.state import Guard, Watched
+from regard.decoding.beam_state import ActiveBeam, Candidates, Extensions
+from regard.decoding.constraints.state import ConstraintState, Guard
 from regard.decoding.logprobs import IMPOSSIBLE
-from regard.decoding.topk import highest
+from regard.decoding.topk import select_highest
 
 
-def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: Watched, beams: int) -> Ways:
+def extend_banks(
+    front: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: ConstraintState, beams: int
+) -> Extensions:
     """Extensions of a step: each row's best tokens, and for each phrase the best token that continues it."""
-    values, tokens = suggested(logs, guard, watched, beams)
+    values, tokens = suggest_tokens(logs, guard, watched, beams)
     left = guard.include.left(guard.include.move(watched.include, tokens)).cpu()
     values, tokens = values.cpu(), tokens.cpu()
     sentences, width = front.scores.shape
@@ -33,14 +35,14 @@ def ways(front: Front, logs: Float[Tensor, "rows vocabulary"], guard: Guard, wat
     values, tokens, left = (each.reshape(sentences, -1).gather(1, order) for each in (values, tokens, left))
     ahead = Candidates(scores, values, tokens, rows)
     ended = ahead.ending & ((left == 0).cumsum(1) <= beams)
-    return Ways(ahead, ended, kept(ahead, left, [guard.needed[each] for each in front.sentences], beams))
+    return Extensions(ahead, ended, select_candidates(ahead, left, [guard.needed[each] for each in front.sentences], beams))
 
 
-def suggested(
-    logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: Watched, beams: int
+def suggest_tokens(
+    logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: ConstraintState, beams: int
 ) -> tuple[Float[Tensor, "rows tokens"], Int[Tensor, "rows tokens"]]:
     """Candidate tokens of each row, each once: duplicates are impossible."""
-    best, likely = highest(logs, beams + 1)
+    best, likely = select_highest(logs, beams + 1)
     value, token = guard.include.advancing(watched.include, logs)
     values, tokens = torch.cat([best, value], 1), torch.cat([likely, token], 1)
     same = tokens[:, :, None] == tokens[:, None, :]
@@ -48,7 +50,9 @@ def suggested(
     return values.masked_fill(again, IMPOSSIBLE), tokens
 
 
-def kept(ahead: Candidates, left: Int[Tensor, "sentences candidates"], needed: Sequence[int], beams: int) -> Candidates:
+def select_candidates(
+    ahead: Candidates, left: Int[Tensor, "sentences candidates"], needed: Sequence[int], beams: int
+) -> Candidates:
     """Candidates that go on, best first: of each bank as many as it is allotted."""
     going = (ahead.tokens != EOS) & (ahead.scores > IMPOSSIBLE)
     chosen = torch.zeros(len(needed), beams, dtype=torch.long)
@@ -56,14 +60,14 @@ def kept(ahead: Candidates, left: Int[Tensor, "sentences candidates"], needed: S
     for sentence, most in enumerate(needed):
         places = going[sentence].nonzero()[:, 0].tolist()
         banks = [most - each for each in left[sentence][going[sentence]].tolist()]
-        room = allot([banks.count(bank) for bank in range(most + 1)], beams)
-        for count, place in enumerate(_first(places, banks, room)):
+        room = allocate_banks([banks.count(bank) for bank in range(most + 1)], beams)
+        for count, place in enumerate(_take_first(places, banks, room)):
             chosen[sentence, count], alive[sentence, count] = place, True
     scores, logprobs, tokens, rows = (each.gather(1, chosen) for each in ahead)
     return Candidates(scores.masked_fill(~alive, IMPOSSIBLE), logprobs, tokens, rows)
 
 
-def allot(counts: Sequence[int], beams: int) -> list[int]:
+def allocate_banks(counts: Sequence[int], beams: int) -> list[int]:
     """Number of candidates that each bank keeps, the one with the fewest constraint tokens met first.
 
     Equal parts, the rest to the last bank; what a bank cannot fill goes to the furthest bank that can.
@@ -76,7 +80,7 @@ def allot(counts: Sequence[int], beams: int) -> list[int]:
     return found
 
 
-def _first(places: Sequence[int], banks: Sequence[int], room: list[int]) -> list[int]:
+def _take_first(places: Sequence[int], banks: Sequence[int], room: list[int]) -> list[int]:
     """Places of the first few of each bank, in order."""
     found = []
     for place, bank in zip(places, banks, strict=True):

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 
-def repeating(written: Int[Tensor, "rows time"], size: int, vocabulary: int) -> Bool[Tensor, "rows vocabulary"]:
+def mask_repeats(written: Int[Tensor, "rows time"], size: int, vocabulary: int) -> Bool[Tensor, "rows vocabulary"]:
     """Mask of the tokens that would repeat an n-gram of `size` tokens.
 
     Paulus, Xiong and Socher 2018, https://arxiv.org/abs/1705.04304, for groups of three.

@@ -11,10 +11,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.decoding.constraints.spelling import NOTHING, Letters, Spelling
+from regard.decoding.constraints.spelling import NO_LETTER, Letters, Spelling
 from regard.decoding.logprobs import IMPOSSIBLE
 
-NEVER = 1 << 30
+UNREACHABLE = 1 << 30
 """Number of tokens needed where no tokens suffice."""
 
 
@@ -27,8 +27,8 @@ class Phrases:
 
     def __init__(self, sentences: Sequence[Sequence[Letters]], spelling: Spelling, device: torch.device | str = "cpu"):
         distinct = list(dict.fromkeys(phrase for each in sentences for phrase in each))
-        tables = [automaton(phrase, spelling) for phrase in distinct]
-        counts = [distance(table) for table in tables]
+        tables = [build_automaton(phrase, spelling) for phrase in distinct]
+        counts = [count_tokens_left(table) for table in tables]
         firsts, after = {}, [torch.zeros(1, len(spelling.letters), dtype=torch.int32)]
         for phrase, table in zip(distinct, tables, strict=True):
             firsts[phrase] = 1 + sum(map(len, after[1:]))
@@ -78,7 +78,7 @@ class Phrases:
         return torch.stack(values, 1), torch.stack(tokens, 1)
 
 
-def automaton(phrase: Letters, spelling: Spelling) -> Int[Tensor, "states vocabulary"]:
+def build_automaton(phrase: Letters, spelling: Spelling) -> Int[Tensor, "states vocabulary"]:
     """Transition table of a phrase's automaton: the state after each token from each state."""
     by_letter = torch.zeros(len(phrase) + 1, spelling.size, dtype=torch.int32)
     back = 0  # failure state: the longest proper prefix that is also a suffix
@@ -89,13 +89,13 @@ def automaton(phrase: Letters, spelling: Spelling) -> Int[Tensor, "states vocabu
     by_letter[-1] = len(phrase)
     states = torch.arange(len(phrase) + 1, dtype=torch.int32)[:, None].expand(-1, len(spelling.letters))
     for letter in spelling.letters.T:
-        states = torch.where(letter == NOTHING, states, by_letter[states.long(), letter.clamp(min=0)])
+        states = torch.where(letter == NO_LETTER, states, by_letter[states.long(), letter.clamp(min=0)])
     return states
 
 
-def distance(table: Int[Tensor, "states vocabulary"]) -> Int[Tensor, " states"]:
+def count_tokens_left(table: Int[Tensor, "states vocabulary"]) -> Int[Tensor, " states"]:
     """Distance in tokens from each state to the last; NEVER where it cannot be reached."""
-    found = torch.full((len(table),), NEVER)
+    found = torch.full((len(table),), UNREACHABLE)
     found[-1] = 0
     while True:
         nearer = torch.minimum(found, 1 + found[table.long()].amin(1))

@@ -21,7 +21,7 @@ from regard.data.text.tokenizers.vocab_based import Listed
 from regard.data.text.tokenizers.words import Words
 from regard.data.text.vocabulary import BOS, NAMES, UNK
 
-REFUSED = -1
+FORBIDDEN = -1
 """Next state of a token that a prefix does not allow."""
 
 
@@ -40,12 +40,12 @@ class Prefix:
     def of(cls, text: str, tokeniser: Tokeniser) -> "Prefix":
         """Prefix of a text, in the tokens of a tokenizer."""
         if isinstance(tokeniser, Exact):
-            return _bytes(clean(text), tokeniser)
+            return _build_byte_prefix(clean(text), tokeniser)
         assert isinstance(tokeniser, Listed), "tokens are bytes, or listed"
-        return _listed(text, tokeniser)
+        return _build_token_prefix(text, tokeniser)
 
 
-def table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "states vocabulary"], dict[Prefix, int]]:
+def build_table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "states vocabulary"], dict[Prefix, int]]:
     """Transition table of all prefixes, and the first state of each; state 0 is free, and all prefixes lead to it.
 
     BOS, which comes before any prefix, leaves every state as it is.
@@ -55,7 +55,7 @@ def table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "states 
         first, count = len(rows), len(prefix.states)
         firsts[prefix] = first if count else 0
         for place, ways in enumerate(prefix.states):
-            row = torch.full((vocabulary,), REFUSED, dtype=torch.int32)
+            row = torch.full((vocabulary,), FORBIDDEN, dtype=torch.int32)
             row[BOS] = first + place
             for token, state in ways.items():
                 row[token] = first + state if state < count else 0
@@ -63,7 +63,7 @@ def table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "states 
     return torch.stack(rows), firsts
 
 
-def _listed(text: str, tokeniser: Listed) -> Prefix:
+def _build_token_prefix(text: str, tokeniser: Listed) -> Prefix:
     """Prefix of whole tokens, of which the last may be longer, except with character tokens."""
     tokens = tokeniser.tokens(text)
     numbers = tokeniser.vocabulary.numbers(tokens)
@@ -79,7 +79,7 @@ def _listed(text: str, tokeniser: Listed) -> Prefix:
     return Prefix(tuple(dict.fromkeys(each, place + 1) for place, each in enumerate(ways)))
 
 
-def _bytes(text: str, tokeniser: Exact) -> Prefix:
+def _build_byte_prefix(text: str, tokeniser: Exact) -> Prefix:
     """Prefix of the tokens of the complete words, then any tokens that write the bytes of the last one."""
     last = re.search(r"\s+\S*\Z", text)
     start = last.start() if last else 0

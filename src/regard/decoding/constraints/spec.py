@@ -13,13 +13,13 @@ from regard.decoding.constraints.spelling import Letters, Spelling
 from regard.decoding.constraints.state import Constraints, Guard
 from regard.errors import DataError
 
-FORM = '{"prefix": "Tom", "include": ["a phrase"], "exclude": ["a phrase"]}'
+EXAMPLE = '{"prefix": "Tom", "include": ["a phrase"], "exclude": ["a phrase"]}'
 
 Phrases = Sequence[str] | Sequence[Sequence[str]]
 """Phrases for all texts, or a list for each."""
 
 
-class Wish(NamedTuple):
+class ConstraintSpec(NamedTuple):
     """Constraints of one answer. With subword tokens, a phrase may match inside a longer word."""
 
     prefix: str = ""
@@ -27,35 +27,37 @@ class Wish(NamedTuple):
     exclude: tuple[str, ...] = ()
 
 
-def wishes(count: int, prefix: str | Sequence[str] | None, include: Phrases | None, exclude: Phrases | None) -> list[Wish]:
+def expand_specs(
+    count: int, prefix: str | Sequence[str] | None, include: Phrases | None, exclude: Phrases | None
+) -> list[ConstraintSpec]:
     """Constraints for each of so many texts, from one value for all or one for each."""
     prefixes = [prefix or ""] * count if prefix is None or isinstance(prefix, str) else [each or "" for each in prefix]
-    includes, excludes = _each("include", count, include), _each("exclude", count, exclude)
+    includes, excludes = _expand_phrases("include", count, include), _expand_phrases("exclude", count, exclude)
     if len(prefixes) != count:
         raise ValueError(f"prefix needs one text, or one for each of {count} texts, got {len(prefixes)}")
-    return [Wish(*each) for each in zip(prefixes, includes, excludes, strict=True)]
+    return [ConstraintSpec(*each) for each in zip(prefixes, includes, excludes, strict=True)]
 
 
-def read(line: Line) -> Wish:
+def parse_spec(line: Line) -> ConstraintSpec:
     """Parse constraints from a line of JSON; a missing key means none."""
     try:
         table = json.loads(line.text) if line.text.strip() else {}
     except (ValueError, RecursionError) as error:
         fault = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deep, or a number of too many digits"
-        raise DataError(f"{line.where} is not JSON ({fault}); constraints look like {FORM}") from error
-    if not isinstance(table, dict) or (strange := sorted(table.keys() - set(Wish._fields))):
+        raise DataError(f"{line.where} is not JSON ({fault}); constraints look like {EXAMPLE}") from error
+    if not isinstance(table, dict) or (strange := sorted(table.keys() - set(ConstraintSpec._fields))):
         got = type(table).__name__ if not isinstance(table, dict) else quoted(strange[0])
-        raise DataError(f"{line.where} needs an object with prefix, include and exclude, got {got}: {FORM}")
+        raise DataError(f"{line.where} needs an object with prefix, include and exclude, got {got}: {EXAMPLE}")
     if not isinstance(table.get("prefix", ""), str):
-        raise DataError(f"{line.where} needs a prefix that is a text, got {quoted(table['prefix'])}: {FORM}")
+        raise DataError(f"{line.where} needs a prefix that is a text, got {quoted(table['prefix'])}: {EXAMPLE}")
     phrases = [table.get(name, []) for name in ("include", "exclude")]
-    if wrong := [each for each in phrases if not _texts(each)]:
-        raise DataError(f"{line.where} needs lists of texts to include and to exclude, got {quoted(wrong[0])}: {FORM}")
-    return Wish(table.get("prefix", ""), *map(tuple, phrases))
+    if wrong := [each for each in phrases if not _is_text_list(each)]:
+        raise DataError(f"{line.where} needs lists of texts to include and to exclude, got {quoted(wrong[0])}: {EXAMPLE}")
+    return ConstraintSpec(table.get("prefix", ""), *map(tuple, phrases))
 
 
-def guard(
-    asked: Sequence[Wish], spelling: Spelling, target: Callable[[str], str], block: int, device: torch.device | str
+def build_guard(
+    asked: Sequence[ConstraintSpec], spelling: Spelling, target: Callable[[str], str], block: int, device: torch.device | str
 ) -> Guard | None:
     """Build the constraints of a batch, with n-gram blocking of `block` tokens; None where nothing is constrained.
 
@@ -63,47 +65,47 @@ def guard(
     """
     if not block and not any(map(any, asked)):
         return None
-    prefixes = {each.prefix: _prefix(each.prefix, spelling, target) for each in asked}
+    prefixes = {each.prefix: _build_prefix(each.prefix, spelling, target) for each in asked}
     constraints = [
         Constraints(
             prefixes[each.prefix],
-            tuple(_included(phrase, spelling, target) for phrase in each.include),
-            tuple(spelt for phrase in each.exclude if (spelt := _spelt(phrase, spelling, target)) is not None),
+            tuple(_spell_required(phrase, spelling, target) for phrase in each.include),
+            tuple(spelt for phrase in each.exclude if (spelt := _spell_phrase(phrase, spelling, target)) is not None),
         )
         for each in asked
     ]
     return Guard(constraints, spelling, block, device)
 
 
-def _each(name: str, count: int, given: Phrases | None) -> list[tuple[str, ...]]:
+def _expand_phrases(name: str, count: int, given: Phrases | None) -> list[tuple[str, ...]]:
     if isinstance(given, str):
         raise ValueError(f"{name} needs a list of phrases, got the text {given!r}; one phrase is [{given!r}]")
     if given is None or all(isinstance(each, str) for each in given):
         return [tuple(str(each) for each in given or ())] * count
     if len(given) != count:
         raise ValueError(f"{name} needs a list of phrases, or one list for each of {count} texts, got {len(given)}")
-    if wrong := [each for each in given if not _texts(each)]:
+    if wrong := [each for each in given if not _is_text_list(each)]:
         raise ValueError(f"{name} needs lists of phrases throughout, got {wrong[0]!r} among them")
     return [tuple(each) for each in given]
 
 
-def _texts(given: Any) -> bool:
+def _is_text_list(given: Any) -> bool:
     return isinstance(given, (list, tuple)) and all(isinstance(each, str) for each in given)
 
 
-def _prefix(text: str, spelling: Spelling, target: Callable[[str], str]) -> Prefix:
+def _build_prefix(text: str, spelling: Spelling, target: Callable[[str], str]) -> Prefix:
     assert spelling.tokeniser is not None, "words are read by a tokeniser"
     return Prefix.of(target(text), spelling.tokeniser) if text else Prefix()
 
 
-def _included(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters:
-    spelt = _spelt(phrase, spelling, target)
+def _spell_required(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters:
+    spelt = _spell_phrase(phrase, spelling, target)
     if spelt is None:
         raise ValueError(f"the model cannot write the phrase {phrase!r}; include words that it has learnt")
     return spelt
 
 
-def _spelt(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters | None:
+def _spell_phrase(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters | None:
     spelt = spelling.spell(target(phrase))
     if spelt == ():
         raise ValueError(f"a phrase needs a word to look for, got {phrase!r}; leave it out")

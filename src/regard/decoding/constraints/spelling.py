@@ -19,7 +19,7 @@ from regard.data.text.tokenizers.vocab_based import Listed
 from regard.data.text.tokenizers.words import Words
 from regard.data.text.vocabulary import NAMES
 
-NOTHING = -1
+NO_LETTER = -1
 """Padding for tokens with fewer letters than the longest."""
 
 Letters = tuple[int, ...]
@@ -43,9 +43,9 @@ class Spelling:
         """Spelling of a tokenizer's tokens; each special token is a letter that no text contains."""
         if isinstance(tokeniser, Exact):
             spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in tokeniser.table[len(NAMES) :]]
-            return cls(_padded(spelt), 256 + len(NAMES), tokeniser)
-        index = _index(tokeniser)
-        return cls(torch.tensor([[index[each]] for each in _written(tokeniser)]), len(index), tokeniser)
+            return cls(_pad_letters(spelt), 256 + len(NAMES), tokeniser)
+        index = _index_letters(tokeniser)
+        return cls(torch.tensor([[index[each]] for each in _list_token_texts(tokeniser)]), len(index), tokeniser)
 
     def spell(self, text: str) -> Letters | None:
         """Spell a text in letters; None where no token writes one of them."""
@@ -54,12 +54,12 @@ class Spelling:
         if isinstance(self.tokeniser, Exact):
             return tuple(clean(text).encode())
         assert isinstance(self.tokeniser, Listed), "tokens are bytes, or listed"
-        index, words = _index(self.tokeniser), isinstance(self.tokeniser, Words) and not self.tokeniser.whole
+        index, words = _index_letters(self.tokeniser), isinstance(self.tokeniser, Words) and not self.tokeniser.whole
         found = [index.get(bare(token) if words else token) for token in self.tokeniser.tokens(text)]
         return None if None in found else tuple(each for each in found if each is not None)
 
 
-def _written(tokeniser: Tokeniser) -> list[Hashable]:
+def _list_token_texts(tokeniser: Tokeniser) -> list[Hashable]:
     """Text of each token id of a vocabulary-based tokenizer; special tokens by their id."""
     assert isinstance(tokeniser, Listed), "tokens are bytes, or listed"
     tokens = tokeniser.vocabulary.tokens
@@ -67,10 +67,10 @@ def _written(tokeniser: Tokeniser) -> list[Hashable]:
     return [*range(len(NAMES)), *(bare(token) if words else token for token in tokens)]
 
 
-def _index(tokeniser: Tokeniser) -> dict[Hashable, int]:
-    return {written: number for number, written in enumerate(dict.fromkeys(_written(tokeniser)))}
+def _index_letters(tokeniser: Tokeniser) -> dict[Hashable, int]:
+    return {written: number for number, written in enumerate(dict.fromkeys(_list_token_texts(tokeniser)))}
 
 
-def _padded(spelt: Sequence[Sequence[int]]) -> Tensor:
+def _pad_letters(spelt: Sequence[Sequence[int]]) -> Tensor:
     longest = max(map(len, spelt))
-    return torch.tensor([[*each, *[NOTHING] * (longest - len(each))] for each in spelt])
+    return torch.tensor([[*each, *[NO_LETTER] * (longest - len(each))] for each in spelt])

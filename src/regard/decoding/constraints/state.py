@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.data.text.vocabulary import EOS
 from regard.decoding.constraints import prefix as prefixes
-from regard.decoding.constraints.ngrams import repeating
+from regard.decoding.constraints.ngrams import mask_repeats
 from regard.decoding.constraints.phrases import Phrases
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Letters, Spelling
@@ -24,7 +24,7 @@ class Constraints(NamedTuple):
     exclude: tuple[Letters, ...] = ()
 
 
-class Watched(NamedTuple):
+class ConstraintState(NamedTuple):
     """Constraint state of each row: a tree of tensors, rows first, that is selected as a decoder's state is."""
 
     prefix: Int[Tensor, " rows"]
@@ -54,7 +54,7 @@ class Guard:
         self.block, self.vocabulary = block, len(spelling.letters)
         self.include = Phrases([each.include for each in constraints], spelling, device)
         self.exclude = Phrases([each.exclude for each in constraints], spelling, device)
-        table, firsts = prefixes.table([each.prefix for each in constraints], self.vocabulary)
+        table, firsts = prefixes.build_table([each.prefix for each in constraints], self.vocabulary)
         self.prefix = table.to(device)
         self.firsts = torch.tensor([firsts[each.prefix] for each in constraints], dtype=torch.long, device=device)
         self.needed = self.include.left(self.include.firsts).tolist()
@@ -78,40 +78,40 @@ class Guard:
                     "allow a longer target, or ask for less"
                 )
 
-    def start(self, sentences: Sequence[int]) -> Watched:
+    def start(self, sentences: Sequence[int]) -> ConstraintState:
         """Initial state: one row for each of these sentences."""
         where = self.firsts.device
         rows = torch.tensor(sentences, dtype=torch.long, device=where)
         written = torch.zeros(len(sentences), 0, dtype=torch.long, device=where)
-        return Watched(self.firsts[rows], self.include.firsts[rows], self.exclude.firsts[rows], written)
+        return ConstraintState(self.firsts[rows], self.include.firsts[rows], self.exclude.firsts[rows], written)
 
-    def after(self, watched: Watched, tokens: Int[Tensor, " rows"]) -> Watched:
+    def after(self, watched: ConstraintState, tokens: Int[Tensor, " rows"]) -> ConstraintState:
         """Advance each row by a token. BOS changes nothing; a row without allowed tokens may hold anything."""
         prefix = self.prefix[watched.prefix, tokens].long().clamp(min=0)
         written = torch.cat([watched.written, tokens[:, None]], 1) if self.block else watched.written
-        return Watched(
+        return ConstraintState(
             prefix, self.include.move(watched.include, tokens), self.exclude.move(watched.exclude, tokens), written
         )
 
-    def forbid(self, watched: Watched, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+    def forbid(self, watched: ConstraintState, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
         """Mask the tokens that a row may not write next."""
         forbidden = (self.prefix[watched.prefix] < 0) | self.exclude.completing(watched.exclude)
         if self.block:
             free = (watched.prefix == 0)[:, None]
-            forbidden |= repeating(watched.written, self.block, self.vocabulary) & free
+            forbidden |= mask_repeats(watched.written, self.block, self.vocabulary) & free
         forbidden[:, EOS] |= self.left(watched) > 0
         return logs.masked_fill(forbidden, IMPOSSIBLE)
 
-    def left(self, watched: Watched) -> Int[Tensor, " rows"]:
+    def left(self, watched: ConstraintState) -> Int[Tensor, " rows"]:
         """Number of tokens that suffice for the phrases that each row still requires."""
         return self.include.left(watched.include)
 
-    def met(self, watched: Watched) -> Bool[Tensor, " rows"]:
+    def met(self, watched: ConstraintState) -> Bool[Tensor, " rows"]:
         """Mask of the rows that satisfy prefix and required phrases."""
         return (self.left(watched) == 0) & (watched.prefix == 0)
 
 
-def unkept(length: int) -> ValueError:
+def unsatisfiable_error(length: int) -> ValueError:
     """Error for a sentence that cannot satisfy its constraints."""
     return ValueError(
         f"no target keeps to the constraints: at step {length} nothing is possible that they allow; a phrase to exclude or "

@@ -8,19 +8,19 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data.text.vocabulary import BOS, EOS
-from regard.decoding.backpointers import nothing
+from regard.decoding.backpointers import make_empty_hypothesis
 from regard.decoding.engines.candidates import Candidates, Floats, Numbers, extend
 from regard.decoding.engines.finished import Pool
 from regard.decoding.engines.greedy import greedy
-from regard.decoding.engines.topk import Likeliest
-from regard.decoding.engines.types import Engine, Searching
-from regard.decoding.hypothesis import Found
-from regard.decoding.logprobs import IMPOSSIBLE, stuck
-from regard.decoding.max_length import limits
+from regard.decoding.engines.topk import TopTokens
+from regard.decoding.engines.types import Engine, SearchEngine
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.logprobs import IMPOSSIBLE, no_token_error
+from regard.decoding.max_length import resolve_limits
 from regard.tree import Tree, select
 
 
-class Fed(NamedTuple):
+class BeamStep(NamedTuple):
     """Decoder input of a step: the token of each row, its log-probability, and its back-pointer."""
 
     tokens: Numbers
@@ -37,44 +37,44 @@ def beam(
     length: int | Sequence[int],
     best: int = 1,
     length_penalty: float = 1.0,
-) -> list[list[Found]]:
+) -> list[list[Hypothesis]]:
     """Beam search: the `best` hypotheses of each sentence; `decoding.beam` explains it, and why the early stop is exact.
 
     A step costs the same few array operations whatever the number of sentences; sentences that are done leave the batch. A
     beam of one is greedy search, which needs fewer of them.
     """
-    most = limits(length, memory)
+    most = resolve_limits(length, memory)
     alive = np.flatnonzero(np.array(most))
     if len(alive) and len(alive) < len(most):
         memory = select(memory, torch.from_numpy(alive))
-    if len(alive) and isinstance(engine, Searching):
+    if len(alive) and isinstance(engine, SearchEngine):
         several = engine.search(memory, np.array(most, dtype=np.int64)[alive], beams, best, length_penalty)
         each = dict(zip(alive.tolist(), several, strict=True))
-        return [each.get(sentence) or [nothing(weights=False)] for sentence in range(len(most))]
-    search = Search(most, beams, best, length_penalty)
+        return [each.get(sentence) or [make_empty_hypothesis(weights=False)] for sentence in range(len(most))]
+    search = ArrayBeamSearch(most, beams, best, length_penalty)
     if len(alive):
         if beams == 1:
             found = dict(zip(alive.tolist(), greedy(engine, memory, search.most[alive], length_penalty), strict=True))
-            return [[found.get(sentence) or nothing(weights=False)] for sentence in range(len(search.most))]
+            return [[found.get(sentence) or make_empty_hypothesis(weights=False)] for sentence in range(len(search.most))]
         for _ in search.run(engine, memory, alive):
             pass
-    return [search.found(sentence) or [nothing(weights=False)] for sentence in range(len(search.most))]
+    return [search.found(sentence) or [make_empty_hypothesis(weights=False)] for sentence in range(len(search.most))]
 
 
-class Search:
+class ArrayBeamSearch:
     """Beam search over a batch: length limits, finished hypotheses, and every step."""
 
     def __init__(self, most: list[int], beams: int, best: int, alpha: float):
         self.most, self.beams, self.best, self.alpha = np.array(most, dtype=np.int64), beams, best, alpha
         self.longest = np.array([max(each, 1) ** alpha for each in most])
         self.pool = Pool(len(most), beams)
-        self.steps: list[Fed] = []
+        self.steps: list[BeamStep] = []
 
-    def run(self, engine: Engine, memory: Tree, sentences: Numbers) -> Iterator[Fed]:
+    def run(self, engine: Engine, memory: Tree, sentences: Numbers) -> Iterator[BeamStep]:
         """Search step by step until every sentence is done; yields the next decoder input."""
-        steps, likeliest = engine.begin(memory), Likeliest(self.beams + 1)
+        steps, likeliest = engine.begin(memory), TopTokens(self.beams + 1)
         scores, moved = np.zeros((len(sentences), 1)), False
-        fed = Fed(np.full(len(sentences), BOS), np.zeros(len(sentences), np.float32), np.arange(len(sentences)))
+        fed = BeamStep(np.full(len(sentences), BOS), np.zeros(len(sentences), np.float32), np.arange(len(sentences)))
         while len(sentences):
             logits = steps.step(torch.from_numpy(fed.tokens), torch.from_numpy(fed.parents) if moved else None)
             self.steps.append(fed)
@@ -87,7 +87,7 @@ class Search:
                 if len(staying):
                     steps.leave(torch.from_numpy(staying))
             if len(staying):
-                scores, fed, moved = *follow(grown), True
+                scores, fed, moved = *build_next_step(grown), True
                 yield fed
 
     def end(self, sentences: Numbers, ahead: Candidates, grown: Candidates) -> Numbers:
@@ -104,29 +104,29 @@ class Search:
         growing = grown.scores[:, 0]
         over = cut | (growing == IMPOSSIBLE)
         if (over & ~self.pool.any(sentences)).any():
-            raise stuck(length)
+            raise no_token_error(length)
         behind = growing / share <= self.pool.worst(sentences, self.beams)
         hopeless = growing / self.longest[sentences] <= self.pool.worst(sentences, self.best)
         return np.flatnonzero(~(over | behind | hopeless))
 
-    def found(self, sentence: int) -> list[Found]:
+    def found(self, sentence: int) -> list[Hypothesis]:
         """Best hypotheses of a sentence, backtraced."""
         return [self.target(*each) for each in self.pool.of(sentence)[: self.best]]
 
     def target(
         self, step: int, row: int, token: int, logprob: float, score: float, normalised: float, finished: bool
-    ) -> Found:
+    ) -> Hypothesis:
         """Backtrace one hypothesis from the row that it ended in."""
         tokens, logprobs = [token], [logprob]
         for fed in reversed(self.steps[1 : step + 1]):
             tokens.append(int(fed.tokens[row]))
             logprobs.append(float(fed.logprobs[row]))
             row = int(fed.parents[row])
-        return Found(tokens[::-1], score, normalised, logprobs[::-1], finished)
+        return Hypothesis(tokens[::-1], score, normalised, logprobs[::-1], finished)
 
 
-def follow(grown: Candidates) -> tuple[Floats, Fed]:
+def build_next_step(grown: Candidates) -> tuple[Floats, BeamStep]:
     """Next decoder input: as many rows for each sentence as any has active hypotheses."""
     width = int((grown.scores > IMPOSSIBLE).sum(1).max())
     scores, logprobs, tokens, rows = grown.first(width)
-    return scores, Fed(tokens.reshape(-1), logprobs.reshape(-1), rows.reshape(-1))
+    return scores, BeamStep(tokens.reshape(-1), logprobs.reshape(-1), rows.reshape(-1))

@@ -11,17 +11,17 @@ from regard.tree import Tree, select
 
 
 @dataclass(frozen=True)
-class Any:
+class EagerEngine:
     """Eager engine, which calls the decoder's own step; its state is reordered before each."""
 
     decoder: Decoder
 
     def begin(self, memory: Tree) -> Steps:
         """Initial state of a batch, before the first token."""
-        return Stepping(self.decoder, memory)
+        return EagerSteps(self.decoder, memory)
 
 
-class Stepping:
+class EagerSteps:
     """Decoder state of one batch, with its memory."""
 
     def __init__(self, decoder: Decoder, memory: Tree):

@@ -33,13 +33,15 @@ class Pool:
 
     def add(self, sentences: Numbers, normalised: Floats, ended: Candidates, step: int) -> None:
         """Add hypotheses that finished at a step; a normalised score of -infinity is unused."""
-        both = np.concatenate((self.endings[sentences], records(ended, normalised, step, finished=True)), axis=1)
+        both = np.concatenate((self.endings[sentences], make_records(ended, normalised, step, finished=True)), axis=1)
         order = np.argsort(-both["normalised"], axis=1, kind="stable")[:, : self.size]
         self.endings[sentences] = np.take_along_axis(both, order, 1)
 
     def close(self, sentences: Numbers, grown: Candidates, share: float, step: int) -> None:
         """Add hypotheses that are cut off: they come after all finished ones, in the order given."""
-        both = np.concatenate((self.endings[sentences], records(grown, grown.scores / share, step, finished=False)), axis=1)
+        both = np.concatenate(
+            (self.endings[sentences], make_records(grown, grown.scores / share, step, finished=False)), axis=1
+        )
         order = np.argsort(both["normalised"] == IMPOSSIBLE, axis=1, kind="stable")[:, : self.size]
         self.endings[sentences] = np.take_along_axis(both, order, 1)
 
@@ -58,7 +60,7 @@ class Pool:
         return list(mine[mine["normalised"] > IMPOSSIBLE].tolist())
 
 
-def records(ended: Candidates, normalised: Floats, step: int, finished: bool) -> Array:
+def make_records(ended: Candidates, normalised: Floats, step: int, finished: bool) -> Array:
     """Convert candidates to ENDING records."""
     made = np.zeros(ended.tokens.shape, ENDING)
     made["step"], made["finished"], made["normalised"] = step, finished, normalised

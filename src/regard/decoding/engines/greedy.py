@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from regard.data.text.vocabulary import BOS, EOS, PAD
 from regard.decoding.engines.candidates import Array, Numbers
-from regard.decoding.engines.cpu.buffers import Rooms
+from regard.decoding.engines.cpu.buffers import Buffers
 from regard.decoding.engines.types import Engine
-from regard.decoding.hypothesis import Found
-from regard.decoding.logprobs import IMPOSSIBLE, stuck, undistributed
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.logprobs import IMPOSSIBLE, no_distribution_error, no_token_error
 from regard.tree import Tree
 
 
-class Taken(NamedTuple):
+class GreedyStep(NamedTuple):
     """Tokens that one step chose for the active sentences."""
 
     sentences: Numbers
@@ -23,42 +23,42 @@ class Taken(NamedTuple):
     logprobs: NDArray[np.float64]
 
 
-def greedy(engine: Engine, memory: Tree, most: Numbers, length_penalty: float) -> list[Found]:
+def greedy(engine: Engine, memory: Tree, most: Numbers, length_penalty: float) -> list[Hypothesis]:
     """Greedy search: one target for each sentence of the memory, of 1 to `most` tokens.
 
     A beam of one keeps several candidates at each step; here only the argmax is computed, of equals the leftmost.
     """
-    steps, rooms, taken = engine.begin(memory), Rooms(), list[Taken]()
+    steps, rooms, taken = engine.begin(memory), Buffers(), list[GreedyStep]()
     sentences, tokens, parents = np.arange(len(most)), np.full(len(most), BOS), None
     while len(sentences):
-        best, logprobs = likeliest(steps.step(torch.from_numpy(tokens), parents), rooms, len(taken) + 1)
-        taken.append(Taken(sentences, best, logprobs))
+        best, logprobs = choose_tokens(steps.step(torch.from_numpy(tokens), parents), rooms, len(taken) + 1)
+        taken.append(GreedyStep(sentences, best, logprobs))
         staying = np.flatnonzero((best != EOS) & (most[sentences] > len(taken)))
         parents, tokens = None, best
         if len(staying) < len(sentences):
             sentences, tokens, parents = sentences[staying], best[staying], torch.from_numpy(staying)
             if len(staying):
                 steps.leave(parents)
-    return targets(taken, len(most), length_penalty)
+    return collect_hypotheses(taken, len(most), length_penalty)
 
 
-def likeliest(logits: torch.Tensor, rooms: Rooms, length: int) -> tuple[Numbers, NDArray[np.float64]]:
+def choose_tokens(logits: torch.Tensor, rooms: Buffers, length: int) -> tuple[Numbers, NDArray[np.float64]]:
     """Argmax token of each row and its log-probability, in float32 whatever the logits are; float64 stays."""
     if logits.dtype == torch.float32:
         logs: Array = torch.log_softmax(logits, -1, out=rooms(*logits.shape)).numpy()
     else:
         logs = (logits if logits.dtype == torch.float64 else logits.float()).log_softmax(-1).numpy()
     if np.isnan(logs[:, 0]).any():
-        raise undistributed()
+        raise no_distribution_error()
     logs[:, PAD] = logs[:, BOS] = IMPOSSIBLE
     tokens: Numbers = logs.argmax(1)
     found = logs[np.arange(len(tokens)), tokens].astype(np.float64)
     if found.min() == IMPOSSIBLE:
-        raise stuck(length)
+        raise no_token_error(length)
     return tokens, found
 
 
-def targets(taken: list[Taken], sentences: int, length_penalty: float) -> list[Found]:
+def collect_hypotheses(taken: list[GreedyStep], sentences: int, length_penalty: float) -> list[Hypothesis]:
     """Collect the chosen tokens, sentence by sentence."""
     tokens: list[list[int]] = [[] for _ in range(sentences)]
     logprobs: list[list[float]] = [[] for _ in range(sentences)]
@@ -66,12 +66,12 @@ def targets(taken: list[Taken], sentences: int, length_penalty: float) -> list[F
         for sentence, token, logprob in zip(*(each.tolist() for each in step), strict=True):
             tokens[sentence].append(token)
             logprobs[sentence].append(logprob)
-    return [found(*each, length_penalty) for each in zip(tokens, logprobs, strict=True)]
+    return [build_hypothesis(*each, length_penalty) for each in zip(tokens, logprobs, strict=True)]
 
 
-def found(tokens: list[int], logprobs: list[float], length_penalty: float) -> Found:
+def build_hypothesis(tokens: list[int], logprobs: list[float], length_penalty: float) -> Hypothesis:
     """Build one hypothesis."""
     score = 0.0
     for logprob in logprobs:
         score += logprob
-    return Found(tokens, score, score / len(tokens) ** length_penalty, logprobs, tokens[-1] == EOS)
+    return Hypothesis(tokens, score, score / len(tokens) ** length_penalty, logprobs, tokens[-1] == EOS)

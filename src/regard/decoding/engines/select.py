@@ -7,23 +7,23 @@ import torch
 from torch import nn
 
 from regard.attention.types import Memory
-from regard.decoding.engines.cpp.select import ready as in_machine_code
+from regard.decoding.engines.cpp.select import find_engine as in_machine_code
 from regard.decoding.engines.cpu import convolution, recurrent, transformer
-from regard.decoding.engines.cpu.attention import blind
-from regard.decoding.engines.eager import Any as AsItIs
+from regard.decoding.engines.cpu.attention import has_empty_source
+from regard.decoding.engines.eager import EagerEngine as AsItIs
 from regard.decoding.engines.types import Engine
-from regard.decoding.max_length import first_tensor
+from regard.decoding.max_length import find_tensor
 from regard.errors import ConfigError
 from regard.models.types import Decoder
 from regard.tree import Tree, leaves
 
 Signature = tuple[Any, ...]
-KEPT: WeakKeyDictionary[nn.Module, tuple[Signature, Engine]] = WeakKeyDictionary()
+ENGINES: WeakKeyDictionary[nn.Module, tuple[Signature, Engine]] = WeakKeyDictionary()
 """Engine of each decoder, with the version of its weights; weakly keyed by the decoder."""
 KINDS = (transformer, recurrent, convolution)
 
 
-def ready(decoder: Decoder, memory: Tree, precision: str = "float32", compiled: bool = False) -> Engine | None:
+def select_engine(decoder: Decoder, memory: Tree, precision: str = "float32", compiled: bool = False) -> Engine | None:
     """Select the engine for a decoder and these sources; None where only the search of `decoding` covers it.
 
     That is so on a GPU, which has an engine of its own (`engines/cuda`), and in training. A decoder that no engine covers,
@@ -32,33 +32,33 @@ def ready(decoder: Decoder, memory: Tree, precision: str = "float32", compiled: 
     """
     if precision == "bf16":
         raise ConfigError("precision=bf16 is for whole answers of a trained model on a GPU; use float32, or --device cuda")
-    if first_tensor(memory).device.type != "cpu" or torch.is_autocast_enabled("cpu") or getattr(decoder, "training", False):
+    if find_tensor(memory).device.type != "cpu" or torch.is_autocast_enabled("cpu") or getattr(decoder, "training", False):
         if precision != "float32":
             raise ConfigError(f"precision={precision} is for a trained model on a CPU; use float32, or --device cpu")
         return None
     if compiled and (found := in_machine_code(decoder, memory, precision)) is not None:
         return found
-    reason, kind = uncovered(decoder, memory)
+    reason, kind = find_engine_module(decoder, memory)
     if kind is None:
         if precision != "float32":
             raise ConfigError(f"precision={precision} does not cover this model: {reason}; use precision=float32")
         return AsItIs(decoder)
     assert isinstance(decoder, nn.Module)
     now = (precision, *((each.data_ptr(), each._version) for each in decoder.parameters()))
-    kept = KEPT.get(decoder)
+    kept = ENGINES.get(decoder)
     if kept is None or kept[0] != now:
         made: Engine = kind.Engine(decoder, precision)
-        KEPT[decoder] = kept = now, made
+        ENGINES[decoder] = kept = now, made
     return kept[1]
 
 
-def uncovered(decoder: Any, memory: Tree) -> tuple[str, Any]:
+def find_engine_module(decoder: Any, memory: Tree) -> tuple[str, Any]:
     """Module with an engine for this decoder; or, with None, the reason why there is none."""
-    if not isinstance(decoder, nn.Module) or first_tensor(memory).dtype != torch.float32:
+    if not isinstance(decoder, nn.Module) or find_tensor(memory).dtype != torch.float32:
         return "it needs a module in float32", None
-    if any(map(listened, decoder.modules())):
+    if any(map(has_hooks, decoder.modules())):
         return "somebody listens to its modules", None
-    if any(map(blind, leaves(memory, Memory))):
+    if any(map(has_empty_source, leaves(memory, Memory))):
         return "one of its sources is empty", None
     reasons = []
     for kind in KINDS:
@@ -69,6 +69,6 @@ def uncovered(decoder: Any, memory: Tree) -> tuple[str, Any]:
     return "; ".join(reasons), None
 
 
-def listened(module: nn.Module) -> bool:
+def has_hooks(module: nn.Module) -> bool:
     """Return True if a module has forward hooks, or an instance attribute in the place of a method."""
     return bool(module._forward_hooks or module._forward_pre_hooks or {"forward", "step"} & module.__dict__.keys())

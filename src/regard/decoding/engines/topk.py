@@ -5,16 +5,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.text.vocabulary import BOS, PAD, UNK
-from regard.decoding.logprobs import IMPOSSIBLE, undistributed
-from regard.decoding.topk import highest
+from regard.decoding.logprobs import IMPOSSIBLE, no_distribution_error
+from regard.decoding.topk import select_highest
 
-PIECE = 32
+CHUNK = 32
 """Rows at a time: their results stay in the cache until they are used."""
 BLOCKS = 96
 """Number of blocks of columns; the top-k tokens lie in the k blocks with the best maxima."""
 
 
-class Likeliest:
+class TopTokens:
     """Top-k log-probabilities `highest(possible(likelihood(logits)), count)`, with a reused buffer."""
 
     def __init__(self, count: int, unknown: bool = True):
@@ -25,24 +25,24 @@ class Likeliest:
     def __call__(
         self, logits: Float[Tensor, "rows vocabulary"]
     ) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
-        values, tokens = zip(*map(self.best, torch.split(logits, PIECE)), strict=True)
+        values, tokens = zip(*map(self.best, torch.split(logits, CHUNK)), strict=True)
         return torch.cat(values), torch.cat(tokens)
 
     def best(self, logits: Float[Tensor, "rows vocabulary"]) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
         """Top-k of a few rows."""
         logs = self.logs(logits)
         if logs[:, 0].isnan().any():
-            raise undistributed()
+            raise no_distribution_error()
         for token in self.forbidden:
             logs[:, token] = IMPOSSIBLE
         vocabulary = logs.shape[1]
         if vocabulary < 4 * BLOCKS or self.count >= BLOCKS:
-            return highest(logs, self.count)
-        values, tokens = blockwise(logs, self.count + 1)
+            return select_highest(logs, self.count)
+        values, tokens = select_by_blocks(logs, self.count + 1)
         tied = ((values[:, 1:] == values[:, :-1]) & (values[:, 1:] > IMPOSSIBLE)).any(1)
         values, tokens = values[:, : self.count], tokens[:, : self.count]
         if tied.any():
-            values[tied], tokens[tied] = highest(logs[tied], self.count)
+            values[tied], tokens[tied] = select_highest(logs[tied], self.count)
         return values, tokens
 
     def logs(self, logits: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
@@ -50,12 +50,12 @@ class Likeliest:
         rows, vocabulary = logits.shape
         if logits.dtype != torch.float32:
             logits = logits if logits.dtype == torch.float64 else logits.float()
-        if self.room.shape != (PIECE, vocabulary) or self.room.dtype != logits.dtype:
-            self.room = logits.new_empty(PIECE, vocabulary)
+        if self.room.shape != (CHUNK, vocabulary) or self.room.dtype != logits.dtype:
+            self.room = logits.new_empty(CHUNK, vocabulary)
         return torch.log_softmax(logits, -1, out=self.room[:rows])
 
 
-def blockwise(
+def select_by_blocks(
     logs: Float[Tensor, "rows vocabulary"], count: int
 ) -> tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]:
     """Top-k of each row by blocks, best first, of equal ones any.

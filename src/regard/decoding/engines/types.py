@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.decoding.hypothesis import Found
+from regard.decoding.hypothesis import Hypothesis
 from regard.tree import Tree
 
 
@@ -35,9 +35,9 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class Searching(Engine, Protocol):
+class SearchEngine(Engine, Protocol):
     """Engine with a search of its own, equal to `engines.beam`, for sentences with a length limit of 1 or more."""
 
     def search(
         self, memory: Tree, most: NDArray[np.int64], beams: int, best: int, length_penalty: float
-    ) -> list[list[Found]]: ...
+    ) -> list[list[Hypothesis]]: ...

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 
-class Watched:
+class ModelVersion:
     """Snapshot of a model's parts, parameters and hooks, without a reference to the model.
 
     Iterating over `parameters()` of a Transformer takes longer than three of its decoder's steps on a GPU. Here the

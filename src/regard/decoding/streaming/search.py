@@ -5,20 +5,20 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from regard.decoding.backpointers import nothing
-from regard.decoding.beam import Rules, Search
+from regard.decoding.backpointers import make_empty_hypothesis
+from regard.decoding.beam import BeamOptions, BeamSearch
 from regard.decoding.constraints.state import Guard
-from regard.decoding.engines.beam import Search as Native
+from regard.decoding.engines.beam import ArrayBeamSearch as Native
 from regard.decoding.engines.types import Engine
-from regard.decoding.max_length import limits
-from regard.decoding.search import Finder
-from regard.decoding.streaming.stable_prefix import Place, agreed
+from regard.decoding.max_length import resolve_limits
+from regard.decoding.search import Searcher
+from regard.decoding.streaming.stable_prefix import EndPosition, find_stable_prefix
 from regard.models.types import Decoder
 from regard.tree import Tree
 
 
-def decided(
-    finder: Finder, decoder: Decoder, memory: Tree, length: int, *, guard: Guard | None = None
+def stream_decided_tokens(
+    finder: Searcher, decoder: Decoder, memory: Tree, length: int, *, guard: Guard | None = None
 ) -> Iterator[list[int]]:
     """Yield the decided tokens of one source's answer, longer each time; the last time, the whole answer.
 
@@ -32,20 +32,20 @@ def decided(
             f"search.groups={settings.groups}; it needs search.risk=none and search.groups=1"
         )
     beams = finder.beams(1, phrases=guard is not None and guard.includes)
-    most = limits(length, memory)
+    most = resolve_limits(length, memory)
     if len(most) != 1:
         raise ValueError(f"what is decided is told of one source, got {len(most)}; search for one at a time")
     if not most[0]:
-        return iter([nothing(weights=False).tokens])
+        return iter([make_empty_hypothesis(weights=False).tokens])
     engine = finder.engine(decoder, memory, plain=guard is None)
     if engine is not None:
-        return _by_engine(engine, memory, Native(most, beams, 1, finder.penalty(beams)))
+        return _stream_engine(engine, memory, Native(most, beams, 1, finder.penalty(beams)))
     covered = settings.coverage_penalty if beams > 1 else 0.0  # greedy search ranks nothing
-    rules = Rules(beams, 1, settings.length_penalty, covered, None, unknown=True, weights=False, early=True)
-    return _by_search(Search(decoder, memory, most, rules, guard=guard), memory)
+    rules = BeamOptions(beams, 1, settings.length_penalty, covered, None, unknown=True, weights=False, early=True)
+    return _stream_reference(BeamSearch(decoder, memory, most, rules, guard=guard), memory)
 
 
-def _by_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[list[int]]:
+def _stream_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[list[int]]:
     """Stream `engines.beam`; the consumer of the generator stays out of inference mode."""
     steps, before = search.run(engine, memory, np.zeros(1, np.int64)), 0
     while True:
@@ -54,14 +54,14 @@ def _by_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[list[in
         if fed is None:
             break
         pool = search.pool.of(0)
-        found = agreed([*search.steps, fed], Place(*pool[0][:2]) if pool else None)
+        found = find_stable_prefix([*search.steps, fed], EndPosition(*pool[0][:2]) if pool else None)
         if len(found) > before:
             before = len(found)
             yield found
     yield search.found(0)[0].tokens
 
 
-def _by_search(search: Search, memory: Tree) -> Iterator[list[int]]:
+def _stream_reference(search: BeamSearch, memory: Tree) -> Iterator[list[int]]:
     """Stream `decoding.beam`."""
     front, before = search.begin(memory), 0
     while front is not None:
@@ -70,7 +70,9 @@ def _by_search(search: Search, memory: Tree) -> Iterator[list[int]]:
         if front is None:
             break
         [[pool]] = search.pools
-        found = agreed([*search.history.moments, front.moment], Place(pool[0].step, pool[0].row) if pool else None)
+        found = find_stable_prefix(
+            [*search.history.moments, front.moment], EndPosition(pool[0].step, pool[0].row) if pool else None
+        )
         if len(found) > before:
             before = len(found)
             yield found

@@ -7,7 +7,7 @@ from regard.data.text.codec import TextCodec
 from regard.data.text.tokenizers import KINDS
 from regard.data.text.vocabulary import EOS
 
-ALONE = ("characters", "bytes")
+INDEPENDENT_KINDS = ("characters", "bytes")
 """Tokenizers whose tokens do not depend on their neighbours."""
 BEFORE_SPACE = re.compile(r"(?s).*\S(?= )")
 """Text up to the end of the last word that a space follows."""
@@ -20,7 +20,7 @@ def covers(codec: TextCodec) -> str | None:
     return f"its tokens are {codec.source.kind}, and what follows may change any of them (those of this package wait a word)"
 
 
-def arrived(codec: TextCodec, pieces: Iterable[str]) -> Iterator[list[int]]:
+def stream_token_ids(codec: TextCodec, pieces: Iterable[str]) -> Iterator[list[int]]:
     """Yield the token ids of a source in a few lists, each as soon as it is final; the last one ends with EOS.
 
     Together they are what `codec.encode` returns for the whole text. A source that is too long is cut, and the rest is not
@@ -29,7 +29,7 @@ def arrived(codec: TextCodec, pieces: Iterable[str]) -> Iterator[list[int]]:
     text, given, room = "", 0, codec.longest_source - 1
     for piece in pieces:
         text += piece
-        numbers = settled(codec, text)[:room]
+        numbers = encode_stable_tokens(codec, text)[:room]
         if len(numbers) > given:
             yield numbers[given:]
             given = len(numbers)
@@ -38,14 +38,14 @@ def arrived(codec: TextCodec, pieces: Iterable[str]) -> Iterator[list[int]]:
     yield [*codec.source.encode(codec.prepare(text))[given:room], EOS]
 
 
-def settled(codec: TextCodec, text: str) -> list[int]:
+def encode_stable_tokens(codec: TextCodec, text: str) -> list[int]:
     """Token ids at the beginning of a text that no later text changes.
 
     Characters and bytes are final at once. The last word may go on, so it waits for its end. BPE and unigram wait for a
     space: they never merge across one, and the space belongs to the word after it. So does lower-casing, since a capital
     sigma becomes another letter at the end of a word than inside.
     """
-    if not codec.lowercase and codec.source.kind in ALONE:
+    if not codec.lowercase and codec.source.kind in INDEPENDENT_KINDS:
         return codec.source.encode(text)
     if not codec.lowercase and codec.source.kind == "words":
         numbers = codec.source.encode(text)

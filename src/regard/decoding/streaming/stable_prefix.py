@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 @runtime_checkable
-class Fed(Protocol):
+class BackPointers(Protocol):
     """Decoder input of a step: the token of each row, and its back-pointer to a row of the step before."""
 
     @property
@@ -15,14 +15,14 @@ class Fed(Protocol):
     def parents(self) -> Any: ...
 
 
-class Place(NamedTuple):
+class EndPosition(NamedTuple):
     """End of a hypothesis: the step and the row that predicted its last token."""
 
     step: int
     row: int
 
 
-def agreed(steps: Sequence[Fed], ended: Place | None = None) -> list[int]:
+def find_stable_prefix(steps: Sequence[BackPointers], ended: EndPosition | None = None) -> list[int]:
     """Common prefix of all active hypotheses for one sentence, and of the best that has `ended`.
 
     The rows of the last step are the active ones; the first step was fed BOS. Backtraced, their paths meet at one row, and
@@ -34,12 +34,12 @@ def agreed(steps: Sequence[Fed], ended: Place | None = None) -> list[int]:
     for step in range(len(steps) - 1, 0, -1):
         rows |= {ended.row} if ended is not None and step == last else set()
         if step <= last and len(rows) == 1:
-            return _path(steps[: step + 1], rows.pop())
+            return _backtrace(steps[: step + 1], rows.pop())
         rows = {int(steps[step].parents[row]) for row in rows}
     return []
 
 
-def _path(steps: Sequence[Fed], row: int) -> list[int]:
+def _backtrace(steps: Sequence[BackPointers], row: int) -> list[int]:
     """Tokens on the path to a row of the last of these steps."""
     found = []
     for step in reversed(steps[1:]):

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-HALF = "\ufffd"
+INCOMPLETE = "\ufffd"
 """Replacement character of an incomplete UTF-8 sequence."""
 
 
-class Written:
+class StableText:
     """Emitted part of an answer; `text` detokenises.
 
     Trailing spaces and incomplete characters may still change: they wait for what follows.
@@ -18,7 +18,7 @@ class Written:
     def more(self, tokens: Sequence[int]) -> str:
         """Text that these first tokens add to what was emitted; "" if it has to wait."""
         found = self.text(tokens)
-        while found and (found[-1].isspace() or found[-1] == HALF):
+        while found and (found[-1].isspace() or found[-1] == INCOMPLETE):
             found = found[:-1]
         return "" if self.given.startswith(found) else self._give(found)
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.types import Attended
 from regard.inference.ensemble.average import AVERAGES, Average, blend, probabilities
-from regard.models.layers.log_mixture import widened
+from regard.models.layers.log_mixture import to_float32
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Source, Step
 from regard.training.state_dict import named
@@ -102,7 +102,7 @@ class Together(nn.Module):
 
     def joined(self, steps: Sequence[Step], weights: bool) -> Step:
         """What all members found, as one."""
-        output = self.join([widened(step.output).log_softmax(-1) for step in steps], self.weights)
+        output = self.join([to_float32(step.output).log_softmax(-1) for step in steps], self.weights)
         attended = {f"{number}.{name}": look for number, step in enumerate(steps) for name, look in step.attended.items()}
         if weights:
             attended |= {name: each for name in steps[0].attended if (each := self.mean(name, steps)) is not None}

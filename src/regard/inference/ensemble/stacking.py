@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.data.batch import shifted
 from regard.data.modality import AnyBatch
 from regard.data.table import Record
-from regard.decoding.logprobs import likelihood
+from regard.decoding.logprobs import compute_logprobs
 from regard.decoding.score import rate
 from regard.errors import DataError
 
@@ -129,7 +129,7 @@ def _slope(members: "Sequence[Trained]", batches: Sequence[AnyBatch], weights: F
         assert batch.target is not None, "records have targets"
         keep, fed = batch.target.keep, shifted(batch.target.data)
         outputs = [each.model(batch.source, fed).output[keep] for each in members]
-        logs = torch.stack([likelihood(each).clamp_min(LEAST) for each in outputs])
+        logs = torch.stack([compute_logprobs(each).clamp_min(LEAST) for each in outputs])
         found = moments(logs, batch.target.data[keep], weights.to(logs))
         cost, tokens = cost + found.cost, tokens + int(keep.sum())
         gradient, curvature = gradient + found.gradient.cpu(), curvature + found.curvature.cpu()

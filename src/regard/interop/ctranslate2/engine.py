@@ -13,8 +13,8 @@ from regard.alignment.head import Head
 from regard.config import Search
 from regard.data.text.codec import Example
 from regard.data.text.vocabulary import BOS, EOS, PAD
-from regard.decoding.constraints.spec import Wish
-from regard.decoding.hypothesis import Found
+from regard.decoding.constraints.spec import ConstraintSpec
+from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.inference.load import load
@@ -78,9 +78,9 @@ class Ctranslate2(Trained):
         beams: int,
         best: int,
         weights: bool,
-        asked: Sequence[Wish] | None = None,
+        asked: Sequence[ConstraintSpec] | None = None,
         done: frozenset[int] = frozenset(),
-    ) -> Iterator[tuple[int, list[Found] | UndistributedError]]:
+    ) -> Iterator[tuple[int, list[Hypothesis] | UndistributedError]]:
         self._understood(asked or ())
         beams = max(beams, best)
         by_limit: dict[int, list[int]] = defaultdict(list)
@@ -96,7 +96,7 @@ class Ctranslate2(Trained):
                 found = self._translate([examples[index].source for index in some], limit, beams, weights)
                 yield from ((index, self._distinct(each)[:best]) for index, each in zip(some, found, strict=True))
 
-    def _understood(self, asked: Sequence[Wish]) -> None:
+    def _understood(self, asked: Sequence[ConstraintSpec]) -> None:
         """Refuse what the library would not heed, or would heed otherwise."""
         search, usual = self.config.search, Search()
         for each in fields(search):
@@ -116,7 +116,7 @@ class Ctranslate2(Trained):
                 "out, or --prefix, --include, --exclude and --constraints"
             )
 
-    def _translate(self, sources: Sequence[Sequence[int]], limit: int, beams: int, weights: bool) -> list[list[Found]]:
+    def _translate(self, sources: Sequence[Sequence[int]], limit: int, beams: int, weights: bool) -> list[list[Hypothesis]]:
         """The hypotheses for each source, best first. PAD and BOS, which no target holds, are forbidden where they come."""
         found = self._run(sources, limit, beams, weights, forbidden=())
         held = [place for place, each in enumerate(found) if any(_forbidden(one) for one in each)]
@@ -128,7 +128,7 @@ class Ctranslate2(Trained):
 
     def _run(
         self, sources: Sequence[Sequence[int]], limit: int, beams: int, weights: bool, forbidden: Sequence[int]
-    ) -> list[list[Found]]:
+    ) -> list[list[Hypothesis]]:
         alone = self.precision == "int8" and len(sources) == 1
         results = self.translator(1 if alone else torch.get_num_threads()).translate_batch(
             [[self.sources[number] for number in source] for source in sources],
@@ -146,19 +146,19 @@ class Ctranslate2(Trained):
         )
         return [self._found(result, weights) for result in results]
 
-    def _found(self, result: Any, weights: bool) -> list[Found]:
+    def _found(self, result: Any, weights: bool) -> list[Hypothesis]:
         """What the library found for one source: those that finished before those that were cut off."""
         every = []
         for place_, (spelt, score) in enumerate(zip(result.hypotheses, result.scores, strict=True)):
             tokens = [self.numbers[each] for each in spelt]
             total = score * max(1, len(tokens)) ** self.config.search.length_penalty
             seen = {self.attention: torch.tensor(result.attention[place_])[None]} if weights else None
-            every.append(Found(tokens, total, score, [], tokens[-1:] == [EOS], seen))
+            every.append(Hypothesis(tokens, total, score, [], tokens[-1:] == [EOS], seen))
         return sorted(every, key=lambda each: not each.finished)
 
-    def _distinct(self, few: Sequence[Found]) -> list[Found]:
+    def _distinct(self, few: Sequence[Hypothesis]) -> list[Hypothesis]:
         """The first of each text."""
-        found: dict[str, Found] = {}
+        found: dict[str, Hypothesis] = {}
         for each in few:
             found.setdefault(self.text(each.tokens), each)
         return list(found.values())
@@ -170,5 +170,5 @@ class Ctranslate2(Trained):
         return ctranslate2.Translator(str(self.directory), compute_type=kind, inter_threads=1, intra_threads=threads)
 
 
-def _forbidden(found: Found) -> bool:
+def _forbidden(found: Hypothesis) -> bool:
     return any(number in found.tokens for number in FORBIDDEN)

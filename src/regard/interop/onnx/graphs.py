@@ -21,7 +21,7 @@ from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
 from regard.interop.onnx.names import filled, named
 from regard.interop.onnx.sources import Sizes, drawn, vocabulary
-from regard.models.decoders import Remembered
+from regard.models.decoders import DecoderMemory
 from regard.models.image2seq import Picture2Seq
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
@@ -70,7 +70,7 @@ def places(encoded: Encoded) -> Tensor:
     return torch.unflatten(encoded.keep, 1, encoded.grid)
 
 
-def remembered(memory: Remembered) -> dict[str, Tensor]:
+def remembered(memory: DecoderMemory) -> dict[str, Tensor]:
     """What a step needs of a memory, by name; not `keep`, which is the source's own, nor the states that it starts from."""
     found = dict[str, Tensor]()
     for name, each in memory.memories.items():
@@ -78,12 +78,12 @@ def remembered(memory: Remembered) -> dict[str, Tensor]:
     return found | named({"summary": memory.summary, "tokens": memory.tokens}, "memory")
 
 
-def recalled(memory: Remembered, keep: Tensor, tensors: tuple[Tensor, ...]) -> Remembered:
+def recalled(memory: DecoderMemory, keep: Tensor, tensors: tuple[Tensor, ...]) -> DecoderMemory:
     """A memory of this shape from the tensors that `remembered` names."""
     pairs = len(memory.memories)
     each = zip(memory.memories, tensors[: 2 * pairs : 2], tensors[1 : 2 * pairs : 2], strict=True)
     summary, tokens = filled((memory.summary, memory.tokens), tensors[2 * pairs :])
-    return Remembered({name: memorised(keys, values, keep) for name, keys, values in each}, (), summary, tokens)
+    return DecoderMemory({name: memorised(keys, values, keep) for name, keys, values in each}, (), summary, tokens)
 
 
 def memorised(keys: Tensor, values: Tensor, keep: Tensor) -> Memory:
@@ -100,7 +100,7 @@ class Example(NamedTuple):
     keep: Tensor
     """What a step is told to keep of the source: its tokens, or the places of its map."""
     token: Tensor
-    memory: Remembered
+    memory: DecoderMemory
     state: Any
 
     @property

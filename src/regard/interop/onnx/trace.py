@@ -11,8 +11,8 @@ from regard.attention.types import Attended
 from regard.data.batch import shifted
 from regard.data.image.types import Pictured
 from regard.data.text.codec import Example as Encoded
-from regard.decoding.attention_weights import crosses
-from regard.decoding.constraints.spec import Wish
+from regard.decoding.attention_weights import is_cross_attention
+from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import RefusedError
 from regard.viewer import source
 from regard.viewer.record.predicted import answered, beams, choices
@@ -32,7 +32,7 @@ def trace(
     beam: int | None = None,
     targets: Sequence[str] | None = None,
     scores: bool = False,
-    asked: Sequence[Wish] | None = None,
+    asked: Sequence[ConstraintSpec] | None = None,
 ) -> Trace:
     """Where the graphs look while they answer each text as `asked`, or while they write what they are told to."""
     if scores:
@@ -64,10 +64,10 @@ def looks(attended: Mapping[str, Attended]) -> tuple[Look, ...]:
     found, layers = list[Look](), dict[str, int]()
     for name, each in attended.items():
         assert each.weights is not None, "they were asked for"
-        weights, key = each.weights[0].numpy(), "source" if crosses(name) else "written"
+        weights, key = each.weights[0].numpy(), "source" if is_cross_attention(name) else "written"
         layer = layers[key] = layers.get(key, -1) + 1
         look = Look(name, "target", key, weights, layer, source=source.ITSELF)
         whole = bool(np.allclose(weights.sum(-1), 1, atol=1e-3))
-        allowed = None if crosses(name) else np.tri(*weights.shape[1:]) > 0
+        allowed = None if is_cross_attention(name) else np.tri(*weights.shape[1:]) > 0
         found.append(replace(look, allowed=allowed, sums_to_one=whole))
     return tuple(found)

@@ -7,10 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.types import Attended, Memory
-from regard.tree import beside
+from regard.tree import repeat_rows
 
 
-class Remembered(NamedTuple):
+class DecoderMemory(NamedTuple):
     """Encoded source as a decoder reads it, batch first: one memory per attention by name, and initial states."""
 
     memories: dict[str, Memory]
@@ -22,12 +22,12 @@ class Remembered(NamedTuple):
     """Target token of each source position, for a decoder that copies."""
 
 
-def shown(attended: Mapping[str, Attended], weights: bool) -> dict[str, Attended]:
+def drop_weights(attended: Mapping[str, Attended], weights: bool) -> dict[str, Attended]:
     """Outputs of the attentions by name, without weights that only the decoder itself needed."""
     return dict(attended) if weights else {name: each._replace(weights=None) for name, each in attended.items()}
 
 
-def spread(vectors: Float[Tensor, "sources size"], rows: int) -> Float[Tensor, "rows size"]:
+def repeat_for_beams(vectors: Float[Tensor, "sources size"], rows: int) -> Float[Tensor, "rows size"]:
     """Repeat each source's vector for its beams."""
     beams = rows // vectors.shape[0]
-    return vectors if beams == 1 else beside(vectors, beams)
+    return vectors if beams == 1 else repeat_rows(vectors, beams)

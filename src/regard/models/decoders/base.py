@@ -6,30 +6,30 @@ from typing import Any, ClassVar
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.models.decoders import Remembered
-from regard.models.decoders.scheduled_sampling import write_alone
-from regard.models.layers.attention_output import Outcome
+from regard.models.decoders import DecoderMemory
+from regard.models.decoders.scheduled_sampling import forward_scheduled
+from regard.models.layers.attention_output import AttentionOutput
 from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
 
-class Writing(nn.Module):
+class BaseDecoder(nn.Module):
     """Decoder whose `write` advances a state by any number of tokens; a step is one token of it."""
 
-    outcome: Outcome | None
+    outcome: AttentionOutput | None
     output: nn.Module
     packs: ClassVar[bool] = False
     """True if `write` takes the `documents` of packed examples."""
 
     @abstractmethod
-    def start(self, memory: Remembered) -> Any:
+    def start(self, memory: DecoderMemory) -> Any:
         """Initial state, before the first token."""
 
     @abstractmethod
     def write(
         self,
         tokens: Int[Tensor, "rows time"],
-        memory: Remembered,
+        memory: DecoderMemory,
         state: Any,
         *,
         weights: bool = False,
@@ -38,7 +38,7 @@ class Writing(nn.Module):
     ) -> Step:
         """Advance a state by any number of tokens."""
 
-    def step(self, token: Int[Tensor, " rows"], memory: Remembered, state: Any, *, weights: bool = False) -> Step:
+    def step(self, token: Int[Tensor, " rows"], memory: DecoderMemory, state: Any, *, weights: bool = False) -> Step:
         """Decoding step: one token per row in, logits and the next state out."""
         step = self.write(token[:, None], memory, state, weights=weights)
         return step._replace(output=step.output[:, 0])
@@ -46,7 +46,7 @@ class Writing(nn.Module):
     def forward(
         self,
         target: Int[Tensor, "batch time"],
-        memory: Remembered,
+        memory: DecoderMemory,
         *,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
@@ -70,7 +70,7 @@ class Writing(nn.Module):
                 "project=False needs an output that is nothing but a projection, and targets alone as its input"
             )
         if own:
-            return write_alone(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
+            return forward_scheduled(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
         told: dict[str, Any] = {} if documents is None else {"documents": documents}
         told |= {"weights": weights, "statistics": statistics, "project": project}
         return self.write(target, memory, self.start(memory), **told)

@@ -13,16 +13,16 @@ from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
-from regard.models.attention_factory import Make, attention
-from regard.models.decoders import Remembered, shown, spread
-from regard.models.decoders.base import Writing
-from regard.models.encoders import summary as summarise
-from regard.models.layers.attention_output import Look, outcome
-from regard.models.layers.beam_attention import ask
+from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
+from regard.models.decoders.base import BaseDecoder
+from regard.models.encoders import find_summary as summarise
+from regard.models.layers.attention_output import LastAttention, build_attention_output
+from regard.models.layers.beam_attention import attend_beams
 from regard.models.layers.embedding import Embedding
-from regard.models.layers.gated_convolution import HALF, Gated, started
-from regard.models.lr_scale import steady
-from regard.models.output_heads import Make as MakeOutput
+from regard.models.layers.gated_convolution import SQRT_HALF, GatedConvolution, initialise_layer
+from regard.models.lr_scale import scale_learning_rate
+from regard.models.output_heads import OutputFactory as MakeOutput
 from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
@@ -31,7 +31,7 @@ Context = Float[Tensor, "rows time context"]
 Logits = Float[Tensor, "rows time vocabulary"]
 
 
-class Carried(NamedTuple):
+class ConvolutionState(NamedTuple):
     """Decoder state carried from step to step, one row per beam of each source."""
 
     inputs: tuple[Float[Tensor, "rows before size"], ...]
@@ -41,7 +41,7 @@ class Carried(NamedTuple):
     position: Int[Tensor, " rows"]
 
 
-class Asked(NamedTuple):
+class AttentionRequest(NamedTuple):
     """Arguments of a cross-attention beside its query."""
 
     position: Int[Tensor, " rows"]
@@ -52,14 +52,14 @@ class Asked(NamedTuple):
 class Layer(nn.Module):
     """Decoder layer: a causal gated convolution, then cross-attention."""
 
-    def __init__(self, size: int, embedding: int, source: int, kernel: int, attention: Make, dropout: float):
+    def __init__(self, size: int, embedding: int, source: int, kernel: int, attention: AttentionFactory, dropout: float):
         super().__init__()
-        self.gated = Gated(size, kernel, dropout)
-        self.cross = steady(attention(embedding, source))
+        self.gated = GatedConvolution(size, kernel, dropout)
+        self.cross = scale_learning_rate(attention(embedding, source))
         if self.cross is not None:
-            self.query = started(nn.Linear(size, embedding))
+            self.query = initialise_layer(nn.Linear(size, embedding))
             projects = isinstance(self.cross, MultiHead) and self.cross.size == size
-            self.fit = nn.Identity() if projects else started(nn.Linear(self.cross.size, size))
+            self.fit = nn.Identity() if projects else initialise_layer(nn.Linear(self.cross.size, size))
 
     def convolve(
         self, entered: Data, before: Float[Tensor, "rows before size"]
@@ -75,24 +75,24 @@ class Layer(nn.Module):
         embedded: Float[Tensor, "rows time _"],
         memory: Memory,
         state: State,
-        asked: Asked,
+        asked: AttentionRequest,
     ) -> Attended:
         """Cross-attention whose query adds the target embedding to the projected hidden state."""
-        return ask(cross, (self.query(data) + embedded) * HALF, memory, state, **asked._asdict())
+        return attend_beams(cross, (self.query(data) + embedded) * SQRT_HALF, memory, state, **asked._asdict())
 
     def read(self, data: Data, context: Context, memory: Memory) -> Data:
         """Add the context, scaled by √m because it is a mean over m source positions."""
-        scale = spread(places(memory).sqrt(), data.shape[0])[..., None].to(context.dtype)
-        return (data + self.fit(context * scale)) * HALF
+        scale = repeat_for_beams(count_source_positions(memory).sqrt(), data.shape[0])[..., None].to(context.dtype)
+        return (data + self.fit(context * scale)) * SQRT_HALF
 
     def leave(self, entered: Data, data: Data, context: Context | None, memory: Memory | None) -> Data:
         """Output of the layer: adds the context and the residual connection, position by position."""
         if context is not None and memory is not None:
             data = self.read(data, context, memory)
-        return (data + entered) * HALF
+        return (data + entered) * SQRT_HALF
 
 
-class Convolution(Writing):
+class Convolution(BaseDecoder):
     """Convolutional decoder: layers of causal gated convolutions, each with its own cross-attention.
 
         g = E[y] √d + PE,   h⁰ = W g
@@ -116,7 +116,7 @@ class Convolution(Writing):
         embedding: int | None = None,
         layers: int = 1,
         kernel: int = 3,
-        attention: Make = partial(attention, "dot"),
+        attention: AttentionFactory = partial(build_attention, "dot"),
         positions: Positions | str | None = "sinusoidal",
         output: MakeOutput = Projection,
         tie: bool = True,
@@ -128,17 +128,17 @@ class Convolution(Writing):
         embedding = embedding or size
         placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
-        self.widen = started(nn.Linear(self.embedding.size, size), dropout=drop_embedding)
+        self.widen = initialise_layer(nn.Linear(self.embedding.size, size), dropout=drop_embedding)
         self.names = [str(number) for number in range(layers)]
         for name in self.names:
             self.add_module(name, Layer(size, self.embedding.size, source, kernel, attention, drop_residual))
         self.attends = any(layer.cross is not None for layer in self.layers)
         self.summary = None if self.attends else nn.Linear(source, size)
-        self.narrow = started(nn.Linear(size, embedding))
+        self.narrow = initialise_layer(nn.Linear(size, embedding))
         self.drop = nn.Dropout(drop_residual)
         self.output = output(embedding, vocabulary, embedding, tie)
         sizes = {"state": size, "token": self.embedding.size, "vocabulary": vocabulary}
-        self.outcome = outcome(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts)
         self.size, self.before = size, kernel - 1
 
     @property
@@ -146,28 +146,28 @@ class Convolution(Writing):
         """Layers, bottom to top."""
         return [cast(Layer, self.get_submodule(name)) for name in self.names]
 
-    def remember(self, encoded: Encoded) -> Remembered:
+    def remember(self, encoded: Encoded) -> DecoderMemory:
         """Memory of the source for each layer's attention, or its summary vector."""
         if self.summary is not None:
-            return Remembered({}, summary=self.summary(summarise(encoded)))
+            return DecoderMemory({}, summary=self.summary(summarise(encoded)))
         crosses = {f"decoder.{name}.cross": layer.cross for name, layer in zip(self.names, self.layers, strict=True)}
         memories = {name: cross.remember(encoded) for name, cross in crosses.items() if cross is not None}
-        return Remembered(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
+        return DecoderMemory(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
 
-    def start(self, memory: Remembered) -> Carried:
+    def start(self, memory: DecoderMemory) -> ConvolutionState:
         """Initial state, before the first token: zeros as the inputs of every layer."""
         memories = list(memory.memories.values())
         like = memory.summary if self.summary is not None else memories[0].values
         crosses = [layer.cross for layer in self.layers]
         attentions = [() if cross is None else cross.start(memories[number]) for number, cross in enumerate(crosses)]
         inputs = (like.new_zeros(like.shape[0], self.before, self.size),) * len(self.names)
-        return Carried(inputs, tuple(attentions), torch.zeros(like.shape[0], dtype=torch.long, device=like.device))
+        return ConvolutionState(inputs, tuple(attentions), torch.zeros(like.shape[0], dtype=torch.long, device=like.device))
 
     def write(
         self,
         tokens: Int[Tensor, "rows time"],
-        memory: Remembered,
-        state: Carried,
+        memory: DecoderMemory,
+        state: ConvolutionState,
         *,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
@@ -177,7 +177,7 @@ class Convolution(Writing):
         embedded = self.embedding(tokens, state.position)
         data = self.widen(embedded)
         if self.summary is not None:
-            data = data + spread(memory.summary, tokens.shape[0])[:, None]
+            data = data + repeat_for_beams(memory.summary, tokens.shape[0])[:, None]
         inputs, attended, found = [], dict[str, Attended](), data
         for number, layer in enumerate(self.layers):
             name, highest = f"decoder.{number}.cross", number + 1 == len(self.names)
@@ -185,14 +185,14 @@ class Convolution(Writing):
             inputs.append(last)
             kept = memory.memories.get(name)
             if layer.cross is not None and kept is not None:
-                asked = Asked(state.position, weights or (highest and self.outcome is not None), statistics)
+                asked = AttentionRequest(state.position, weights or (highest and self.outcome is not None), statistics)
                 attended[name] = layer.look(layer.cross, found, embedded, kept, state.attentions[number], asked)
             if not highest:
                 data = layer.leave(data, found, attended[name].context if name in attended else None, kept)
         output = self.say(data, found, embedded, attended, memory, project)
         carried = tuple(look.state for look in attended.values()) or state.attentions
-        state = Carried(tuple(inputs), carried, state.position + tokens.shape[1])
-        return Step(output, state, shown(attended, weights))
+        state = ConvolutionState(tuple(inputs), carried, state.position + tokens.shape[1])
+        return Step(output, state, drop_weights(attended, weights))
 
     def say(
         self,
@@ -200,7 +200,7 @@ class Convolution(Writing):
         data: Data,
         embedded: Float[Tensor, "rows time _"],
         attended: Mapping[str, Attended],
-        memory: Remembered,
+        memory: DecoderMemory,
         project: bool,
     ) -> Logits:
         """Logits of every position, from the top layer or through its attention's outcome."""
@@ -214,12 +214,12 @@ class Convolution(Writing):
 
         if layer.cross is None or kept is None or last is None or self.outcome is None:
             return logits(None if last is None else last.context, entered, data)
-        look = Look(layer.cross, kept, last, data, embedded, memory.tokens)
+        look = LastAttention(layer.cross, kept, last, data, embedded, memory.tokens)
         said: Logits = self.outcome(look, logits, entered, data)
         return said
 
 
-def places(memory: Memory) -> Float[Tensor, "sources 1"]:
+def count_source_positions(memory: Memory) -> Float[Tensor, "sources 1"]:
     """Source length of each example without padding, at least 1, so that an empty source stays finite."""
     if memory.keep is None:
         return memory.values.new_full((memory.values.shape[0], 1), memory.values.shape[2])

@@ -11,22 +11,22 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.stateful import join
 from regard.attention.types import Attended, Encoded, Memory
-from regard.models.attention_factory import Make, attention
-from regard.models.decoders import Remembered, recurrent_fused, shown, spread
-from regard.models.decoders.base import Writing
-from regard.models.encoders import summary as summarise
-from regard.models.layers.attention_output import Look, outcome
-from regard.models.layers.beam_attention import ask, report
-from regard.models.layers.cells import STATES, Repeated, Stack, layer, run, stacked
-from regard.models.layers.deferred_grad import Deferred
+from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.decoders import DecoderMemory, drop_weights, recurrent_fused, repeat_for_beams
+from regard.models.decoders.base import BaseDecoder
+from regard.models.encoders import find_summary as summarise
+from regard.models.layers.attention_output import LastAttention, build_attention_output
+from regard.models.layers.beam_attention import attend_beams, measure_weights
+from regard.models.layers.cells import STATES, LayerStack, RepeatedLinear, build_cells, run_cells, stack_states
+from regard.models.layers.deferred_grad import DeferredAttention
 from regard.models.layers.dropout import Drop
 from regard.models.layers.embedding import Embedding
-from regard.models.output_heads import Make as MakeOutput
+from regard.models.output_heads import OutputFactory as MakeOutput
 from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
-NAME = "decoder.cross"
-SPREAD = 0.5
+CROSS_NAME = "decoder.cross"
+EMBEDDING_BOUND = 0.5
 """Bound of the uniform initialisation of token embeddings. With ±0.1 the states after any two tokens are almost equal: an
 attention whose queries barely differ learns to prefer positions, whatever the query, and many training runs never
 recover."""
@@ -34,7 +34,7 @@ recover."""
 Data = Float[Tensor, "rows time _"]
 
 
-class Carried(NamedTuple):
+class RecurrentState(NamedTuple):
     """Decoder state carried from step to step, one row per beam of each source."""
 
     hidden: tuple[Float[Tensor, "rows layers size"], ...]
@@ -46,7 +46,7 @@ class Carried(NamedTuple):
     """Variational dropout masks shared by all steps: on the embedding, into each layer but the first, on the readout."""
 
 
-class Found(NamedTuple):
+class StepStates(NamedTuple):
     """Decoder states from which the logits of each position are computed."""
 
     top: Data
@@ -55,7 +55,7 @@ class Found(NamedTuple):
     attended: Attended | None = None
 
 
-class Recurrent(Writing):
+class Recurrent(BaseDecoder):
     """Recurrent decoder whose cells attend to the source once per token.
 
         bahdanau:  c_t = attend(h_{t-1}),  h_t = cell([y_t; c_t], h_{t-1}),        r_t = tanh(W [h_t; c_t; y_t])
@@ -83,7 +83,7 @@ class Recurrent(Writing):
         embedding: int | None = None,
         layers: int = 1,
         cell: str = "lstm",
-        attention: Make = partial(attention, "additive"),
+        attention: AttentionFactory = partial(build_attention, "additive"),
         order: str = "luong",
         input_feeding: bool = True,
         initial: str = "source",
@@ -97,7 +97,7 @@ class Recurrent(Writing):
         variational: bool = False,
     ):
         super().__init__()
-        check(order, summary, initial)
+        check_options(order, summary, initial)
         embedding = embedding or size
         self.cross = attention(size, source)
         self.before = order == "bahdanau"
@@ -106,18 +106,20 @@ class Recurrent(Writing):
         self.sees = self.cross is None and summary != "initial"
         context = self.cross.size if self.cross is not None else source * self.sees
         fed = (context if self.before else size) * self.feeds + source * self.sees
-        self.embedding = Embedding(vocabulary, embedding, spread=SPREAD, dropout=drop_embedding, variational=variational)
-        self.layers = nn.ModuleList(layer(cell, size if number else embedding + fed, size) for number in range(layers))
+        self.embedding = Embedding(
+            vocabulary, embedding, spread=EMBEDDING_BOUND, dropout=drop_embedding, variational=variational
+        )
+        self.layers = nn.ModuleList(build_cells(cell, size if number else embedding + fed, size) for number in range(layers))
         self.bridge = nn.Linear(source, STATES[cell] * layers * size) if bridge and self.starts else None
         token = 0 if self.cross is not None and not self.before else embedding  # previous token, except in Luong's order
         self.readout = nn.Linear(size + context + token, size)
         self.output = output(size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": embedding, "vocabulary": vocabulary}
-        self.outcome = outcome(self.cross, **sizes, counterparts=counterparts)
+        self.outcome = build_attention_output(self.cross, **sizes, counterparts=counterparts)
         self.drop = Drop(drop_residual, variational)
         self.size, self.states = size, STATES[cell]
 
-    def remember(self, encoded: Encoded) -> Remembered:
+    def remember(self, encoded: Encoded) -> DecoderMemory:
         """Memory of the attention, initial states and summary vector, each where it is used."""
         vector = summarise(encoded)
         if not self.starts:
@@ -127,9 +129,9 @@ class Recurrent(Writing):
         else:
             states = torch.tanh(self.bridge(vector)).view(vector.shape[0], self.states, len(self.layers), self.size)
             initial = states.unbind(1)
-        memories = {} if self.cross is None else {NAME: self.cross.remember(encoded)}
+        memories = {} if self.cross is None else {CROSS_NAME: self.cross.remember(encoded)}
         tokens = () if self.outcome is None else self.outcome.tokens(encoded)
-        return Remembered(memories, initial, vector if self.sees else (), tokens)
+        return DecoderMemory(memories, initial, vector if self.sees else (), tokens)
 
     def fitting(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Final states of the encoder; raises where the cells cannot start from them."""
@@ -139,17 +141,17 @@ class Recurrent(Writing):
             raise ValueError(f"the cells start from states of (layers, size) {needed}, got {given}; build with bridge=True")
         return final
 
-    def start(self, memory: Remembered) -> Carried:
+    def start(self, memory: DecoderMemory) -> RecurrentState:
         """Initial state, before the first token."""
         first = memory.initial[0]
         masks = [
             self.embedding.drop.draw(first, self.embedding.size),
             *(self.drop.draw(first, self.size) for _ in self.layers),
         ]
-        return Carried(
+        return RecurrentState(
             memory.initial,
             first.new_zeros(first.shape[0], self.size) if self.feeds and not self.before else (),
-            () if self.cross is None else self.cross.start(memory.memories[NAME]),
+            () if self.cross is None else self.cross.start(memory.memories[CROSS_NAME]),
             torch.zeros(first.shape[0], dtype=torch.long, device=first.device),
             tuple(masks),
         )
@@ -157,8 +159,8 @@ class Recurrent(Writing):
     def write(
         self,
         tokens: Int[Tensor, "rows time"],
-        memory: Remembered,
-        state: Carried,
+        memory: DecoderMemory,
+        state: RecurrentState,
         *,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
@@ -167,15 +169,15 @@ class Recurrent(Writing):
         """Advance a state by any number of tokens, all at once where the recurrence allows."""
         embedded = self.embedding(tokens, mask=state.masks[0])
         if self.sees:
-            vector = spread(memory.summary, tokens.shape[0])[:, None].expand(-1, tokens.shape[1], -1)
+            vector = repeat_for_beams(memory.summary, tokens.shape[0])[:, None].expand(-1, tokens.shape[1], -1)
             embedded = torch.cat((embedded, vector), dim=-1)
         needed = weights or self.outcome is not None
         found, state = self.find(embedded, memory, state, weights=needed, statistics=statistics)
         state = state._replace(position=state.position + tokens.shape[1])
         output = self.say(found, embedded, memory, state.masks[-1], project)
-        return Step(output, state, shown({} if found.attended is None else {NAME: found.attended}, weights))
+        return Step(output, state, drop_weights({} if found.attended is None else {CROSS_NAME: found.attended}, weights))
 
-    def say(self, found: Found, embedded: Data, memory: Remembered, mask: Tensor | None, project: bool) -> Data:
+    def say(self, found: StepStates, embedded: Data, memory: DecoderMemory, mask: Tensor | None, project: bool) -> Data:
         """Logits of every position, from its readout or through the attention's outcome."""
 
         def logits(readout: Data) -> Data:
@@ -185,61 +187,61 @@ class Recurrent(Writing):
 
         if self.cross is None or self.outcome is None or found.attended is None:
             return logits(found.readout)
-        look = Look(self.cross, memory.memories[NAME], found.attended, found.top, embedded, memory.tokens)
+        look = LastAttention(self.cross, memory.memories[CROSS_NAME], found.attended, found.top, embedded, memory.tokens)
         token = (embedded,) if self.before else ()
         said: Data = self.outcome(look, lambda c, h, *y: logits(self.read(h, c, *y)), found.top, *token)
         return said
 
     def find(
-        self, embedded: Data, memory: Remembered, state: Carried, *, weights: bool, statistics: tuple[str, ...]
-    ) -> tuple[Found, Carried]:
+        self, embedded: Data, memory: DecoderMemory, state: RecurrentState, *, weights: bool, statistics: tuple[str, ...]
+    ) -> tuple[StepStates, RecurrentState]:
         """Readout of every position, with as few sequential steps as this decoder allows."""
         if self.cross is None:
             data, state = self.at_once(embedded, state)
-            return Found(data, self.read(data, embedded)), state
-        kept = memory.memories[NAME]
+            return StepStates(data, self.read(data, embedded)), state
+        kept = memory.memories[CROSS_NAME]
         if not self.feeds:
             data, after = self.at_once(embedded, state)
             asked: dict[str, Any] = {"position": state.position, "weights": weights, "statistics": statistics}
-            attended = ask(self.cross, data, kept, state.attention, **asked)
-            return Found(data, self.read(data, attended.context), attended), after._replace(attention=attended.state)
+            attended = attend_beams(self.cross, data, kept, state.attention, **asked)
+            return StepStates(data, self.read(data, attended.context), attended), after._replace(attention=attended.state)
         way = self.bahdanau if self.before else self.luong
         top, readout, attended, after = way(self.cross, embedded, kept, state, weights or bool(statistics))
-        attended = report(self.cross, attended, kept.keep, weights=weights, statistics=statistics)
-        return Found(top, readout, attended), after
+        attended = measure_weights(self.cross, attended, kept.keep, weights=weights, statistics=statistics)
+        return StepStates(top, readout, attended), after
 
-    def at_once(self, embedded: Data, state: Carried) -> tuple[Data, Carried]:
+    def at_once(self, embedded: Data, state: RecurrentState) -> tuple[Data, RecurrentState]:
         """Fused call per layer: no context returns into the cells."""
         data, lasts = embedded, []
         for number, rnn in enumerate(self.layers):
             data = self.drop(data, state.masks[number]) if number else data
             begin = tuple(each[None, :, number].contiguous() for each in state.hidden)
-            data, last = run(rnn, data, begin if len(begin) > 1 else begin[0])
+            data, last = run_cells(rnn, data, begin if len(begin) > 1 else begin[0])
             lasts.append(tuple(each[0] for each in last) if len(begin) > 1 else (last[0],))
-        return data, state._replace(hidden=stacked(lasts))
+        return data, state._replace(hidden=stack_states(lasts))
 
     def bahdanau(
-        self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
-    ) -> tuple[Data, Data, Attended, Carried]:
+        self, cross: Attention, embedded: Data, memory: Memory, state: RecurrentState, weights: bool
+    ) -> tuple[Data, Data, Attended, RecurrentState]:
         """Bahdanau's order: attend with the previous state; the context enters the step."""
         time = embedded.shape[1]
-        stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
-        looks = Deferred(cross, memory, state.attention, time, state.position, weights)
+        stack = LayerStack(self.layers, embedded, state.hidden, self.drop, state.masks)
+        looks = DeferredAttention(cross, memory, state.attention, time, state.position, weights)
         tops = [stack.advance(place, looks(place, stack.top)) for place in range(time)]
         attended, top = join(looks.found), torch.stack(tops, dim=1)
         readout = self.read(top, attended.context, embedded)
         return top, readout, attended, state._replace(hidden=stack.hidden, attention=looks.state)
 
     def luong(
-        self, cross: Attention, embedded: Data, memory: Memory, state: Carried, weights: bool
-    ) -> tuple[Data, Data, Attended, Carried]:
+        self, cross: Attention, embedded: Data, memory: Memory, state: RecurrentState, weights: bool
+    ) -> tuple[Data, Data, Attended, RecurrentState]:
         """Luong's order: attend with the state after the step; the readout enters the next step."""
         if recurrent_fused.covers(self.layers, cross, embedded, memory, weights) is None:
             return self.luong_at_once(cross, embedded, memory, state)
         rows, time, _ = embedded.shape
-        stack = Stack(self.layers, embedded, state.hidden, self.drop, state.masks)
-        reads = Repeated(self.readout.bias.expand(time, rows, -1), self.readout.weight)
-        looks = Deferred(cross, memory, state.attention, time, state.position, weights)
+        stack = LayerStack(self.layers, embedded, state.hidden, self.drop, state.masks)
+        reads = RepeatedLinear(self.readout.bias.expand(time, rows, -1), self.readout.weight)
+        looks = DeferredAttention(cross, memory, state.attention, time, state.position, weights)
         tops, found, fed = [], [], state.fed
         for place in range(time):
             tops.append(stack.advance(place, fed))
@@ -249,11 +251,11 @@ class Recurrent(Writing):
         return torch.stack(tops, dim=1), torch.stack(found, dim=1), join(looks.found), state
 
     def luong_at_once(
-        self, cross: Attention, embedded: Data, memory: Memory, state: Carried
-    ) -> tuple[Data, Data, Attended, Carried]:
+        self, cross: Attention, embedded: Data, memory: Memory, state: RecurrentState
+    ) -> tuple[Data, Data, Attended, RecurrentState]:
         """Luong's order over all steps as one fused GPU operation."""
         hidden, cell = (each[:, 0] for each in state.hidden)
-        found = recurrent_fused.loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
+        found = recurrent_fused.run_loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
         top, context, read = (each.transpose(0, 1) for each in found[:3])
         state = state._replace(hidden=(top[:, -1:], found.cell[:, None]), fed=read[:, -1])
         return top, read, Attended(context), state
@@ -263,7 +265,7 @@ class Recurrent(Writing):
         return torch.tanh(self.readout(torch.cat(parts, dim=-1)))
 
 
-def check(order: str, summary: str, initial: str) -> None:
+def check_options(order: str, summary: str, initial: str) -> None:
     """Raise for an unknown order, summary or initial state."""
     if order not in ("bahdanau", "luong"):
         raise ValueError(f"order needs to be 'bahdanau' or 'luong', got {order!r}")

@@ -28,7 +28,7 @@ DEVICES = ("cuda",)
 """Device types that Triton compiles for; tests add the CPU, on which its interpreter runs."""
 SCORES = (Dot, ScaledDot, Bilinear)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-LONGEST = 1024
+MAX_KEYS = 1024
 """Maximum source length whose weights one program can hold."""
 
 
@@ -48,11 +48,11 @@ def covers(
         return f"needs float32, float16 or bfloat16, got {str(known.dtype).removeprefix('torch.')}"
     if known.shape[1] < 2 or known.shape[0] != len(memory.values):
         return "is for whole targets, one for each source"
-    if memory.keys.shape[2] > LONGEST:
-        return f"needs at most {LONGEST} keys, got {memory.keys.shape[2]}"
+    if memory.keys.shape[2] > MAX_KEYS:
+        return f"needs at most {MAX_KEYS} keys, got {memory.keys.shape[2]}"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return _covers_attention(cross) or capability.lacking(known.device, precision(known))
+    return _covers_attention(cross) or capability.lacking(known.device, find_product_dtype(known))
 
 
 def _covers_attention(cross: Attention) -> str | None:
@@ -71,7 +71,7 @@ def _covers_attention(cross: Attention) -> str | None:
     return None
 
 
-class Looped(NamedTuple):
+class LoopOutput(NamedTuple):
     """Outputs of all steps, time first."""
 
     top: Float[Tensor, "time rows size"]
@@ -81,7 +81,7 @@ class Looped(NamedTuple):
     """Cell state of the LSTM after the last step."""
 
 
-def loop(
+def run_loop(
     layer: nn.Module,
     readout: nn.Linear,
     cross: Attention,
@@ -90,7 +90,7 @@ def loop(
     fed: Float[Tensor, "rows fed"],
     hidden: Float[Tensor, "rows size"],
     cell: Float[Tensor, "rows size"],
-) -> Looped:
+) -> LoopOutput:
     """Run all steps of Luong's decoder from its initial state.
 
         h_t = cell([y_t; r_{t-1}], h_{t-1}),  c_t = attend(h_t),  r_t = tanh(W [h_t; c_t] + b)
@@ -98,13 +98,13 @@ def loop(
     Luong, Pham and Manning 2015, eq. 5 and section 3.3, https://arxiv.org/abs/1508.04025
     Under autocast matrix products are in its dtype; the cell state is in float32.
     """
-    half, width = precision(known), known.shape[2]
+    half, width = find_product_dtype(known), known.shape[2]
     W, U, bias, other = (layer.get_parameter(f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
     given = F.linear(known.transpose(0, 1), W[:, :width], bias + other).to(half)
     size = hidden.shape[1]
     scale = cross.score.factor(hidden[:, None, None]) if isinstance(cross.score, ScaledDot) else 1.0
     sides = (each[:, 0].to(half).contiguous() for each in (memory.keys, memory.values))
-    went, found, last = Loop.apply(  # type: ignore[no-untyped-call]
+    went, found, last = FusedLoop.apply(  # type: ignore[no-untyped-call]
         given.contiguous(),
         torch.cat((W[:, width:], U), dim=1).to(half),
         readout.weight.to(half),
@@ -115,16 +115,16 @@ def loop(
         memory.keep,
         scale,
     )
-    return Looped(found[:, :, :size], found[:, :, size:], went[1:, :, :-size], last)
+    return LoopOutput(found[:, :, :size], found[:, :, size:], went[1:, :, :-size], last)
 
 
-def precision(known: Float[Tensor, "rows time _"]) -> torch.dtype:
+def find_product_dtype(known: Float[Tensor, "rows time _"]) -> torch.dtype:
     """Dtype of matrix products, that of autocast where it is on."""
     kind = known.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else known.dtype
 
 
-class Loop(torch.autograd.Function):
+class FusedLoop(torch.autograd.Function):
     """Autograd function of all steps; `went` is [r_t; h_t] from the initial state on, `found` [h_t; c_t] of each step."""
 
     @staticmethod

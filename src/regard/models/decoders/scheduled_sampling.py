@@ -7,15 +7,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.stateful import join
-from regard.models.decoders import Remembered
-from regard.models.layers.beam_attention import report
+from regard.models.decoders import DecoderMemory
+from regard.models.layers.beam_attention import measure_weights
 from regard.models.types import Step
 
 
-def write_alone(
+def forward_scheduled(
     decoder: Any,
     target: Int[Tensor, "batch time"],
-    memory: Remembered,
+    memory: DecoderMemory,
     *,
     own: float,
     draws: Float[Tensor, "batch time"] | None = None,
@@ -45,5 +45,5 @@ def write_alone(
         attention = decoder.get_submodule(name.partition(".")[2])
         keep = memory.memories[name].keep if name in memory.memories else None
         joined = join([step.attended[name] for step in steps])
-        attended[name] = report(attention, joined, keep, weights=weights, statistics=statistics)
+        attended[name] = measure_weights(attention, joined, keep, weights=weights, statistics=statistics)
     return Step(torch.stack([step.output for step in steps], dim=1), state, attended)

@@ -12,17 +12,17 @@ from regard.attention.multihead import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.data.batch import places
-from regard.models.attention_factory import Make, attention
-from regard.models.decoders import Remembered, shown, spread
-from regard.models.decoders.base import Writing
-from regard.models.encoders import summary as summarise
-from regard.models.layers.attention_output import Look, outcome
-from regard.models.layers.beam_attention import ask
+from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
+from regard.models.decoders.base import BaseDecoder
+from regard.models.encoders import find_summary as summarise
+from regard.models.layers.attention_output import LastAttention, build_attention_output
+from regard.models.layers.beam_attention import attend_beams
 from regard.models.layers.embedding import Embedding
-from regard.models.layers.shared_bias import share
+from regard.models.layers.shared_bias import share_bias
 from regard.models.layers.transformer import Sublayers
-from regard.models.lr_scale import steady
-from regard.models.output_heads import Make as MakeOutput
+from regard.models.lr_scale import scale_learning_rate
+from regard.models.output_heads import OutputFactory as MakeOutput
 from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
@@ -31,7 +31,7 @@ Context = Float[Tensor, "rows time context"]
 Logits = Float[Tensor, "rows time vocabulary"]
 
 
-class Carried(NamedTuple):
+class TransformerState(NamedTuple):
     """Decoder state: the KV cache of each layer's self-attention, and the states of the cross-attentions."""
 
     caches: tuple[Memory, ...]
@@ -39,7 +39,7 @@ class Carried(NamedTuple):
     """State of each layer's cross-attention; () for most."""
 
 
-class Asked(NamedTuple):
+class AttentionRequest(NamedTuple):
     """Optional results of the attentions beside the output."""
 
     weights: bool
@@ -53,11 +53,11 @@ class Asked(NamedTuple):
 class Layer(nn.Module):
     """Decoder layer: causal self-attention, cross-attention, feed-forward."""
 
-    def __init__(self, source: int, attention: Make, made: Sublayers):
+    def __init__(self, source: int, attention: AttentionFactory, made: Sublayers):
         super().__init__()
         self.self = made.look("causal")
         self.around_self = made.around()
-        self.cross = steady(attention(made.size, source))
+        self.cross = scale_learning_rate(attention(made.size, source))
         if self.cross is not None:
             self.around_cross = made.around()
             projects = isinstance(self.cross, MultiHead)
@@ -66,7 +66,7 @@ class Layer(nn.Module):
         self.around_feedforward = made.around()
 
     def look(
-        self, data: Data, entered: Data, cache: Memory, memory: Memory | None, state: State, asked: Asked
+        self, data: Data, entered: Data, cache: Memory, memory: Memory | None, state: State, asked: AttentionRequest
     ) -> tuple[Data, Memory, dict[str, Attended]]:
         """Self- and cross-attention: returns the residual stream, the extended KV cache and each attention's output."""
         seen, looks, told = cache.keys.shape[2], {}, asked.statistics  # dict[str, Attended]() would stop torch.compile
@@ -77,7 +77,7 @@ class Layer(nn.Module):
             return self.around_self.leave(data, looks["self"].context), cache, looks
         data, entered = self.around_self.onto(data, looks["self"].context, self.around_cross.norm)
         weights = asked.weights or asked.source
-        looks["cross"] = ask(
+        looks["cross"] = attend_beams(
             self.cross, entered, memory, state, position=seen, weights=weights, statistics=told, documents=documents
         )
         return data, cache, looks
@@ -91,7 +91,7 @@ class Layer(nn.Module):
         return self.around_feedforward.onto(data, self.feedforward(entered), norm)
 
 
-class Transformer(Writing):
+class Transformer(BaseDecoder):
     """Transformer decoder: layers of causal self-attention, cross-attention and feed-forward networks.
 
         x = layer_N(... layer_1(E[y] √d + PE)),  logits = E x + b
@@ -118,7 +118,7 @@ class Transformer(Writing):
         activation: str = "relu",
         gated: bool = False,
         bias: bool = True,
-        attention: Make = partial(attention, "transformer"),
+        attention: AttentionFactory = partial(build_attention, "transformer"),
         self_attention: str = "scaled_dot",
         self_size: int | None = None,
         shared_bias: bool = False,
@@ -146,13 +146,13 @@ class Transformer(Writing):
         for name in self.names:
             self.add_module(name, Layer(source, attention, made))
         if shared_bias:
-            share([layer.self for layer in self.layers], causal=True)
+            share_bias([layer.self for layer in self.layers], causal=True)
         self.attends = any(layer.cross is not None for layer in self.layers)
         self.summary = None if self.attends else nn.Linear(source, size)
         self.norm = made.last()
         self.output = output(size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": size, "vocabulary": vocabulary}
-        self.outcome = outcome(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts)
         self.size = size
 
     @property
@@ -160,15 +160,15 @@ class Transformer(Writing):
         """Layers, bottom to top."""
         return [cast(Layer, self.get_submodule(name)) for name in self.names]
 
-    def remember(self, encoded: Encoded) -> Remembered:
+    def remember(self, encoded: Encoded) -> DecoderMemory:
         """Memory of the source for each layer's attention, or its summary vector."""
         if self.summary is not None:
-            return Remembered({}, summary=self.summary(summarise(encoded)))
+            return DecoderMemory({}, summary=self.summary(summarise(encoded)))
         crosses = {f"decoder.{name}.cross": layer.cross for name, layer in zip(self.names, self.layers, strict=True)}
         memories = {name: cross.remember(encoded) for name, cross in crosses.items() if cross is not None}
-        return Remembered(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
+        return DecoderMemory(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
 
-    def start(self, memory: Remembered) -> Carried:
+    def start(self, memory: DecoderMemory) -> TransformerState:
         """Initial state, before the first token: empty KV caches."""
         memories = list(memory.memories.values())
         like = memory.summary if self.summary is not None else memories[0].values
@@ -177,13 +177,13 @@ class Transformer(Writing):
             nothing = like.new_empty(like.shape[0], layer.self.key_heads, 0, layer.self.head)
             caches.append(Memory(nothing, nothing))
             attentions.append(() if layer.cross is None else layer.cross.start(memories[number]))
-        return Carried(tuple(caches), tuple(attentions))
+        return TransformerState(tuple(caches), tuple(attentions))
 
     def write(
         self,
         tokens: Int[Tensor, "rows time"],
-        memory: Remembered,
-        state: Carried,
+        memory: DecoderMemory,
+        state: TransformerState,
         *,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
@@ -194,13 +194,13 @@ class Transformer(Writing):
         placed = None if documents is None else places(documents)
         data = embedded = self.widen(self.embedding(tokens, state.caches[0].keys.shape[2], places=placed))
         if self.summary is not None:
-            data = data + spread(memory.summary, tokens.shape[0])[:, None]
+            data = data + repeat_for_beams(memory.summary, tokens.shape[0])[:, None]
         caches, attended, layers = [], dict[str, Attended](), self.layers
         entered = layers[0].around_self.enter(data)
         for number, layer in enumerate(layers):
             path, highest = f"decoder.{number}", number + 1 == len(layers)
             kept = memory.memories.get(f"{path}.cross")
-            asked = Asked(weights, statistics, highest and self.outcome is not None, documents)
+            asked = AttentionRequest(weights, statistics, highest and self.outcome is not None, documents)
             data, cache, looks = layer.look(data, entered, state.caches[number], kept, state.attentions[number], asked)
             caches.append(cache)
             attended |= {f"{path}.{name}": look for name, look in looks.items()}
@@ -209,9 +209,11 @@ class Transformer(Writing):
                 data, entered = layer.think(data, context, layers[number + 1].around_self.norm)
         output = self.say(data, embedded, attended, memory, project)
         carried = tuple(attended[name].state for name in memory.memories) or state.attentions
-        return Step(output, Carried(tuple(caches), carried), shown(attended, weights))
+        return Step(output, TransformerState(tuple(caches), carried), drop_weights(attended, weights))
 
-    def say(self, data: Data, embedded: Data, attended: Mapping[str, Attended], memory: Remembered, project: bool) -> Logits:
+    def say(
+        self, data: Data, embedded: Data, attended: Mapping[str, Attended], memory: DecoderMemory, project: bool
+    ) -> Logits:
         """Logits of every position, from the top layer or through its attention's outcome."""
         layer, name = self.layers[-1], f"decoder.{self.names[-1]}.cross"
         last = attended.get(name)
@@ -224,6 +226,6 @@ class Transformer(Writing):
         if layer.cross is None or last is None or self.outcome is None:
             return logits(None if last is None else last.context, data)
         asking = layer.around_cross.enter(data)
-        look = Look(layer.cross, memory.memories[name], last, asking, embedded, memory.tokens)
+        look = LastAttention(layer.cross, memory.memories[name], last, asking, embedded, memory.tokens)
         said: Logits = self.outcome(look, logits, data)
         return said

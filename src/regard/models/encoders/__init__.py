@@ -12,7 +12,7 @@ from regard.attention.types import Encoded
 from regard.data.batch import Padded
 
 
-def alone(source: Padded, kind: str) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
+def unpack_source(source: Padded, kind: str) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
     """Tokens of a source and their padding mask; raises for packed rows, which this encoder would read across."""
     if source.documents is not None:
         raise ValueError(
@@ -22,7 +22,7 @@ def alone(source: Padded, kind: str) -> tuple[Int[Tensor, "batch time"], Bool[Te
     return source.data, source.keep
 
 
-def summary(encoded: Encoded) -> Float[Tensor, "batch size"]:
+def find_summary(encoded: Encoded) -> Float[Tensor, "batch size"]:
     """Summary vector of the source: the top layer of the first final state."""
     vector: Tensor = encoded.final[0][:, -1]
     return vector

@@ -22,7 +22,7 @@ class PictureEncoder(Protocol):
     def __call__(self, pictures: Pictures) -> Encoded: ...
 
 
-def picture_encoder(
+def build_picture_encoder(
     kind: str,
     channels: int,
     size: int,

@@ -8,9 +8,9 @@ from regard import registry
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.models.encoders import alone
+from regard.models.encoders import unpack_source
 from regard.models.layers.embedding import Embedding
-from regard.models.layers.gated_convolution import HALF, Gated, started
+from regard.models.layers.gated_convolution import SQRT_HALF, GatedConvolution, initialise_layer
 
 
 class Convolution(nn.Module):
@@ -48,22 +48,22 @@ class Convolution(nn.Module):
         placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
         self.size = self.embedding.size
-        self.widen = started(nn.Linear(self.size, size), dropout=drop_embedding)
-        self.layers = nn.ModuleList(Gated(size, kernel, drop_residual) for _ in range(layers))
-        self.narrow = started(nn.Linear(size, self.size))
+        self.widen = initialise_layer(nn.Linear(self.size, size), dropout=drop_embedding)
+        self.layers = nn.ModuleList(GatedConvolution(size, kernel, drop_residual) for _ in range(layers))
+        self.narrow = initialise_layer(nn.Linear(size, self.size))
         self.drop = nn.Dropout(drop_residual)
         self.side = kernel // 2
 
     def forward(self, source: Padded) -> Encoded:
-        tokens, keep = alone(source, "convolution")
+        tokens, keep = unpack_source(source, "convolution")
         hidden = ~keep[..., None]
         embedded = self.embedding(tokens).masked_fill(hidden, 0.0)
         data = self.widen(embedded)
         for gated in self.layers:
-            data = (gated(self.around(self.drop(data.masked_fill(hidden, 0.0)))) + data) * HALF
+            data = (gated(self.around(self.drop(data.masked_fill(hidden, 0.0)))) + data) * SQRT_HALF
         data = self.narrow(data).masked_fill(hidden, 0.0)
         mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
-        return Encoded(data, keep, (mean,), values=(data + embedded) * HALF, tokens=tokens)
+        return Encoded(data, keep, (mean,), values=(data + embedded) * SQRT_HALF, tokens=tokens)
 
     def around(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch around size"]:
         """Pad with zeros on both sides, so that the convolution keeps the length."""

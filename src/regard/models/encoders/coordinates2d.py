@@ -13,13 +13,13 @@ SLOWEST, FASTEST = 0.25, 16.0
 """Lowest and highest frequency of the encoding, in periods per width of a picture."""
 
 
-def sizes(pictures: Pictures) -> Float[Tensor, "batch 2"]:
+def measure_sizes(pictures: Pictures) -> Float[Tensor, "batch 2"]:
     """Width and height of each picture in pixels; always float32, since bfloat16 has no 257."""
     across, down = pictures.keep.any(1).sum(-1), pictures.keep.any(2).sum(-1)
     return torch.stack((across, down), dim=-1).clamp_min(1).float()
 
 
-def centres(pictures: Pictures, encoded: Encoded, stride: int) -> Float[Tensor, "batch places 2"]:
+def compute_centres(pictures: Pictures, encoded: Encoded, stride: int) -> Float[Tensor, "batch places 2"]:
     """Centre of each position's window, x and y relative to its own picture: padding changes nothing.
 
     Always in float32: half precision has too few digits to tell pixels apart.
@@ -31,10 +31,10 @@ def centres(pictures: Pictures, encoded: Encoded, stride: int) -> Float[Tensor, 
         (torch.arange(count, device=encoded.data.device, dtype=torch.float32) + 0.5) * stride for count in (rows, columns)
     )
     pixels = torch.stack((across[None].expand(rows, columns), down[:, None].expand(rows, columns)), dim=-1).flatten(0, 1)
-    return (pixels[None] / sizes(pictures)[:, None]).clamp(0.0, 1.0)
+    return (pixels[None] / measure_sizes(pictures)[:, None]).clamp(0.0, 1.0)
 
 
-def waves(coordinates: Float[Tensor, "*rows numbers"], size: int) -> Float[Tensor, "*rows size"]:
+def encode_coordinates(coordinates: Float[Tensor, "*rows numbers"], size: int) -> Float[Tensor, "*rows size"]:
     """Sinusoidal encoding of numbers from 0 to 1: equal parts of the vector for each, sines and cosines alternating.
 
         sin(2π f_i x), cos(2π f_i x),    f_i from 1/4 to 16 in equal ratios

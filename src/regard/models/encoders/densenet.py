@@ -8,8 +8,18 @@ from regard.attention.masked_norm import norm as norm_of
 from regard.attention.masked_pool import Image
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
-from regard.models.encoders.feature_map import Found, Kept, convolution, double, enter, halve, laid, leave, shrink
-from regard.models.encoders.visual_attention import inside
+from regard.models.encoders.feature_map import (
+    FeatureMap,
+    Mask,
+    average_pool,
+    build_convolution,
+    downsample_mask,
+    flatten_map,
+    mask_pictures,
+    to_channels_last,
+    upsample,
+)
+from regard.models.encoders.visual_attention import build_visual_attention
 
 BLOCKS = 3
 
@@ -46,7 +56,7 @@ class Dense(nn.Module):
             raise ValueError(f"a dense encoder needs 1 layer or more and a growth of 1 or more, got {layers} and {growth}")
         self.channels, self.size, self.stride = channels, size, 8 if fine else 16
         width = 2 * growth
-        self.stem, self.norm = convolution(channels, width, 7, 2), norm_of(norm, width)
+        self.stem, self.norm = build_convolution(channels, width, 7, 2), norm_of(norm, width)
         self.blocks, self.halvings, self.attentions = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
         for number in range(BLOCKS):
             if number:
@@ -54,28 +64,28 @@ class Dense(nn.Module):
                 self.halvings.append(Layer(wide, width, 1, norm, dropout))
             self.blocks.append(Block(width, growth, layers, norm, dropout))
             width += layers * growth
-            if (made := inside(attention, width)) is not None:
+            if (made := build_visual_attention(attention, width)) is not None:
                 self.attentions.append(made)
         more = max(layers // 2, 1)
         self.fine = Block(wide, growth, more, norm, dropout) if fine else None
         self.last = Layer(width + (wide + more * growth if fine else 0), size, 1, norm, 0.0)
 
     def forward(self, pictures: Pictures) -> Encoded:
-        image, keep = enter(pictures, self.channels)
-        keep = shrink(keep)
-        image = self.norm(laid(self.stem(image)), keep, rectify=True)
-        image, keep = F.max_pool2d(image, 2, ceil_mode=True), shrink(keep)  # zeros outside are never the largest
+        image, keep = mask_pictures(pictures, self.channels)
+        keep = downsample_mask(keep)
+        image = self.norm(to_channels_last(self.stem(image)), keep, rectify=True)
+        image, keep = F.max_pool2d(image, 2, ceil_mode=True), downsample_mask(keep)  # zeros outside are never the largest
         for number, block in enumerate(self.blocks):
             if number:
                 wide, known = image, keep
-                image, keep = halve(self.halvings[number - 1](image, keep), keep), shrink(keep)
+                image, keep = average_pool(self.halvings[number - 1](image, keep), keep), downsample_mask(keep)
             image = block(image, keep)
             if self.attentions:
                 image = self.attentions[number](image, keep)
         if self.fine is not None:
             found = self.fine(wide, known)
-            image, keep = torch.cat((found, double(image, *found.shape[2:])), dim=1), known
-        return leave(self.last(image, keep), keep)
+            image, keep = torch.cat((found, upsample(image, *found.shape[2:])), dim=1), known
+        return flatten_map(self.last(image, keep), keep)
 
 
 class Layer(nn.Module):
@@ -83,10 +93,10 @@ class Layer(nn.Module):
 
     def __init__(self, before: int, after: int, kernel: int, norm: str, dropout: float):
         super().__init__()
-        self.norm, self.convolution = norm_of(norm, before), convolution(before, after, kernel)
+        self.norm, self.convolution = norm_of(norm, before), build_convolution(before, after, kernel)
         self.drop = nn.Dropout(dropout)
 
-    def forward(self, image: Image, keep: Kept) -> Found:
+    def forward(self, image: Image, keep: Mask) -> FeatureMap:
         return self.drop(self.convolution(self.norm(image, keep, rectify=True)))
 
 
@@ -99,7 +109,7 @@ class Block(nn.Module):
         self.narrow = nn.ModuleList(Layer(start, 4 * growth, 1, norm, dropout) for start in starts)
         self.look = nn.ModuleList(Layer(4 * growth, growth, 3, norm, dropout) for _ in starts)
 
-    def forward(self, image: Image, keep: Kept) -> Found:
+    def forward(self, image: Image, keep: Mask) -> FeatureMap:
         for narrow, look in zip(self.narrow, self.look, strict=True):
             image = torch.cat((image, look(narrow(image, keep), keep)), dim=1)
         return image

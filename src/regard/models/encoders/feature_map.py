@@ -13,14 +13,14 @@ from regard.attention.masked_pool import Image, hide, mean
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 
-Kept = Bool[Tensor, "batch height width"]
-Found = Float[Tensor, "batch found rows columns"]
+Mask = Bool[Tensor, "batch height width"]
+FeatureMap = Float[Tensor, "batch found rows columns"]
 """Feature map with other channels and at most as many positions."""
-Left = Bool[Tensor, "batch rows columns"]
+SmallerMask = Bool[Tensor, "batch rows columns"]
 """Padding mask of such a map."""
 
 
-def enter(pictures: Pictures, channels: int) -> tuple[Image, Kept]:
+def mask_pictures(pictures: Pictures, channels: int) -> tuple[Image, Mask]:
     """First feature map of pictures, zero outside each; raises where the number of channels differs."""
     data, keep = pictures
     if data.shape[1] != channels or 0 in data.shape[2:]:
@@ -31,18 +31,18 @@ def enter(pictures: Pictures, channels: int) -> tuple[Image, Kept]:
     return hide(data, keep), keep
 
 
-def laid(image: Image) -> Image:
+def to_channels_last(image: Image) -> Image:
     """Convert to channels-last memory, which convolutions in half precision want on a GPU."""
     half = image.dtype in (torch.bfloat16, torch.float16)
     return image.contiguous(memory_format=torch.channels_last) if half and image.is_cuda else image
 
 
-def shrink(keep: Kept, stride: int = 2) -> Left:
+def downsample_mask(keep: Mask, stride: int = 2) -> SmallerMask:
     """Padding mask after downsampling by `stride`."""
     return F.max_pool2d(keep[:, None].float(), stride, ceil_mode=True)[:, 0] > 0
 
 
-def halve(image: Image, keep: Kept) -> Found:
+def average_pool(image: Image, keep: Mask) -> FeatureMap:
     """Average pooling of 2 x 2 positions, over those that are kept."""
     height, width = image.shape[2:]
     sides = (0, width % 2, 0, height % 2)
@@ -50,19 +50,19 @@ def halve(image: Image, keep: Kept) -> Found:
     return total / F.avg_pool2d(F.pad(keep[:, None].to(image.dtype), sides), 2).clamp_min(0.25)
 
 
-def double(image: Image, height: int, width: int) -> Float[Tensor, "batch channels tall wide"]:
+def upsample(image: Image, height: int, width: int) -> Float[Tensor, "batch channels tall wide"]:
     """Nearest-neighbour upsampling by 2, cropped to a size: undoes the shape of `halve`."""
     return image.repeat_interleave(2, 2).repeat_interleave(2, 3)[:, :, :height, :width]
 
 
-def leave(image: Image, keep: Kept, final: Float[Tensor, "batch size"] | None = None) -> Encoded:
+def flatten_map(image: Image, keep: Mask, final: Float[Tensor, "batch size"] | None = None) -> Encoded:
     """Flatten a map row by row into an encoded source; `final` is the mean over kept positions unless given."""
     final = mean(image, keep) if final is None else final
     data = hide(image, keep).flatten(2).mT
     return Encoded(data, keep.flatten(1), (final[:, None],), grid=(image.shape[2], image.shape[3]))
 
 
-def convolution(before: int, after: int, kernel: int, stride: int = 1) -> nn.Conv2d:
+def build_convolution(before: int, after: int, kernel: int, stride: int = 1) -> nn.Conv2d:
     """Build a convolution that keeps the size, or divides it by its stride and rounds up, for ReLU layers.
 
     Initialised as in He et al. 2015, https://arxiv.org/abs/1502.01852, which keeps the variance through the layers.

@@ -8,15 +8,15 @@ from torch import Tensor, nn
 from regard.attention.types import Encoded
 from regard.config import PictureDropout, SightModel
 from regard.data.image.batch import Pictures
-from regard.models.encoders.backbones import picture_encoder
-from regard.models.encoders.positions2d import GridPositions, grid, placed
-from regard.models.image2seq import options
+from regard.models.encoders.backbones import build_picture_encoder
+from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
+from regard.models.image2seq import encoder_options
 
-Standard = tuple[Sequence[float], Sequence[float]]
+ChannelStatistics = tuple[Sequence[float], Sequence[float]]
 """Mean and standard deviation of each channel."""
 
 
-class Sighted(nn.Module):
+class StandardisingEncoder(nn.Module):
     """Picture encoder that standardises its input and adds positions to its feature map.
 
     Most of a picture is background, and what all positions share would drown what is on it. Convolutions know positions at
@@ -26,7 +26,7 @@ class Sighted(nn.Module):
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, encoder: nn.Module, standard: Standard, positions: GridPositions | None = None):
+    def __init__(self, encoder: nn.Module, standard: ChannelStatistics, positions: GridPositions | None = None):
         super().__init__()
         self.encoder, self.positions = encoder, positions
         self.size, self.stride = int(encoder.size), int(encoder.stride)  # type: ignore[arg-type]
@@ -35,11 +35,15 @@ class Sighted(nn.Module):
 
     def forward(self, pictures: Pictures) -> Encoded:
         seen: Encoded = self.encoder(pictures._replace(data=(pictures.data - self.mean) / self.deviation))
-        return placed(seen, self.positions)
+        return add_positions(seen, self.positions)
 
 
-def sighted(model: SightModel, dropout: PictureDropout, standard: Standard) -> Sighted:
+def build_standardising_encoder(
+    model: SightModel, dropout: PictureDropout, standard: ChannelStatistics
+) -> StandardisingEncoder:
     """Build the picture encoder that a config describes."""
-    encoder = picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **options(model, dropout))
-    positions = None if model.encoder == "patches" else grid(model.map_positions, encoder.size)
-    return Sighted(encoder, standard, positions)
+    encoder = build_picture_encoder(
+        model.encoder, len(standard[0]), model.map or model.size, **encoder_options(model, dropout)
+    )
+    positions = None if model.encoder == "patches" else build_grid_positions(model.map_positions, encoder.size)
+    return StandardisingEncoder(encoder, standard, positions)

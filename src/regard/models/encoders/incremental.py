@@ -11,7 +11,7 @@ from regard.attention.scope.causal import Causal
 from regard.attention.types import Encoded, Memory, State
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Layer, Transformer
-from regard.models.layers.cells import run, stacked
+from regard.models.layers.cells import run_cells, stack_states
 
 
 def covers(encoder: Any) -> str | None:
@@ -23,45 +23,49 @@ def covers(encoder: Any) -> str | None:
             return "its encoder reads from both ends (model.bidirectional=false reads from the beginning alone)"
         return None
     if isinstance(encoder, Transformer):
-        if all(forward(layer.self.scope) for layer in _layers(encoder)):
+        if all(is_causal(layer.self.scope) for layer in _layers(encoder)):
             return None
         return "every token of its encoder looks at all others (model.self_attention=causal looks back alone)"
     return f"its encoder, {type(encoder).__name__}, sees what comes after a token too (a recurrent one need not)"
 
 
-def forward(scope: Scope) -> bool:
+def is_causal(scope: Scope) -> bool:
     """Return True if a scope hides all later keys."""
     if isinstance(scope, And):
-        return forward(scope.left) or forward(scope.right)
+        return is_causal(scope.left) or is_causal(scope.right)
     if isinstance(scope, Or):
-        return forward(scope.left) and forward(scope.right)
+        return is_causal(scope.left) and is_causal(scope.right)
     return isinstance(scope, Causal)
 
 
-def read(encoder: Any, tokens: Int[Tensor, "batch time"], state: State = ()) -> tuple[Encoded, State]:
+def encode_incrementally(encoder: Any, tokens: Int[Tensor, "batch time"], state: State = ()) -> tuple[Encoded, State]:
     """Encode further tokens from a state, () at the beginning; returns them encoded, and the new state.
 
     `final` is that of a source that ends here. A Transformer's would be the mean over all tokens, which streaming does not
     have; here it is the last one.
     """
-    found = _recur(encoder, tokens, state) if isinstance(encoder, Recurrent) else _look(encoder, tokens, state)
+    found = (
+        _encode_recurrent(encoder, tokens, state)
+        if isinstance(encoder, Recurrent)
+        else _encode_transformer(encoder, tokens, state)
+    )
     data, final, state = found
     return Encoded(data, torch.ones_like(tokens, dtype=torch.bool), final, tokens=tokens), state
 
 
-def _recur(encoder: Recurrent, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
+def _encode_recurrent(encoder: Recurrent, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
     """Recurrent encoding: each layer goes on from its last state."""
     seen, begin = state or (0, [None] * len(encoder.layers))
     data, lasts = encoder.embedding(tokens, seen), []
     for layer, before in zip(encoder.layers, begin, strict=True):
-        data, last = run(layer, data, before)
+        data, last = run_cells(layer, data, before)
         lasts.append(last)
     states = [each if isinstance(each, tuple) else (each,) for each in lasts]
-    final = stacked([tuple(one.transpose(0, 1).flatten(1) for one in each) for each in states])
+    final = stack_states([tuple(one.transpose(0, 1).flatten(1) for one in each) for each in states])
     return data, final, (seen + tokens.shape[1], lasts)
 
 
-def _look(encoder: Transformer, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
+def _encode_transformer(encoder: Transformer, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
     """Transformer encoding: each layer keeps a KV cache, as a decoder's does."""
     before: tuple[Memory | None, ...] = state or (None,) * len(encoder.names)
     data = encoder.widen(encoder.embedding(tokens, 0 if before[0] is None else before[0].keys.shape[2]))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from regard.attention.masked_pool import Image
 from regard.attention.positions.sinusoidal import sinusoids
 from regard.attention.types import Encoded
-from regard.models.encoders.feature_map import Kept
+from regard.models.encoders.feature_map import Mask
 
 REACH = 64
 """Number of rows and columns that normalised positions scale a picture to."""
@@ -32,10 +32,10 @@ class GridPositions(nn.Module, ABC):
         self.side = size // 2
 
     @abstractmethod
-    def sides(self, keep: Kept) -> tuple[Float[Tensor, "#batch rows half"], Float[Tensor, "#batch columns half"]]:
+    def sides(self, keep: Mask) -> tuple[Float[Tensor, "#batch rows half"], Float[Tensor, "#batch columns half"]]:
         """The vectors of the rows, and those of the columns."""
 
-    def forward(self, image: Image, keep: Kept) -> Image:
+    def forward(self, image: Image, keep: Mask) -> Image:
         down, across = (each.to(image.dtype).mT for each in self.sides(keep))
         _, half, rows = down.shape
         columns = across.shape[2]
@@ -58,7 +58,7 @@ class GridSinusoidal(GridPositions):
         super().__init__(size)
         self.normalised = normalised
 
-    def sides(self, keep: Kept) -> tuple[Float[Tensor, "#batch rows half"], Float[Tensor, "#batch columns half"]]:
+    def sides(self, keep: Mask) -> tuple[Float[Tensor, "#batch rows half"], Float[Tensor, "#batch columns half"]]:
         down, across = (self.along(keep.any(axis)) for axis in (2, 1))
         return sinusoids(down, self.side), sinusoids(across, self.side)
 
@@ -84,7 +84,7 @@ class GridLearned(GridPositions):
         for table in (self.rows, self.columns):
             nn.init.normal_(table.weight, std=0.02)
 
-    def sides(self, keep: Kept) -> tuple[Float[Tensor, "#batch rows half"], Float[Tensor, "#batch columns half"]]:
+    def sides(self, keep: Mask) -> tuple[Float[Tensor, "#batch rows half"], Float[Tensor, "#batch columns half"]]:
         _, rows, columns = keep.shape
         if max(rows, columns) > self.limit:
             raise ValueError(
@@ -108,7 +108,7 @@ class GridTable(nn.Module):
         with torch.no_grad():
             self.table.normal_().mul_(0.02)
 
-    def forward(self, image: Image, keep: Kept) -> Image:
+    def forward(self, image: Image, keep: Mask) -> Image:
         rows, columns, _ = self.table.shape
         if keep.shape[1:] != (rows, columns):
             raise ValueError(
@@ -118,7 +118,7 @@ class GridTable(nn.Module):
         return image + self.table.permute(2, 0, 1).to(image.dtype)
 
 
-def grid(kind: str, size: int) -> GridPositions | None:
+def build_grid_positions(kind: str, size: int) -> GridPositions | None:
     """Build positions by name: "sinusoidal", "normalised" (sinusoidal, relative to the picture), "learned" or "none"."""
     if kind not in ("sinusoidal", "normalised", "learned", "none"):
         raise ValueError(f"positions on a map need to be sinusoidal, normalised, learned or none, got {kind!r}")
@@ -127,7 +127,7 @@ def grid(kind: str, size: int) -> GridPositions | None:
     return GridLearned(size) if kind == "learned" else GridSinusoidal(size, kind == "normalised")
 
 
-def placed(found: Encoded, positions: GridPositions | None) -> Encoded:
+def add_positions(found: Encoded, positions: GridPositions | None) -> Encoded:
     """Add positions to an encoded feature map; None leaves it unchanged."""
     if positions is None or found.grid is None or found.keep is None:
         return found

@@ -8,9 +8,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.models.encoders import alone
+from regard.models.encoders import unpack_source
 from regard.models.layers import onnx_cells
-from regard.models.layers.cells import Unrolled, layer, run, stacked
+from regard.models.layers.cells import UnrolledLayer, build_cells, run_cells, stack_states
 from regard.models.layers.dropout import Drop
 from regard.models.layers.embedding import Embedding
 
@@ -52,14 +52,14 @@ class Recurrent(nn.Module):
         self.size, self.reverse = size, reverse
         part = size // 2 if bidirectional else size
         self.layers = nn.ModuleList(
-            layer(cell, size if number else self.embedding.size, part, bidirectional) for number in range(layers)
+            build_cells(cell, size if number else self.embedding.size, part, bidirectional) for number in range(layers)
         )
         self.drop = Drop(drop_residual, variational)
 
     def forward(self, source: Padded) -> Encoded:
-        tokens, keep = alone(source, "recurrent")
+        tokens, keep = unpack_source(source, "recurrent")
         lengths = keep.sum(1)
-        order = backwards(keep, lengths) if self.reverse else None
+        order = reverse_indices(keep, lengths) if self.reverse else None
         if order is not None:
             tokens = tokens.gather(1, order)
         data = self.embedding(tokens)
@@ -72,35 +72,37 @@ class Recurrent(nn.Module):
             if number:
                 data = self.drop(data)
             if exported:
-                data, final = onnx_cells.over(rnn, data, lengths.clamp_min(1))
+                data, final = onnx_cells.export_layer(rnn, data, lengths.clamp_min(1))
             else:
-                data, final = stepped(rnn, data, keep) if real is None else over(rnn, data, real)
+                data, final = run_layer_stepwise(rnn, data, keep) if real is None else run_layer(rnn, data, real)
             finals.append(final)
         if order is not None:
             data = data.gather(1, order[..., None].expand_as(data))
-        return Encoded(data.masked_fill(~keep[..., None], 0.0), keep, stacked(finals), tokens=source.data)
+        return Encoded(data.masked_fill(~keep[..., None], 0.0), keep, stack_states(finals), tokens=source.data)
 
 
-def over(rnn: nn.RNNBase, data: Data, lengths: Int[Tensor, " batch"]) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
+def run_layer(
+    rnn: nn.RNNBase, data: Data, lengths: Int[Tensor, " batch"]
+) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
     """Run one layer over rows of these lengths; returns outputs and final states with both directions side by side."""
     batch, time, _ = data.shape
     if int(lengths.min()) == time:
-        found, last = run(rnn, data)
+        found, last = run_cells(rnn, data)
     else:
-        found, last = run(rnn, pack_padded_sequence(data, lengths, batch_first=True, enforce_sorted=False))
+        found, last = run_cells(rnn, pack_padded_sequence(data, lengths, batch_first=True, enforce_sorted=False))
         found, _ = pad_packed_sequence(found, batch_first=True, total_length=time)
     states = last if isinstance(last, tuple) else (last,)
     return found, tuple(state.transpose(0, 1).reshape(batch, -1) for state in states)
 
 
-def stepped(
+def run_layer_stepwise(
     rnn: nn.RNNBase, data: Data, keep: Bool[Tensor, "batch time"]
 ) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
     """Run one layer step by step, equal to `over`: no kernel depends on a length, as a CUDA graph requires."""
     ways = [(data, keep), (data.flip(1), keep.flip(1))][: 1 + rnn.bidirectional]
     found, lasts = list[Tensor](), list[tuple[Tensor, ...]]()
     for way, (given, real) in enumerate(ways):
-        unrolled = Unrolled(rnn, given, backwards=way == 1)
+        unrolled = UnrolledLayer(rnn, given, backwards=way == 1)
         state = (given.new_zeros(len(given), rnn.hidden_size),) * (1 + isinstance(rnn, nn.LSTM))
         tops = []
         for step, here in enumerate(real[..., None].unbind(1)):
@@ -112,7 +114,7 @@ def stepped(
     return torch.cat(ahead, dim=-1), tuple(torch.cat(each, dim=-1) for each in zip(*lasts, strict=True))
 
 
-def backwards(keep: Bool[Tensor, "batch time"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, "batch time"]:
+def reverse_indices(keep: Bool[Tensor, "batch time"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, "batch time"]:
     """Index of each position when rows are reversed; padding stays in place."""
     places = torch.arange(keep.shape[1], device=keep.device)[None]
     return torch.where(keep, lengths[:, None] - 1 - places, places)

@@ -9,8 +9,17 @@ from regard.attention.masked_norm import rectified
 from regard.attention.masked_pool import Image
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
-from regard.models.encoders.feature_map import Found, Kept, Left, convolution, enter, laid, leave, shrink
-from regard.models.encoders.visual_attention import inside
+from regard.models.encoders.feature_map import (
+    FeatureMap,
+    Mask,
+    SmallerMask,
+    build_convolution,
+    downsample_mask,
+    flatten_map,
+    mask_pictures,
+    to_channels_last,
+)
+from regard.models.encoders.visual_attention import build_visual_attention
 
 
 class Residual(nn.Module):
@@ -42,21 +51,21 @@ class Residual(nn.Module):
         super().__init__()
         if stem not in (1, 2):
             raise ValueError(f"a residual encoder needs a stem of stride 1 or 2, got {stem}")
-        widths = doubled(size, stages)
+        widths = list_channels(size, stages)
         self.channels, self.size, self.stride = channels, size, stem * 2 ** (len(stages) - 1)
-        self.stem = convolution(channels, widths[0], 3 if stem == 1 else 7, stem)
+        self.stem = build_convolution(channels, widths[0], 3 if stem == 1 else 7, stem)
         self.norm = norm_of(norm, widths[0])
         self.blocks = nn.ModuleList(
-            Block(before, after, stride, norm, attention, dropout) for before, after, stride in plan(widths, stages)
+            Block(before, after, stride, norm, attention, dropout) for before, after, stride in plan_blocks(widths, stages)
         )
 
     def forward(self, pictures: Pictures) -> Encoded:
-        image, keep = enter(pictures, self.channels)
-        keep = shrink(keep) if self.stem.stride[0] == 2 else keep
-        image = self.norm(laid(self.stem(image)), keep, rectify=True)
+        image, keep = mask_pictures(pictures, self.channels)
+        keep = downsample_mask(keep) if self.stem.stride[0] == 2 else keep
+        image = self.norm(to_channels_last(self.stem(image)), keep, rectify=True)
         for block in self.blocks:
             image, keep = block(image, keep)
-        return leave(image, keep)
+        return flatten_map(image, keep)
 
 
 class Block(nn.Module):
@@ -64,17 +73,17 @@ class Block(nn.Module):
 
     def __init__(self, before: int, after: int, stride: int, norm: str, attention: str, dropout: float):
         super().__init__()
-        self.first, self.second = convolution(before, after, 3, stride), convolution(after, after, 3)
+        self.first, self.second = build_convolution(before, after, 3, stride), build_convolution(after, after, 3)
         self.norm_first, self.norm_second = norm_of(norm, after), norm_of(norm, after)
         self.drop = nn.Dropout(dropout)
-        self.attention = inside(attention, after)
+        self.attention = build_visual_attention(attention, after)
         changes = stride > 1 or before != after
-        self.around = convolution(before, after, 1, stride) if changes else None
+        self.around = build_convolution(before, after, 1, stride) if changes else None
         self.norm_around = norm_of(norm, after) if changes else None
         self.halves = stride == 2
 
-    def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
-        around, keep = image, shrink(keep) if self.halves else keep
+    def forward(self, image: Image, keep: Mask) -> tuple[FeatureMap, SmallerMask]:
+        around, keep = image, downsample_mask(keep) if self.halves else keep
         image = self.drop(self.norm_first(self.first(image), keep, rectify=True))
         if self.around is not None and self.norm_around is not None:
             around = self.norm_around(self.around(around), keep)
@@ -83,7 +92,7 @@ class Block(nn.Module):
         return rectified(self.attention(self.norm_second(self.second(image), keep), keep), keep, around), keep
 
 
-def doubled(size: int, stages: Sequence[int]) -> list[int]:
+def list_channels(size: int, stages: Sequence[int]) -> list[int]:
     """Number of channels of each stage: doubled from stage to stage, `size` in the last."""
     if not stages or min(stages) < 1:
         raise ValueError(f"a residual encoder needs stages of 1 block or more, got {tuple(stages)}")
@@ -96,7 +105,7 @@ def doubled(size: int, stages: Sequence[int]) -> list[int]:
     return [size * 2**number // halvings for number in range(len(stages))]
 
 
-def plan(widths: Sequence[int], stages: Sequence[int]) -> Iterable[tuple[int, int, int]]:
+def plan_blocks(widths: Sequence[int], stages: Sequence[int]) -> Iterable[tuple[int, int, int]]:
     """Channels before and after each block, and its stride."""
     before = widths[0]
     for number, (width, blocks) in enumerate(zip(widths, stages, strict=True)):

@@ -11,7 +11,7 @@ from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded, places
 from regard.models.layers.embedding import Embedding
-from regard.models.layers.shared_bias import share
+from regard.models.layers.shared_bias import share_bias
 from regard.models.layers.transformer import Sublayers
 
 Data = Float[Tensor, "batch time size"]
@@ -89,7 +89,7 @@ class Transformer(nn.Module):
         for name, layer in zip(self.names, every, strict=True):
             self.add_module(name, layer)
         if shared_bias:
-            share([layer.self for layer in every], causal=False)
+            share_bias([layer.self for layer in every], causal=False)
         self.norm = made.last()
         self.size = size
 

@@ -6,11 +6,11 @@ from math import gcd
 from regard import registry
 from regard.attention.visual import Visual
 
-REDUCTION, LEAST = 16, 8
+REDUCTION, MIN_CHANNELS = 16, 8
 """Divisor of an attention's channels, as in the papers, and the fewest channels that it leaves where it can."""
 
 
-def inside(name: str, channels: int) -> Visual | None:
+def build_visual_attention(name: str, channels: int) -> Visual | None:
     """Build the attention called `name` for maps of so many channels; "none" gives None.
 
     Where the papers divide the channels by 16, fewer channels are divided by less, so that 8 remain.
@@ -26,6 +26,6 @@ def inside(name: str, channels: int) -> Visual | None:
 def _reduction(channels: int) -> int:
     """16, or the largest power of two below that leaves 8 channels."""
     found = REDUCTION
-    while found > 1 and channels < found * LEAST:
+    while found > 1 and channels < found * MIN_CHANNELS:
         found //= 2
     return found

@@ -11,8 +11,16 @@ from regard.attention.masked_norm import GroupNorm
 from regard.attention.masked_pool import Image, hide
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
-from regard.models.encoders.feature_map import Found, Kept, Left, convolution, enter, leave, shrink
-from regard.models.encoders.positions2d import GridTable, grid
+from regard.models.encoders.feature_map import (
+    FeatureMap,
+    Mask,
+    SmallerMask,
+    build_convolution,
+    downsample_mask,
+    flatten_map,
+    mask_pictures,
+)
+from regard.models.encoders.positions2d import GridTable, build_grid_positions
 from regard.models.encoders.transformer import Layer
 from regard.models.layers.transformer import Sublayers
 
@@ -59,8 +67,8 @@ class Patches(nn.Module):
             raise ValueError(f"patches need a side of 1 pixel or more, got {patch}")
         self.channels, self.size, self.stride = channels, size, patch
         width = width or size
-        self.cut = Stem(channels, width, patch) if convolutions else Cut(channels, width, patch)
-        self.positions = grid(positions, width) if table is None else GridTable(width, *table)
+        self.cut = Stem(channels, width, patch) if convolutions else PatchEmbedding(channels, width, patch)
+        self.positions = build_grid_positions(positions, width) if table is None else GridTable(width, *table)
         shape = (whole, width) if whole else (width,)
         self.query = nn.Parameter(torch.randn(shape) * 0.02) if query or whole else None
         self.whole = whole
@@ -70,12 +78,12 @@ class Patches(nn.Module):
         made = Sublayers(width, heads, inner, activation, **looks)  # type: ignore[arg-type]
         self.names = [str(number) for number in range(layers)]
         for name in self.names:
-            self.add_module(name, started(Layer(made)))
+            self.add_module(name, initialise_layer(Layer(made)))
         self.norm = made.last()
         self.fit = nn.Identity() if width == size else nn.Linear(width, size)
 
     def forward(self, pictures: Pictures) -> Encoded:
-        image, keep = enter(pictures, self.channels)
+        image, keep = mask_pictures(pictures, self.channels)
         image, keep = self.cut(image, keep)
         image = image if self.positions is None else self.positions(image, keep)
         data, kept = hide(image, keep).flatten(2).mT, keep.flatten(1)
@@ -88,20 +96,22 @@ class Patches(nn.Module):
             data = cast(Layer, self.get_submodule(name))(data, kept)
         data = self.fit(self.norm(data))
         final, places = None if self.query is None else data[:, 0], data[:, kept.shape[1] - keep[0].numel() :]
-        found = leave(places.mT.unflatten(2, keep.shape[1:]), keep, final)
+        found = flatten_map(places.mT.unflatten(2, keep.shape[1:]), keep, final)
         return found._replace(data=torch.cat((data[:, : self.whole], found.data), dim=1), keep=kept) if self.whole else found
 
 
-class Cut(nn.Module):
+class PatchEmbedding(nn.Module):
     """Patch embedding E patch: one linear projection of all pixels of a square."""
 
     def __init__(self, channels: int, size: int, patch: int):
         super().__init__()
         self.convolution, self.patch = nn.Conv2d(channels, size, patch, patch), patch
 
-    def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
+    def forward(self, image: Image, keep: Mask) -> tuple[FeatureMap, SmallerMask]:
         height, width = image.shape[2:]
-        return self.convolution(F.pad(image, (0, -width % self.patch, 0, -height % self.patch))), shrink(keep, self.patch)
+        return self.convolution(F.pad(image, (0, -width % self.patch, 0, -height % self.patch))), downsample_mask(
+            keep, self.patch
+        )
 
 
 class Stem(nn.Module):
@@ -116,18 +126,18 @@ class Stem(nn.Module):
                 f"{size}; choose others, or convolutions=False"
             )
         widths = [channels, *(size * 2 // 2**number for number in range(halvings, 0, -1))]
-        self.halving = nn.ModuleList(convolution(*each, 3, 2) for each in pairwise(widths))
+        self.halving = nn.ModuleList(build_convolution(*each, 3, 2) for each in pairwise(widths))
         self.norms = nn.ModuleList(GroupNorm(width) for width in widths[1:])
         self.last = nn.Conv2d(size, size, 1)
 
-    def forward(self, image: Image, keep: Kept) -> tuple[Found, Left]:
+    def forward(self, image: Image, keep: Mask) -> tuple[FeatureMap, SmallerMask]:
         for halving, norm in zip(self.halving, self.norms, strict=True):
-            image, keep = halving(image), shrink(keep)
+            image, keep = halving(image), downsample_mask(keep)
             image = hide(torch.relu(norm(image, keep)), keep)
         return self.last(image), keep
 
 
-def started(layer: Layer) -> Layer:
+def initialise_layer(layer: Layer) -> Layer:
     """Xavier initialisation of a layer's matrices, as in a Transformer over tokens."""
     for module in layer.modules():
         if isinstance(module, nn.Linear):

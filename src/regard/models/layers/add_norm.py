@@ -17,19 +17,19 @@ INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
 """Device types that Triton compiles for; tests add the CPU, on which its interpreter runs."""
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-WIDEST = 8192
+MAX_SIZE = 8192
 """Maximum row length: a program holds whole rows in registers."""
 Data = Float[Tensor, "*rows size"]
-Kept = Bool[Tensor, "*rows"]
+Mask = Bool[Tensor, "*rows"]
 
 
-class Way(NamedTuple):
+class ResidualOptions(NamedTuple):
     """Options of a residual connection: `added` is a bias of the sublayer's output, and norms are zeros outside `keep`."""
 
     chance: float = 0.0
     post: bool = False
     added: Float[Tensor, " size"] | None = None
-    keep: Kept | None = None
+    keep: Mask | None = None
 
 
 def covers(data: Data, norm: nn.Module) -> str | None:
@@ -44,26 +44,26 @@ def covers(data: Data, norm: nn.Module) -> str | None:
         return f"needs a LayerNorm or RMSNorm of one axis with weights, got {type(norm).__name__}"
     if data.dtype not in DTYPES:
         return f"needs float32, float16 or bfloat16, got {str(data.dtype).removeprefix('torch.')}"
-    if data.shape[-1] > WIDEST or data.numel() == 0:
-        return f"needs rows of 1 to {WIDEST} numbers, got {tuple(data.shape)}"
+    if data.shape[-1] > MAX_SIZE or data.numel() == 0:
+        return f"needs rows of 1 to {MAX_SIZE} numbers, got {tuple(data.shape)}"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return capability.lacking(data.device, precision(data))
+    return capability.lacking(data.device, find_product_dtype(data))
 
 
-def precision(data: Data) -> torch.dtype:
+def find_product_dtype(data: Data) -> torch.dtype:
     """Dtype of matrix products, to which norms are cast."""
     kind = data.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else data.dtype
 
 
-def enter(data: Data, norm: nn.Module, keep: Kept | None = None) -> Data:
+def enter(data: Data, norm: nn.Module, keep: Mask | None = None) -> Data:
     """Norm of the data in the dtype of matrix products; zeros outside `keep`."""
-    found: Data = around(data, None, norm, Way(keep=keep), precision(data))[1]
+    found: Data = run_kernel(data, None, norm, ResidualOptions(keep=keep), find_product_dtype(data))[1]
     return found
 
 
-def onto(data: Data, found: Data, norm: nn.Module, way: Way) -> tuple[Data, Data]:
+def onto(data: Data, found: Data, norm: nn.Module, way: ResidualOptions) -> tuple[Data, Data]:
     """Residual stream after the sublayer, and the normalised input of the next one.
 
     pre:  y = data + drop(found + added),  norm(y)
@@ -71,27 +71,29 @@ def onto(data: Data, found: Data, norm: nn.Module, way: Way) -> tuple[Data, Data
 
     The input is in the dtype of matrix products, the residual stream keeps its own.
     """
-    half = precision(data)
+    half = find_product_dtype(data)
     if way.post and half == data.dtype:
-        stream = around(data, found, norm, way, None)[0]
+        stream = run_kernel(data, found, norm, way, None)[0]
         return stream, stream
-    return around(data, found, norm, way, half)
+    return run_kernel(data, found, norm, way, half)
 
 
-def around(data: Data, found: Data | None, norm: nn.Module, way: Way, half: torch.dtype | None) -> tuple[Any, Any]:
+def run_kernel(
+    data: Data, found: Data | None, norm: nn.Module, way: ResidualOptions, half: torch.dtype | None
+) -> tuple[Any, Any]:
     """Residual stream and normalised input, each None where it is not needed."""
-    weight, shift, eps, rms = told(norm)
-    return Around.apply(data, found, way.added, weight, shift, eps, rms, way, half)  # type: ignore[no-untyped-call]
+    weight, shift, eps, rms = norm_arguments(norm)
+    return AddNorm.apply(data, found, way.added, weight, shift, eps, rms, way, half)  # type: ignore[no-untyped-call]
 
 
-def told(norm: Any) -> tuple[Tensor, Tensor | None, float, bool]:
+def norm_arguments(norm: Any) -> tuple[Tensor, Tensor | None, float, bool]:
     """Weight, bias, ε and kind of a norm; an RMSNorm without ε has that of its dtype."""
     rms = isinstance(norm, nn.RMSNorm)
     eps = torch.finfo(norm.weight.dtype).eps if norm.eps is None else norm.eps
     return norm.weight, None if rms else norm.bias, eps, rms
 
 
-class Around(torch.autograd.Function):
+class AddNorm(torch.autograd.Function):
     """Autograd function of sum and norm; post-norm returns the norm in both dtypes, pre-norm returns sum and norm."""
 
     @staticmethod
@@ -104,7 +106,7 @@ class Around(torch.autograd.Function):
         shift: Tensor | None,
         eps: float,
         rms: bool,
-        way: Way,
+        way: ResidualOptions,
         half: torch.dtype | None,
     ) -> tuple[Tensor | None, Tensor | None]:
         from regard.kernels.triton.add_norm.launch import Told, forward

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Encoded, Memory
-from regard.models.layers.marginal import Say, exact, marginalise
-from regard.models.layers.pointer import Copying, points
+from regard.models.layers.marginal import ComputeLogits, is_marginal, marginalise
+from regard.models.layers.pointer import PointerGenerator, is_pointer
 
 Data = Float[Tensor, "rows time _"]
 
 
-class Look(NamedTuple):
+class LastAttention(NamedTuple):
     """Last cross-attention of a decoder with its inputs and outputs, from which the output is computed."""
 
     cross: Attention
@@ -28,7 +28,7 @@ class Look(NamedTuple):
     """Target token that each key would copy; () for a decoder that does not copy."""
 
 
-class Outcome(nn.Module):
+class AttentionOutput(nn.Module):
     """Output computed from attention weights: the marginal over keys, copying from where it points, or both.
 
     Returns log-probabilities. Those are logits too, since their softmax is the probabilities themselves, so that losses and
@@ -37,14 +37,14 @@ class Outcome(nn.Module):
 
     def __init__(self, cross: Attention, state: int, token: int, vocabulary: int, counterparts: Sequence[int] | None):
         super().__init__()
-        self.exact = exact(cross)
-        self.copying = Copying(cross.size, state, token, vocabulary, counterparts) if points(cross) else None
+        self.exact = is_marginal(cross)
+        self.copying = PointerGenerator(cross.size, state, token, vocabulary, counterparts) if is_pointer(cross) else None
 
     def tokens(self, encoded: Encoded) -> Any:
         """Target tokens that a source offers for copying, for Look.tokens."""
         return () if self.copying is None else self.copying.tokens(encoded)
 
-    def forward(self, look: Look, say: Say, *known: Data) -> Data:
+    def forward(self, look: LastAttention, say: ComputeLogits, *known: Data) -> Data:
         """Log-probabilities of every position; `say(context, *known)` computes the logits that follow from a context."""
         if self.exact:
             output = marginalise(look.cross, look.memory, look.attended, say, *known)
@@ -55,10 +55,10 @@ class Outcome(nn.Module):
         return self.copying(output, look.attended, look.state, look.token, look.tokens)
 
 
-def outcome(
+def build_attention_output(
     cross: Attention | None, *, state: int, token: int, vocabulary: int, counterparts: Sequence[int] | None = None
-) -> Outcome | None:
+) -> AttentionOutput | None:
     """Build the outcome of an attention, or None where its context is all that the decoder uses."""
-    if cross is None or not (exact(cross) or points(cross)):
+    if cross is None or not (is_marginal(cross) or is_pointer(cross)):
         return None
-    return Outcome(cross, state, token, vocabulary, counterparts)
+    return AttentionOutput(cross, state, token, vocabulary, counterparts)

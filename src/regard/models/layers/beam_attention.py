@@ -14,7 +14,7 @@ POSITIONAL = "goes by the positions of source and target, which in packed rows d
 """Reason why a positional cross-attention cannot serve packed examples."""
 
 
-def ask(
+def attend_beams(
     attention: Attention,
     query: Float[Tensor, "rows queries query"],
     memory: Memory,
@@ -46,23 +46,23 @@ def ask(
     if beams == 1:
         return attention(query, memory, state, offset=offset, weights=weights, statistics=statistics)
     alone = not blind and torch.compiler.is_exporting()  # beam by beam takes a number of beams, which a graph leaves open
-    if alone or not stateless(state):
+    if alone or not is_stateless(state):
         shared = isinstance(attention, Stepping) and attention.gathers
         return attention(query, memory if shared else repeat(memory, beams), state, offset=offset, weights=weights)
     sides = torch.unflatten(query, 0, (sources, beams))
     if blind:
-        return unfold(attention(sides.flatten(1, 2), memory, offset=0, weights=weights), beams)
+        return unfold_beams(attention(sides.flatten(1, 2), memory, offset=0, weights=weights), beams)
     places = torch.as_tensor(offset, device=query.device).expand(rows).view(sources, beams)
     each = [attention(sides[:, beam], memory, offset=places[:, beam], weights=weights) for beam in range(beams)]
-    return unfold(join(each), beams)
+    return unfold_beams(join(each), beams)
 
 
-def stateless(state: State) -> bool:
+def is_stateless(state: State) -> bool:
     """Return True if a mechanism carries no state between steps."""
     return isinstance(state, tuple) and not state
 
 
-def unfold(attended: Attended, beams: int) -> Attended:
+def unfold_beams(attended: Attended, beams: int) -> Attended:
     """Reshape attention outputs from beams side by side in the query axis to rows of sources x beams."""
 
     def rows(tensor: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def unfold(attended: Attended, beams: int) -> Attended:
     return Attended(context, weights, sampled=sampled)
 
 
-def report(
+def measure_weights(
     attention: Attention,
     attended: Attended,
     keep: Bool[Tensor, "batch keys"] | None,

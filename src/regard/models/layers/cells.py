@@ -22,7 +22,7 @@ Vectors = tuple[Float[Tensor, "rows size"], ...]
 States = tuple[Float[Tensor, "rows layers size"], ...]
 
 
-def layer(cell: str, data: int, size: int, bidirectional: bool = False) -> nn.RNNBase:
+def build_cells(cell: str, data: int, size: int, bidirectional: bool = False) -> nn.RNNBase:
     """Build one recurrent layer, batch first; the forget gate of an LSTM starts open."""
     if cell not in CELLS:
         raise ValueError(f"a cell needs to be one of {', '.join(CELLS)}, got {cell!r}")
@@ -35,7 +35,7 @@ def layer(cell: str, data: int, size: int, bidirectional: bool = False) -> nn.RN
     return made
 
 
-def run(made: nn.Module, data: Any, begin: Any = None) -> tuple[Any, Any]:
+def run_cells(made: nn.Module, data: Any, begin: Any = None) -> tuple[Any, Any]:
     """Run a whole layer as one fused call, over a tensor or a packed sequence.
 
     On a CPU it keeps the dtype of its parameters: PyTorch's LSTM in bf16 dies there of an illegal instruction where the
@@ -48,7 +48,7 @@ def run(made: nn.Module, data: Any, begin: Any = None) -> tuple[Any, Any]:
         return made(data.to(weight.dtype), map_tree(lambda tensor: tensor.to(weight.dtype), begin))
 
 
-class Later(torch.autograd.Function):
+class DeferredWeightGradient(torch.autograd.Function):
     """Autograd function that takes the gradient of a matrix used at every step of a loop once, for all steps.
 
     y_t = given_t + W x_t has dW = Σ_t dy_t x_tᵀ. A loop adds up T small products, each as large as W; here the gradient of
@@ -67,7 +67,7 @@ class Later(torch.autograd.Function):
         return gradient, None, (flowing @ torch.cat(ctx.seen).to(flowing.dtype)).to(ctx.kind)
 
 
-class Repeated:
+class RepeatedLinear:
     """Affine map y_t = given_t + [W_1 W_2 ...] [x_1; x_2; ...] of the steps t of a loop, called once each and in order."""
 
     def __init__(self, given: Float[Tensor, "time rows out"], *weights: Float[Tensor, "out _"]):
@@ -79,7 +79,7 @@ class Repeated:
         defers = torch.is_grad_enabled() and given.shape[0] > 1 and not torch.compiler.is_compiling()
         self.defers = defers and weight.requires_grad and weight.numel() > 0
         if self.defers:
-            given = Later.apply(given, self.seen, weight)  # type: ignore[no-untyped-call]
+            given = DeferredWeightGradient.apply(given, self.seen, weight)  # type: ignore[no-untyped-call]
             weight = weight.detach()
         self.given = given.unbind(0)
         self.weight = weight.to(given.dtype).mT
@@ -93,7 +93,7 @@ class Repeated:
         return torch.addmm(self.given[step], data.to(self.weight.dtype), self.weight)
 
 
-class Unrolled:
+class UnrolledLayer:
     """Recurrent layer, step by step; inputs known for all steps are projected before the loop.
 
     `known` may be narrower than the layer's input; `__call__` gets the rest at each step. `backwards` takes the parameters
@@ -105,23 +105,23 @@ class Unrolled:
         names = (f"{kind}_l0{'_reverse' * backwards}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
         W, U, bias, hidden_bias = map(made.get_parameter, names)
         self.gated = isinstance(made, nn.GRU)
-        self.advance = lstm if isinstance(made, nn.LSTM) else simple
+        self.advance = lstm_cell if isinstance(made, nn.LSTM) else elman_cell
         first = bias if self.gated else bias + hidden_bias
         given = F.linear(known.transpose(0, 1), W[:, :width], first) if width else first.expand(time, rows, -1)
         fed = (W[:, width:],) if W.shape[1] > width else ()
         if self.gated:
-            self.entering = Repeated(given, *fed)
-            self.staying = Repeated(hidden_bias.expand(time, rows, -1), U)
+            self.entering = RepeatedLinear(given, *fed)
+            self.staying = RepeatedLinear(hidden_bias.expand(time, rows, -1), U)
         else:
-            self.entering = Repeated(given, *fed, U)
+            self.entering = RepeatedLinear(given, *fed, U)
 
     def __call__(self, step: int, state: Vectors, *fed: Float[Tensor, "rows _"]) -> Vectors:
         if self.gated:
-            return gru(self.entering(step, *fed), self.staying(step, state[0]), state)
+            return gru_cell(self.entering(step, *fed), self.staying(step, state[0]), state)
         return self.advance(self.entering(step, *fed, state[0]), state)
 
 
-class Stack:
+class LayerStack:
     """Stacked recurrent layers, step by step; `hidden` is their state, and `masks[n]` the dropout mask into layer n."""
 
     def __init__(
@@ -133,7 +133,7 @@ class Stack:
         masks: Sequence[Tensor | None],
     ):
         nothing = known[:, :, :0]
-        self.layers = [Unrolled(made, nothing if number else known) for number, made in enumerate(layers)]
+        self.layers = [UnrolledLayer(made, nothing if number else known) for number, made in enumerate(layers)]
         self.states = [tuple(each[:, number] for each in hidden) for number in range(len(self.layers))]
         self.drop, self.masks = drop, masks
 
@@ -153,27 +153,27 @@ class Stack:
     @property
     def hidden(self) -> States:
         """States of all layers, as carried from step to step."""
-        return stacked(self.states)
+        return stack_states(self.states)
 
 
-def stacked(layers: Sequence[Vectors]) -> States:
+def stack_states(layers: Sequence[Vectors]) -> States:
     """Stack the states of each layer into one tensor per kind of state."""
     return tuple(torch.stack(each, dim=1) for each in zip(*layers, strict=True))
 
 
-def simple(gates: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
+def elman_cell(gates: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
     """Elman cell h' = tanh(W x + U h + b); Elman 1990, https://doi.org/10.1207/s15516709cog1402_1."""
     return (torch.tanh(gates),)
 
 
-def lstm(gates: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
+def lstm_cell(gates: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
     """c' = σ(f) c + σ(i) tanh(g),  h' = σ(o) tanh(c'); Hochreiter and Schmidhuber 1997, https://doi.org/10.1162/neco.1997.9.8.1735."""
     enter, forget, new, out = gates.chunk(4, dim=-1)
     cell = torch.sigmoid(forget) * state[1] + torch.sigmoid(enter) * torch.tanh(new)
     return torch.sigmoid(out) * torch.tanh(cell), cell
 
 
-def gru(entering: Float[Tensor, "rows gates"], staying: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
+def gru_cell(entering: Float[Tensor, "rows gates"], staying: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
     """h' = (1 - z) tanh(x_n + σ(r) h_n) + z h,  z = σ(x_z + h_z); Cho et al. 2014, https://arxiv.org/abs/1406.1078."""
     reset, keep, new = entering.chunk(3, dim=-1)
     reset_hidden, keep_hidden, new_hidden = staying.chunk(3, dim=-1)

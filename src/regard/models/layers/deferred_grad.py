@@ -8,10 +8,10 @@ from torch import Tensor
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Memory, State
-from regard.models.layers.beam_attention import ask, stateless
+from regard.models.layers.beam_attention import attend_beams, is_stateless
 
 
-class Reading(torch.autograd.Function):
+class ContextGradients(torch.autograd.Function):
     """Autograd function that adds zeros to the contexts of a loop to collect their gradients.
 
     c_t = attend(q_t, M) has dM = Σ_t of T small gradients, each as large as M. Here the loop reads M without a gradient, and
@@ -19,7 +19,7 @@ class Reading(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, asked: "Asked", time: int, keys: Tensor, values: Tensor) -> Tensor:
+    def forward(ctx: Any, asked: "SavedCall", time: int, keys: Tensor, values: Tensor) -> Tensor:
         ctx.asked = asked
         ctx.save_for_backward(keys, values)
         return values.new_zeros(time, len(values), asked.cross.size)
@@ -40,7 +40,7 @@ class Reading(torch.autograd.Function):
         return None, None, *found
 
 
-class Asked(NamedTuple):
+class SavedCall(NamedTuple):
     """Saved call of an attention, enough to recompute it in backward. It holds no reference to the loop, which holds it: a
     cycle of graph and loop is only freed by Python's garbage collector."""
 
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
     queries: list[Tensor]
 
 
-class Deferred:
+class DeferredAttention:
     """Cross-attention calls of a loop on one memory, one per step and in order."""
 
     def __init__(
@@ -67,8 +67,8 @@ class Deferred:
         if self.defers(len(position)):
             kind = memory.values.device.type
             half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-            asked = Asked(cross, memory.keep, position, cross.training, half, self.queries)
-            self.given = Reading.apply(asked, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
+            asked = SavedCall(cross, memory.keep, position, cross.training, half, self.queries)
+            self.given = ContextGradients.apply(asked, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
             self.memory = Memory(memory.keys.detach(), memory.values.detach(), memory.keep)
 
     def defers(self, rows: int) -> bool:
@@ -76,13 +76,13 @@ class Deferred:
         memory, cross = self.memory, self.cross
         drawn = cross.training and (cross.dropout > 0 or getattr(cross.normalise, "random", False))
         wanted = memory.keys.requires_grad or memory.values.requires_grad
-        plain = stateless(self.state) and not self.weights and not drawn and rows == len(memory.values)
+        plain = is_stateless(self.state) and not self.weights and not drawn and rows == len(memory.values)
         return plain and wanted and self.time > 1 and torch.is_grad_enabled() and not torch.compiler.is_compiling()
 
     def __call__(self, step: int, query: Float[Tensor, "rows size"]) -> Float[Tensor, "rows context"]:
         """Context of the query of one step."""
         where = {"position": self.position + step, "weights": self.weights}
-        look = ask(self.cross, query[:, None], self.memory, self.state, **where)  # type: ignore[arg-type]
+        look = attend_beams(self.cross, query[:, None], self.memory, self.state, **where)  # type: ignore[arg-type]
         self.state = look.state
         if self.given:
             self.queries.append(query.detach()[:, None])

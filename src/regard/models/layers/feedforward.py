@@ -27,7 +27,7 @@ class FeedForward(nn.Sequential):
             plain: Data = super().forward(data)  # type: ignore[no-untyped-call]
             return plain
         first, _, last = self
-        return Thought.apply(data, first.weight, first.bias, last.weight, last.bias)  # type: ignore[no-untyped-call]
+        return FusedFeedForward.apply(data, first.weight, first.bias, last.weight, last.bias)  # type: ignore[no-untyped-call]
 
 
 def covers(network: nn.Sequential, data: Data) -> str | None:
@@ -54,7 +54,7 @@ def covers(network: nn.Sequential, data: Data) -> str | None:
     return capability.lacking(data.device, data.dtype)
 
 
-class Thought(torch.autograd.Function):
+class FusedFeedForward(torch.autograd.Function):
     """Autograd function of W₂ max(0, W₁ x + b₁) + b₂ with a fused ReLU."""
 
     @staticmethod

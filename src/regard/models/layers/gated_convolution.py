@@ -8,11 +8,11 @@ from torch.nn import functional as F
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv1d)
 
-HALF = 0.5**0.5
+SQRT_HALF = 0.5**0.5
 """Factor that keeps the variance of a sum of two: Gehring et al. 2017, section 3.4."""
 
 
-class Gated(nn.Module):
+class GatedConvolution(nn.Module):
     """Gated convolution (GLU): one half of the output channels gates the other.
 
         y_i = A ∘ σ(B),    [A; B] = W [x_{i-k+1}; ...; x_i] + b
@@ -28,13 +28,13 @@ class Gated(nn.Module):
         if kernel < 1:
             raise ValueError(f"a convolution needs a kernel of 1 place or more, got {kernel}")
         self.kernel = kernel
-        self.convolution = started(nn.Conv1d(size, 2 * size, kernel), 3.0, dropout)
+        self.convolution = initialise_layer(nn.Conv1d(size, 2 * size, kernel), 3.0, dropout)
 
     def forward(self, data: Float[Tensor, "rows around size"]) -> Float[Tensor, "rows time size"]:
         return F.glu(self.convolution(data.mT), dim=1).mT
 
 
-def started(layer: Layer, gain: float = 1.0, dropout: float = 0.0) -> Layer:
+def initialise_layer(layer: Layer, gain: float = 1.0, dropout: float = 0.0) -> Layer:
     """Initialise a layer so that it keeps the variance of its input.
 
         W ~ N(0, gain (1 - dropout) / inputs),    b = 0

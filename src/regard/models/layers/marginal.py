@@ -19,15 +19,15 @@ from regard.attention.module import Attention
 from regard.attention.normalise.marginal import Marginal
 from regard.attention.score import adds
 from regard.attention.types import Attended, Memory
-from regard.models.layers.log_mixture import mix
-from regard.tree import beside
+from regard.models.layers.log_mixture import mix_distributions
+from regard.tree import repeat_rows
 
 Data = Float[Tensor, "rows time _"]
-Say = Callable[..., Data]
+ComputeLogits = Callable[..., Data]
 """Function from a context, and from what else a decoder knows, to logits, position by position."""
 
 
-def exact(cross: Attention | None) -> bool:
+def is_marginal(cross: Attention | None) -> bool:
     """Return True if the output is the marginal over the keys of this attention."""
     if cross is None or not isinstance(cross.normalise, Marginal):
         return False
@@ -44,7 +44,7 @@ def exact(cross: Attention | None) -> bool:
     return True
 
 
-def marginalise(cross: Attention, memory: Memory, attended: Attended, say: Say, *known: Data) -> Data:
+def marginalise(cross: Attention, memory: Memory, attended: Attended, say: ComputeLogits, *known: Data) -> Data:
     """Log-probability log p(y) of every position, from `say(context, *known)` for each key as the context.
 
     `known` is the decoder's input beside the context. A query that sees nothing has nothing to mix: there its given context
@@ -54,18 +54,18 @@ def marginalise(cross: Attention, memory: Memory, attended: Attended, say: Say, 
     weights = attended.weights[:, 0]
     time, keys = weights.shape[1:]
     logits = say(
-        contexts(cross, memory, attended),
+        list_contexts(cross, memory, attended),
         *(each[:, :, None].expand(-1, -1, keys + 1, -1).flatten(1, 2) for each in known),
     )
     total = weights.sum(-1, keepdim=True)
     blind = total <= 0
     shares = torch.cat((weights / total.masked_fill(blind, 1.0), blind.to(weights.dtype)), dim=-1)
-    return mix(torch.unflatten(logits, 1, (time, keys + 1)), shares)
+    return mix_distributions(torch.unflatten(logits, 1, (time, keys + 1)), shares)
 
 
-def contexts(cross: Attention, memory: Memory, attended: Attended) -> Data:
+def list_contexts(cross: Attention, memory: Memory, attended: Attended) -> Data:
     """Context of each position from each key alone, and after them its actual context."""
     alone = cross.output(cross.merge(memory.values))  # sources keys size
     rows, time, _ = attended.context.shape
-    alone = beside(alone, rows // alone.shape[0])[:, None].expand(-1, time, -1, -1)
+    alone = repeat_rows(alone, rows // alone.shape[0])[:, None].expand(-1, time, -1, -1)
     return torch.cat((alone, attended.context[:, :, None]), dim=2).flatten(1, 2)

@@ -12,7 +12,7 @@ VERSION = 14
 """Version of the operators: https://onnx.ai/onnx/operators/onnx__LSTM.html, onnx__GRU.html and onnx__RNN.html."""
 
 
-def over(
+def export_layer(
     rnn: nn.RNNBase, data: Float[Tensor, "batch time data"], lengths: Int[Tensor, " batch"]
 ) -> tuple[Float[Tensor, "batch time size"], tuple[Float[Tensor, "batch size"], ...]]:
     """Run one layer over rows of these lengths; returns outputs and final states with both directions side by side.
@@ -32,7 +32,7 @@ def over(
     shapes: Sequence[Sequence[int]] = [[time, ways, batch, rnn.hidden_size], *[last] * (1 + (kind == "LSTM"))]
     found, *states = ops.symbolic_multi_out(
         kind,
-        (data.transpose(0, 1), *parameters(rnn, kind), lengths.int()),
+        (data.transpose(0, 1), *reorder_parameters(rnn, kind), lengths.int()),
         attributes,  # type: ignore[arg-type]
         dtypes=[data.dtype] * len(shapes),
         shapes=shapes,
@@ -42,7 +42,7 @@ def over(
     return beside, tuple(state.transpose(0, 1).flatten(1) for state in states)
 
 
-def parameters(
+def reorder_parameters(
     rnn: nn.RNNBase, kind: str
 ) -> tuple[Float[Tensor, "ways gates data"], Float[Tensor, "ways gates size"], Float[Tensor, "ways biases"]]:
     """Weights W, R and concatenated biases as ONNX has them: directions side by side, gates in its order."""

@@ -10,19 +10,19 @@ from torch.nn.functional import logsigmoid
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Encoded
-from regard.models.layers.log_mixture import logarithm, widened
-from regard.tree import beside
+from regard.models.layers.log_mixture import masked_log, to_float32
+from regard.tree import repeat_rows
 
-NOTHING = -1
+NO_TOKEN = -1
 """Token id where there is nothing to copy."""
 
 
-def points(cross: Attention | None) -> bool:
+def is_pointer(cross: Attention | None) -> bool:
     """Return True if this attention is one that a decoder copies by."""
     return bool(getattr(cross, "points", False))
 
 
-class Copying(nn.Module):
+class PointerGenerator(nn.Module):
     """Pointer-generator: mixes the decoder's distribution with the attention over source tokens.
 
         g = σ(w [c; h; y] + b)
@@ -40,10 +40,11 @@ class Copying(nn.Module):
         super().__init__()
         self.gate = nn.Linear(context + state + token, 1)
         self.vocabulary = vocabulary
-        wrong = [each for each in counterparts or () if not NOTHING <= each < vocabulary]
+        wrong = [each for each in counterparts or () if not NO_TOKEN <= each < vocabulary]
         if wrong:
             raise ValueError(
-                f"a counterpart needs to be a target token from 0 to {vocabulary - 1}, or {NOTHING} for none, got {wrong[0]}"
+                f"a counterpart needs to be a target token from 0 to {vocabulary - 1}, or {NO_TOKEN} for none, "
+                f"got {wrong[0]}"
             )
         self.register_buffer("counterparts", None if counterparts is None else torch.tensor(counterparts, dtype=torch.long))
 
@@ -55,10 +56,10 @@ class Copying(nn.Module):
                 "(Encoded.tokens), and has none; read a source without tokens by bahdanau"
             )
         if self.counterparts is None:
-            found = encoded.tokens.masked_fill(encoded.tokens >= self.vocabulary, NOTHING)
+            found = encoded.tokens.masked_fill(encoded.tokens >= self.vocabulary, NO_TOKEN)
         else:
             found = cast(Tensor, self.counterparts)[encoded.tokens]
-        return found if encoded.keep is None else found.masked_fill(~encoded.keep, NOTHING)
+        return found if encoded.keep is None else found.masked_fill(~encoded.keep, NO_TOKEN)
 
     def forward(
         self,
@@ -70,15 +71,15 @@ class Copying(nn.Module):
     ) -> Float[Tensor, "rows time vocabulary"]:
         """Log-probabilities log p(w) from the logits of P and the token that each key would copy; heads are averaged."""
         assert attended.weights is not None, "copying asks for them"
-        weights = attended.weights.to(widened(output).dtype).mean(1)  # rows time keys
-        tokens = beside(tokens, weights.shape[0] // tokens.shape[0])[:, None].expand_as(weights)
-        nothing = tokens == NOTHING
-        copied = widened(torch.zeros_like(output)).scatter_add(
+        weights = attended.weights.to(to_float32(output).dtype).mean(1)  # rows time keys
+        tokens = repeat_rows(tokens, weights.shape[0] // tokens.shape[0])[:, None].expand_as(weights)
+        nothing = tokens == NO_TOKEN
+        copied = to_float32(torch.zeros_like(output)).scatter_add(
             -1, tokens.masked_fill(nothing, 0), weights.masked_fill(nothing, 0.0)
         )
         blind = weights.sum(-1) <= 0
         left = weights.masked_fill(~nothing, 0.0).sum(-1).masked_fill(blind, 1.0)[..., None]
-        gate = widened(self.gate(torch.cat((attended.context, state, token), dim=-1)))
+        gate = to_float32(self.gate(torch.cat((attended.context, state, token), dim=-1)))
         own, other = logsigmoid(gate), logsigmoid(-gate)
-        own = torch.logaddexp(own, other + logarithm(left))
-        return torch.logaddexp(own + widened(output).log_softmax(-1), other + logarithm(copied))
+        own = torch.logaddexp(own, other + masked_log(left))
+        return torch.logaddexp(own + to_float32(output).log_softmax(-1), other + masked_log(copied))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.models.layers import add_norm
 
 Data = Float[Tensor, "rows time size"]
-Kept = Bool[Tensor, "rows time"]
+Mask = Bool[Tensor, "rows time"]
 
 
 class Residual(nn.Module):
@@ -29,10 +29,10 @@ class Residual(nn.Module):
         if norm not in ("pre", "post", "rms"):
             raise ValueError(f"norm needs to be 'pre', 'post' or 'rms', got {norm!r}")
         self.first = norm != "post"
-        self.norm = norm_of(size, norm, epsilon)
+        self.norm = build_norm(size, norm, epsilon)
         self.drop = nn.Dropout(dropout)
 
-    def enter(self, data: Data, keep: Kept | None = None) -> Data:
+    def enter(self, data: Data, keep: Mask | None = None) -> Data:
         """Input of the sublayer: normalised in pre-norm. Where it `cleans` them, rows outside `keep` are zeros."""
         if self.first and add_norm.covers(data, self.norm) is None:
             return add_norm.enter(data, self.norm, keep)
@@ -43,12 +43,12 @@ class Residual(nn.Module):
         total = data + self.drop(found if self.added is None else found + self.added)
         return total if self.first else self.norm(total)
 
-    def onto(self, data: Data, found: Data, norm: nn.Module, keep: Kept | None = None) -> tuple[Data, Data]:
+    def onto(self, data: Data, found: Data, norm: nn.Module, keep: Mask | None = None) -> tuple[Data, Data]:
         """Leave this sublayer and enter the next, whose pre-norm is `norm`: returns the residual stream, and the next
         input."""
         first = norm if self.first else self.norm
         if add_norm.covers(data, first) is None:
-            way = add_norm.Way(self.drop.p if self.training else 0.0, not self.first, self.added, keep)
+            way = add_norm.ResidualOptions(self.drop.p if self.training else 0.0, not self.first, self.added, keep)
             return add_norm.onto(data, found, first, way)
         data = self.leave(data, found)
         return data, norm(data) if self.first else data
@@ -62,14 +62,14 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.G
 ACTIVATIONS["gelu_tanh"] = partial(nn.GELU, "tanh")
 
 
-def bend(activation: str) -> nn.Module:
+def build_activation(activation: str) -> nn.Module:
     """Build the activation of a feed-forward network by name."""
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation needs to be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
     return ACTIVATIONS[activation]()
 
 
-def norm_of(size: int, norm: str, epsilon: float | None = None) -> nn.Module:
+def build_norm(size: int, norm: str, epsilon: float | None = None) -> nn.Module:
     """Build the norm for a kind of residual connection; ε is `epsilon`, by default 1e-6 for rms and else 1e-5."""
     if norm == "rms":
         return nn.RMSNorm(size, eps=1e-6 if epsilon is None else epsilon)

@@ -6,7 +6,7 @@ from regard.attention.multihead import MultiHead
 from regard.attention.score.t5 import T5
 
 
-def share(looks: Sequence[MultiHead], causal: bool) -> None:
+def share_bias(looks: Sequence[MultiHead], causal: bool) -> None:
     """Give the self-attentions of all layers one shared score.
 
         score_n(q at i, k at j) = qᵀ k + b_h[bucket(j - i)]        b is the same for every layer n

@@ -6,11 +6,11 @@ from typing import Any
 from torch import nn
 
 from regard.attention.multihead import MultiHead
-from regard.models.attention_factory import self_attention
+from regard.models.attention_factory import build_self_attention
 from regard.models.layers.feedforward import FeedForward
 from regard.models.layers.glu import Gate
-from regard.models.layers.residual import Residual, bend, norm_of
-from regard.models.lr_scale import steady
+from regard.models.layers.residual import Residual, build_activation, build_norm
+from regard.models.lr_scale import scale_learning_rate
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Sublayers:
     def look(self, scope: str = "everywhere") -> MultiHead:
         """Build the self-attention."""
         options: dict[str, Any] = {"dropout": self.drop_attention, "size": self.width, "bias": self.bias}
-        return steady(self_attention(self.looks, self.size, self.heads, scope=scope, **options))
+        return scale_learning_rate(build_self_attention(self.looks, self.size, self.heads, scope=scope, **options))
 
     def around(self) -> Residual:
         """Build a residual connection."""
@@ -45,12 +45,12 @@ class Sublayers:
 
     def last(self) -> nn.Module:
         """Build the final norm of a pre-norm stack; identity in post-norm."""
-        return nn.Identity() if self.norm == "post" else norm_of(self.size, self.norm, self.epsilon)
+        return nn.Identity() if self.norm == "post" else build_norm(self.size, self.norm, self.epsilon)
 
     def think(self) -> FeedForward:
         """Build the feed-forward network, with ReLU unless another `activation` is named; `gated`, W₁ and f are a Gate."""
         inner = self.inner or 4 * self.size
         last = nn.Linear(inner, self.size, self.bias)
         if self.gated:
-            return FeedForward(Gate(self.size, inner, bend(self.activation), self.bias), last)
-        return FeedForward(nn.Linear(self.size, inner, self.bias), bend(self.activation), last)
+            return FeedForward(Gate(self.size, inner, build_activation(self.activation), self.bias), last)
+        return FeedForward(nn.Linear(self.size, inner, self.bias), build_activation(self.activation), last)

@@ -13,11 +13,13 @@ from torch import nn
 
 from regard import registry
 
-Make = Callable[[int, int, int, bool], nn.Module]
+OutputFactory = Callable[[int, int, int, bool], nn.Module]
 """Factory of an output layer for (size, vocabulary, embedding, tie): output("mixture", heads=4)."""
 
 
-def output(name: str, *, score: str = "dot", scale: float = 1.0, heads: int = 4, bias: bool = True) -> Make:
+def make_output_factory(
+    name: str, *, score: str = "dot", scale: float = 1.0, heads: int = 4, bias: bool = True
+) -> OutputFactory:
     """Factory of the output layer called `name`; it gets those of the options that its constructor takes."""
     return partial(_build, name, {"score": score, "scale": scale, "heads": heads, "bias": bias})
 
@@ -28,6 +30,6 @@ def _build(name: str, options: dict[str, str | float], size: int, vocabulary: in
     return made
 
 
-def matrix(vocabulary: int, size: int, tie: bool) -> nn.Parameter | None:
+def build_weight(vocabulary: int, size: int, tie: bool) -> nn.Parameter | None:
     """Output matrix with a vector for each token, or None where it is tied to the embedding."""
     return None if tie else nn.Parameter(nn.init.xavier_uniform_(torch.empty(vocabulary, size)))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard import registry
 from regard.attention.score import compare, positional, prepare
-from regard.models.output_heads import matrix
+from regard.models.output_heads import build_weight
 
 
 class Attention(nn.Module):
@@ -31,10 +31,10 @@ class Attention(nn.Module):
         if not 0 < scale < math.inf:
             raise ValueError(f"the output attention needs a scale above 0, got {scale}; 1 leaves scores as they are")
         key = embedding if tie else size
-        query = key if getattr(chosen(score), "one_size", False) else size
+        query = key if getattr(find_score(score), "one_size", False) else size
         self.fit = nn.Identity() if size == query else nn.Linear(size, query, bias=False)
         self.score = registry.build(score, "score", query=query, key=key)
-        self.weight = matrix(vocabulary, size, tie)
+        self.weight = build_weight(vocabulary, size, tie)
         self.sharpness = nn.Parameter(torch.tensor(math.log(scale)))
 
     def forward(
@@ -46,7 +46,7 @@ class Attention(nn.Module):
         return torch.unflatten(scores, 0, data.shape[:2])
 
 
-def chosen(score: str) -> type:
+def find_score(score: str) -> type:
     """Class of the score called so, which must compare a query with a key and use no positions."""
     found = registry.find(score, "score")
     if positional(found) or "limit" in inspect.signature(found).parameters:

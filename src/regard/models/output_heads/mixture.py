@@ -5,8 +5,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.layers.log_mixture import mix
-from regard.models.output_heads import matrix
+from regard.models.layers.log_mixture import mix_distributions
+from regard.models.output_heads import build_weight
 
 
 class Mixture(nn.Module):
@@ -25,7 +25,7 @@ class Mixture(nn.Module):
         self.heads = heads
         self.W = nn.Linear(size, heads * (embedding if tie else size), bias=False)
         self.U = nn.Linear(size, heads, bias=False)
-        self.weight = matrix(vocabulary, size, tie)
+        self.weight = build_weight(vocabulary, size, tie)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def forward(
@@ -33,4 +33,4 @@ class Mixture(nn.Module):
     ) -> Float[Tensor, "rows time vocabulary"]:
         each = torch.unflatten(torch.tanh(self.W(data)), -1, (self.heads, -1))  # rows time heads width
         logits = F.linear(each, table if self.weight is None else self.weight, self.bias)
-        return mix(logits, self.U(data).softmax(-1))
+        return mix_distributions(logits, self.U(data).softmax(-1))

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.output_heads import matrix
+from regard.models.output_heads import build_weight
 
 
 class Projection(nn.Module):
@@ -20,7 +20,7 @@ class Projection(nn.Module):
     def __init__(self, size: int, vocabulary: int, embedding: int, tie: bool, bias: bool = True):
         super().__init__()
         self.fit = nn.Linear(size, embedding, bias=False) if tie and size != embedding else nn.Identity()
-        self.weight = matrix(vocabulary, size, tie)
+        self.weight = build_weight(vocabulary, size, tie)
         self.bias = nn.Parameter(torch.zeros(vocabulary), requires_grad=bias)
 
     def forward(

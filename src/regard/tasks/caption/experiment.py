@@ -25,7 +25,7 @@ from regard.data.table import Record
 from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
 from regard.losses.teacher_forcing import Teacher
-from regard.metrics.text import DOWNWARDS, Measured
+from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import image2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks._protocol import TaskConfig, Writes
@@ -87,7 +87,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
         task=name,
         notes=report.notes(),
         better=config.train.better,
-        upwards=config.train.better not in DOWNWARDS,
+        upwards=config.train.better not in LOWER_IS_BETTER,
         beside=samples(validation.drawn or []),
     ), report
 
@@ -169,6 +169,6 @@ def opened(name: str, config: PictureConfig, codec: PictureCodec, model: Seq2Seq
     return Trained(name, config, codec, model, head)
 
 
-def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measured]:
+def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measurement]:
     """What is measured of a model beside what it writes: whether it looks at what it names, where pictures were drawn."""
     return pointing(trained, examples)

@@ -13,9 +13,9 @@ from regard.data.batch import shifted
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.types import Pictured
 from regard.data.text.tokenizers.offsets import Span, spans
-from regard.decoding.attention_weights import crosses
-from regard.metrics.text import Measured, Rows, bootstrap
-from regard.models.encoders.feature_map import shrink
+from regard.decoding.attention_weights import is_cross_attention
+from regard.metrics.text import Measurement, Rows, bootstrap
+from regard.models.encoders.feature_map import downsample_mask
 
 if TYPE_CHECKING:
     from regard.inference.predictor import Trained
@@ -24,21 +24,21 @@ LOOKS = "looks"
 SAYS = "words of the right caption that name a thing, and whose largest weight lies on the box of one, in per cent"
 
 
-def pointing(trained: "Trained", examples: Sequence[Any]) -> dict[str, Measured]:
+def pointing(trained: "Trained", examples: Sequence[Any]) -> dict[str, Measurement]:
     """Share of words whose attention peaks on the object they name, for synthetic pictures; empty for others.
 
     Teacher forcing on the right caption, so that every word has its objects whatever the model would have written. Weights
     of a word in several tokens are added up.
     """
     drawn = [example for example in examples if isinstance(example, Pictured) and isinstance(example.picture, Drawing)]
-    if not drawn or not any(map(crosses, trained.model.attentions())):
+    if not drawn or not any(map(is_cross_attention, trained.model.attentions())):
         return {}
     rows: Rows = np.array(list(hits(trained, drawn)), dtype=np.float64)
 
     def score(total: Rows) -> float:
         return float(100 * total[0] / max(total[1], 1.0))
 
-    return {LOOKS: Measured(score(rows.sum(0)), *bootstrap(rows, score), SAYS)}
+    return {LOOKS: Measurement(score(rows.sum(0)), *bootstrap(rows, score), SAYS)}
 
 
 def hits(trained: "Trained", examples: Sequence[Pictured]) -> Iterator[tuple[int, int]]:
@@ -49,9 +49,11 @@ def hits(trained: "Trained", examples: Sequence[Pictured]) -> Iterator[tuple[int
         with torch.no_grad():
             step = trained.model(batch.source.to(device), shifted(batch.target.data.to(device)), weights=True)
         looks = {
-            name: widen(each.weights) for name, each in step.attended.items() if crosses(name) and each.weights is not None
+            name: widen(each.weights)
+            for name, each in step.attended.items()
+            if is_cross_attention(name) and each.weights is not None
         }
-        kept = shrink(batch.source.keep, codec.stride).flatten(1)
+        kept = downsample_mask(batch.source.keep, codec.stride).flatten(1)
         for row, index in enumerate(indices):
             example = examples[index]
             read = trained.head.read(
@@ -68,7 +70,7 @@ def hit(drawing: Drawing, weights: Float[Tensor, "target places"], covered: Sequ
         rows = [row for row, span in enumerate(covered) if span and span[0] < word.end and span[1] > word.start]
         if not word.things or not rows:
             continue
-        on = shrink(drawing.region(word.things)[None], stride)[0].flatten()
+        on = downsample_mask(drawing.region(word.things)[None], stride)[0].flatten()
         found += bool(on[int(weights[rows].sum(0).argmax())])
         told += 1
     return found, told

@@ -24,8 +24,8 @@ from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
 from regard.losses.labels import any_labels, one_label
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import attention
-from regard.models.encoders.image import Standard, sighted
+from regard.models.attention_factory import build_attention
+from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.tasks._image import assemble, checked, plain
 from regard.tasks._protocol import Task, TaskConfig
 from regard.tasks._tables import pictures, tables
@@ -182,14 +182,14 @@ def build(config: ClassifyConfig, codec: LabelCodec) -> nn.Module:
     return network(config, len(codec.labels), (codec.mean, codec.deviation))
 
 
-def network(config: ClassifyConfig, labels: int, standard: Standard) -> nn.Module:
+def network(config: ClassifyConfig, labels: int, standard: ChannelStatistics) -> nn.Module:
     """The model that a config describes: glimpses, clips, a query for each label or, without attention, a map's mean."""
     model, dropout = config.model, config.dropout
     if model.glimpses:
         how: dict[str, Any] = {name: getattr(model, name) for name in ("side", "scales", "size", "deviation", "core")}
         return Glimpses(labels, len(standard[0]), steps=model.glimpses, standard=standard, **how)
-    encoder, part = sighted(model, dropout, standard), model.attention
-    make = partial(attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    encoder, part = build_standardising_encoder(model, dropout, standard), model.attention
+    make = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
     if config.data.clips:
         return Frames(encoder, labels, model.size, heads=model.heads, space=make, time=make, dropout=dropout.residual)
     if part.name == "none":

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.image.batch import Pictures
-from regard.models.encoders.coordinates2d import sizes
-from regard.models.readout import NOTHING, Weights
+from regard.models.encoders.coordinates2d import measure_sizes
+from regard.models.readout import NO_WEIGHTS, Weights
 
 Points = Float[Tensor, "batch 2"]
 Squares = Float[Tensor, "batch values"]
@@ -27,7 +27,7 @@ class Glimpsed(NamedTuple):
     """How likely it was to look there; 0 where nothing was drawn."""
     baselines: Float[Tensor, "batch steps"]
     """The reward expected before each glimpse."""
-    weights: Weights = NOTHING
+    weights: Weights = NO_WEIGHTS
 
 
 def sense(pictures: Pictures, points: Points, side: int, scales: int) -> Float[Tensor, "batch squares side side"]:
@@ -39,7 +39,7 @@ def sense(pictures: Pictures, points: Points, side: int, scales: int) -> Float[T
     """
     data, (height, width) = pictures.data.float(), pictures.data.shape[2:]
     whole = torch.stack((data.new_full((), width), data.new_full((), height)))  # copied to a GPU, it would be waited for
-    middle = (points.float() + 1) / 2 * sizes(pictures)  # in pixels, from the left and the top
+    middle = (points.float() + 1) / 2 * measure_sizes(pictures)  # in pixels, from the left and the top
     found = []
     for scale in range(scales):
         wide = side * 2**scale
@@ -124,7 +124,7 @@ class Glimpses(nn.Module):
             baselines.append(self.baseline(known)[:, 0])
             state = self.think(self.glimpse(pictures, point), state)
         looked = torch.stack(points, dim=1)
-        shown = {"glimpses": self.cover(pictures, looked)} if weights else NOTHING
+        shown = {"glimpses": self.cover(pictures, looked)} if weights else NO_WEIGHTS
         return Glimpsed(self.output(state[0]), looked, torch.stack(logs, 1), torch.stack(baselines, 1), shown)
 
     def glimpse(self, pictures: Pictures, point: Points) -> Float[Tensor, "batch size"]:
@@ -158,14 +158,14 @@ class Glimpses(nn.Module):
         batch, steps, _ = points.shape
         wide: Sequence[int] = [self.side * 2**scale for scale in range(self.scales)]
         squares = torch.tensor(wide, device=points.device, dtype=torch.float32)
-        extent = squares[:, None] / sizes(pictures)[:, None]  # batch scales 2
+        extent = squares[:, None] / measure_sizes(pictures)[:, None]  # batch scales 2
         centre = ((points.float() + 1) / 2)[:, :, None].expand(-1, -1, self.scales, -1)
         return torch.cat((centre, extent[:, None].expand(batch, steps, -1, -1)), dim=-1)
 
     def cover(self, pictures: Pictures, points: Float[Tensor, "batch steps 2"]) -> Float[Tensor, "batch 1 steps places"]:
         """The pixels of the smallest square of each step, in equal shares."""
         height, width = pictures.keep.shape[1:]
-        middle = (points.float() + 1) / 2 * sizes(pictures)[:, None]
+        middle = (points.float() + 1) / 2 * measure_sizes(pictures)[:, None]
         across, down = (
             (torch.arange(count, device=points.device)[None, None] + 0.5 - middle[..., axis, None]).abs() <= self.side / 2
             for axis, count in ((0, width), (1, height))

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from regard.data.image.batch import Pictures
-from regard.models.attention_factory import Make, attention
-from regard.models.layers.learned_queries import Queries
-from regard.models.readout import NOTHING, Answer, PictureEncoder, seen
+from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.layers.learned_queries import LearnedQueries
+from regard.models.readout import NO_WEIGHTS, Answer, PictureEncoder, collect_weights
 
 
 class Labels(nn.Module):
@@ -26,12 +26,12 @@ class Labels(nn.Module):
         encoder: PictureEncoder,
         labels: int,
         size: int | None = None,
-        attention: Make = partial(attention, "transformer"),
+        attention: AttentionFactory = partial(build_attention, "transformer"),
     ):
         super().__init__()
         size = size or encoder.size
         self.encoder = encoder
-        self.queries = Queries(labels, encoder.size, size, attention)
+        self.queries = LearnedQueries(labels, encoder.size, size, attention)
         self.norm = nn.LayerNorm(size)
         self.weight = nn.Parameter(torch.empty(labels, size))
         with torch.no_grad():
@@ -41,4 +41,4 @@ class Labels(nn.Module):
     def forward(self, pictures: Pictures, *, weights: bool = False) -> Answer:
         found = self.queries(self.encoder(pictures), weights)
         logits = (self.norm(found.context) * self.weight).sum(-1) + self.bias
-        return Answer(logits, seen({"queries.attention": found}) if weights else NOTHING)
+        return Answer(logits, collect_weights({"queries.attention": found}) if weights else NO_WEIGHTS)

@@ -3,8 +3,8 @@
 from torch import nn
 
 from regard.data.image.batch import Pictures
-from regard.models.encoders import summary
-from regard.models.readout import NOTHING, Answer, PictureEncoder
+from regard.models.encoders import find_summary
+from regard.models.readout import NO_WEIGHTS, Answer, PictureEncoder
 
 
 class Pooled(nn.Module):
@@ -25,8 +25,8 @@ class Pooled(nn.Module):
 
     def forward(self, pictures: Pictures, *, weights: bool = False) -> Answer:
         encoded = self.encoder(pictures)
-        logits = self.output(self.drop(summary(encoded)))
+        logits = self.output(self.drop(find_summary(encoded)))
         if not weights:
-            return Answer(logits, NOTHING)
+            return Answer(logits, NO_WEIGHTS)
         kept = encoded.data.new_ones(encoded.data.shape[:2]) if encoded.keep is None else encoded.keep.to(logits.dtype)
         return Answer(logits, {"pooled": (kept / kept.sum(1, keepdim=True).clamp_min(1))[:, None, None]})

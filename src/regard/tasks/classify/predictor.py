@@ -13,9 +13,9 @@ from regard.data.batch import Padded
 from regard.data.image.types import PictureBatch, Pictured
 from regard.inference.image_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
-from regard.losses.labels import credit
-from regard.metrics.text import Measured, Rows, bootstrap
-from regard.models.encoders.feature_map import shrink
+from regard.losses.labels import compute_credit
+from regard.metrics.text import Measurement, Rows, bootstrap
+from regard.models.encoders.feature_map import downsample_mask
 from regard.models.readout import Weights
 from regard.tasks._protocol import Figures
 from regard.tasks.classify.synthetic import Drawn
@@ -61,7 +61,7 @@ class Classifier(Seeing):
     def ask(self, batch: PictureBatch, weights: bool = False) -> Asked:
         """Logits, and where was looked."""
         found = answer(self.model, batch, weights)
-        return Asked(found.logits, found.weights, shrink(batch.source.keep, self.codec.stride).flatten(1))
+        return Asked(found.logits, found.weights, downsample_mask(batch.source.keep, self.codec.stride).flatten(1))
 
     def told(self, examples: Sequence[Pictured], output: Asked, best: int, align: bool) -> list[list[Prediction]]:
         """The likeliest labels one by one or, where several may hold and one answer is asked for, all that hold."""
@@ -127,7 +127,7 @@ class Classifier(Seeing):
         else:
             names = given.data[:, 0].cpu()
             loss = F.cross_entropy(logits, names, reduction="none")
-            counts = [credit(logits, names), torch.zeros(len(logits)), torch.zeros(len(logits))]
+            counts = [compute_credit(logits, names), torch.zeros(len(logits)), torch.zeros(len(logits))]
         hits = torch.tensor([self.hits(each, row, output) for row, each in enumerate(examples)])
         columns = [torch.ones(len(logits)), loss, *counts, *hits.T]
         return torch.stack([each.double() for each in columns], dim=1).numpy()
@@ -143,7 +143,7 @@ class Classifier(Seeing):
         weights, found = self.looked(output, row, example.labels), 0
         for label, seen in zip(example.labels, weights, strict=True):
             region = example.picture.region(self.codec.labels[label])
-            found += bool(shrink(region[None], self.codec.stride)[0].flatten()[int(seen.argmax())])
+            found += bool(downsample_mask(region[None], self.codec.stride)[0].flatten()[int(seen.argmax())])
         return found, len(example.labels)
 
     def shown(self, example: Pictured, output: Asked) -> Shown:
@@ -174,13 +174,13 @@ def answer(model: nn.Module, batch: PictureBatch, weights: bool = False) -> Any:
     return model(batch.source, batch.frames, weights=weights)
 
 
-def _ratio(table: Rows, over: int, under: int, scale: float, said: str) -> Measured:
+def _ratio(table: Rows, over: int, under: int, scale: float, said: str) -> Measurement:
     """The sum of a column as a share of that of another, with its interval."""
 
     def score(total: Rows) -> float:
         return float(scale * total[over] / total[under]) if total[under] else 100.0
 
-    return Measured(score(table.sum(0)), *bootstrap(table, score), said)
+    return Measurement(score(table.sum(0)), *bootstrap(table, score), said)
 
 
 def _rows(weights: Float[Tensor, "heads queries places"], labels: int) -> Float[Tensor, "heads labels places"]:

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Attended, Encoded
 from regard.data.image.batch import Pictures
-from regard.models.attention_factory import Make, attention
-from regard.models.encoders import summary
-from regard.models.encoders.coordinates2d import centres, waves
+from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.encoders import find_summary
+from regard.models.encoders.coordinates2d import compute_centres, encode_coordinates
 from regard.models.encoders.transformer import Layer
-from regard.models.layers.learned_queries import Queries
+from regard.models.layers.learned_queries import LearnedQueries
 from regard.models.layers.transformer import Sublayers
-from regard.models.readout import NOTHING, Answer, PictureEncoder, seen
+from regard.models.readout import NO_WEIGHTS, Answer, PictureEncoder, collect_weights
 
 
 class Frames(nn.Module):
@@ -37,21 +37,21 @@ class Frames(nn.Module):
         *,
         layers: int = 1,
         heads: int = 4,
-        space: Make = partial(attention, "transformer"),
-        time: Make = partial(attention, "transformer"),
+        space: AttentionFactory = partial(build_attention, "transformer"),
+        time: AttentionFactory = partial(build_attention, "transformer"),
         dropout: float = 0.0,
     ):
         super().__init__()
         size = size or encoder.size
         self.encoder, self.waves = encoder, size - size % 4
         self.place = nn.Sequential(nn.Linear(encoder.size + self.waves, size), nn.GELU())
-        self.space = Queries(1, size, size, space)
+        self.space = LearnedQueries(1, size, size, space)
         self.join = nn.Linear(size + encoder.size, size)
         self.positions = Sinusoidal(size)
         made = Sublayers(size, heads, drop_residual=dropout)
         self.layers = nn.ModuleList(Layer(made) for _ in range(layers))
         self.norm = made.last()
-        self.time = Queries(1, size, size, time)
+        self.time = LearnedQueries(1, size, size, time)
         self.output = nn.Linear(size, labels)
 
     def forward(self, pictures: Pictures, frames: Bool[Tensor, "batch frames"], *, weights: bool = False) -> Answer:
@@ -69,16 +69,18 @@ class Frames(nn.Module):
         time = self.time(Encoded(self.norm(data), frames), weights)
         logits = self.output(time.context[:, 0])
         if not weights or space.weights is None:
-            return Answer(logits, NOTHING)
+            return Answer(logits, NO_WEIGHTS)
         # (batch · frames, heads, 1, places): a frame asks its own places alone, so frames are the queries of a clip
         apart = space.weights[:, :, 0].view(batch, count, *space.weights.shape[1::2]).movedim(1, 2)
         shown = apart * frames[:, None, :, None]
-        return Answer(logits, seen({"space.attention": space._replace(weights=shown), "time.attention": time}))
+        return Answer(logits, collect_weights({"space.attention": space._replace(weights=shown), "time.attention": time}))
 
     def watch(self, pictures: Pictures, weights: bool) -> tuple[Float[Tensor, "pictures size"], Attended]:
         """Each frame in one vector, and where it was looked at."""
         encoded = self.encoder(pictures)
-        where = waves(centres(pictures, encoded, self.encoder.stride), self.waves).to(encoded.data.dtype)
+        where = encode_coordinates(compute_centres(pictures, encoded, self.encoder.stride), self.waves).to(
+            encoded.data.dtype
+        )
         placed = self.place(torch.cat((encoded.data, where), dim=-1))
         found = self.space(Encoded(placed, encoded.keep), weights)
-        return self.join(torch.cat((found.context[:, 0], summary(encoded)), dim=-1)), found
+        return self.join(torch.cat((found.context[:, 0], find_summary(encoded)), dim=-1)), found

@@ -19,9 +19,9 @@ from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
 from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import attention
-from regard.models.detections import noised
-from regard.models.encoders.image import Standard, sighted
+from regard.models.attention_factory import build_attention
+from regard.models.detections import add_noise
+from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.tasks._image import assemble, checked, plain
 from regard.tasks._protocol import Task, TaskConfig
 from regard.tasks._tables import Tables, pictures, tables
@@ -93,7 +93,7 @@ def costs(loss: SetLoss, labels: int, groups: int, model: nn.Module, batch: AnyB
     """What is found on a batch costs, and what is left of noise."""
     assert isinstance(batch, PictureBatch), "pictures come in batches of pictures"
     objects = things(batch)
-    given = noised(objects, labels, groups) if groups and objects.keep.shape[1] else None
+    given = add_noise(objects, labels, groups) if groups and objects.keep.shape[1] else None
     return loss(model(batch.source, noised=given), objects)
 
 
@@ -115,12 +115,12 @@ def build(config: DetectConfig, codec: ObjectCodec) -> nn.Module:
     return network(config, len(codec.labels), (codec.mean, codec.deviation))
 
 
-def network(config: DetectConfig, labels: int, standard: Standard) -> Network:
+def network(config: DetectConfig, labels: int, standard: ChannelStatistics) -> Network:
     """The model that a config describes."""
     model, dropout, part = config.model, config.dropout, config.model.attention
-    make = partial(attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    make = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
     return Network(
-        sighted(model, dropout, standard),
+        build_standardising_encoder(model, dropout, standard),
         labels,
         model.size,
         queries=model.queries,

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.types import Attended, Encoded, Memory
-from regard.models.attention_factory import Make
-from regard.models.encoders.coordinates2d import waves
+from regard.models.attention_factory import AttentionFactory
+from regard.models.encoders.coordinates2d import encode_coordinates
 from regard.models.layers.transformer import Sublayers
-from regard.models.readout import look, needed
+from regard.models.readout import call_attention, require_attention
 
 Data = Float[Tensor, "batch queries size"]
 Boxes = Float[Tensor, "batch queries 4"]
@@ -74,11 +74,11 @@ class Anchored(nn.Module):
     learn what it means to be near.
     """
 
-    def __init__(self, attention: Make, made: Sublayers):
+    def __init__(self, attention: AttentionFactory, made: Sublayers):
         super().__init__()
         size = made.size
         self.asides, self.around_self = Asides(made), made.around()
-        self.cross = needed(attention(2 * size, 2 * size), "a detector")
+        self.cross = require_attention(attention(2 * size, 2 * size), "a detector")
         self.around_cross = made.around()
         self.fit = nn.Linear(self.cross.size, size)
         self.where = nn.Sequential(nn.Linear(2 * size, size), nn.ReLU(), nn.Linear(size, size))
@@ -94,10 +94,10 @@ class Anchored(nn.Module):
         self, data: Data, boxes: Boxes, memory: Memory, sets: Sets, weights: bool = False
     ) -> tuple[Data, Data, Attended]:
         """What is known of each query's thing, the vector of where it stands, and where it looked."""
-        where = self.where(waves(boxes, 2 * data.shape[-1]).to(data.dtype))
+        where = self.where(encode_coordinates(boxes, 2 * data.shape[-1]).to(data.dtype))
         data = self.around_self.leave(data, self.asides(self.around_self.enter(data), where, sets))
         entered = self.around_cross.enter(data)
-        seen = look(self.cross, torch.cat((entered + where, self.stands(entered, boxes)), dim=-1), memory, weights)
+        seen = call_attention(self.cross, torch.cat((entered + where, self.stands(entered, boxes)), dim=-1), memory, weights)
         data = self.around_cross.leave(data, self.fit(seen.context))
         return self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data))), where, seen
 
@@ -106,7 +106,7 @@ class Anchored(nn.Module):
         batch, queries, size = data.shape
         aim = self.aim(data).float().view(batch, queries, self.heads, 2)
         points = boxes[..., None, :2] + aim * boxes[..., None, 2:] / 2
-        each = waves(points, size).view(batch, queries, self.heads, size // (2 * self.heads), self.heads, 2)
+        each = encode_coordinates(points, size).view(batch, queries, self.heads, size // (2 * self.heads), self.heads, 2)
         return each.diagonal(dim1=2, dim2=4).movedim(-1, 3).reshape(batch, queries, size).to(data.dtype)
 
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from regard.losses.types import Loss
 from regard.metrics.boxes import generalised_iou
-from regard.models.detections import Together
+from regard.models.detections import ObjectBatch
 from regard.tasks.detect.assignment import assign_all
 from regard.tasks.detect.model import Detected, Proposals
 
@@ -56,10 +56,10 @@ class SetLoss:
         if self.near < 1:
             raise ValueError(f"near needs 1 place or more for each thing, got {self.near}; proposals=0 teaches no place")
 
-    def __call__(self, detected: Detected, objects: Together) -> Loss:
+    def __call__(self, detected: Detected, objects: ObjectBatch) -> Loss:
         layers, batch = detected.logits.shape[:2]
         logits, boxes = detected.logits.flatten(0, 1).float(), detected.boxes.flatten(0, 1).float()
-        repeated = Together(*(each.repeat(layers, *[1] * (each.ndim - 1)) for each in objects))
+        repeated = ObjectBatch(*(each.repeat(layers, *[1] * (each.ndim - 1)) for each in objects))
         real = None if detected.real is None else detected.real.repeat(layers, 1)
         chosen = self.match(logits, boxes, repeated, real)
         parts = taught(logits, boxes, repeated, chosen)
@@ -76,7 +76,7 @@ class SetLoss:
             told["denoising"] = undone.detach()
         return Loss(total, objects.keep.sum().clamp_min(1), told)
 
-    def answer(self, detected: Detected, objects: Together) -> Float[Tensor, " batch"]:
+    def answer(self, detected: Detected, objects: ObjectBatch) -> Float[Tensor, " batch"]:
         """What the last layer costs, picture by picture."""
         logits, boxes = detected.logits[-1].float(), detected.boxes[-1].float()
         label, distance, overlap = taught(logits, boxes, objects, self.match(logits, boxes, objects, detected.real))
@@ -88,7 +88,7 @@ class SetLoss:
 
     @torch.no_grad()
     def match(
-        self, logits: Logits, boxes: Boxes, objects: Together, real: Bool[Tensor, "rows queries"] | None = None
+        self, logits: Logits, boxes: Boxes, objects: ObjectBatch, real: Bool[Tensor, "rows queries"] | None = None
     ) -> Int[Tensor, "rows objects"]:
         """The query of each thing, a `real` one; whatever for what is not there. All rows cross to the CPU at once."""
         costs, things = self.costs(logits, boxes, objects).double(), objects.keep.sum(1)
@@ -104,7 +104,7 @@ class SetLoss:
         columns = assign_all(costs.cpu().numpy(), counts)
         return torch.from_numpy(columns).to(logits.device).clamp_min(0)
 
-    def costs(self, logits: Logits, boxes: Boxes, objects: Together) -> Float[Tensor, "rows objects queries"]:
+    def costs(self, logits: Logits, boxes: Boxes, objects: ObjectBatch) -> Float[Tensor, "rows objects queries"]:
         """What it would cost to match each thing with each query; what is not there costs nothing."""
         labels = objects.labels[:, :, None].expand(-1, -1, logits.shape[1])
         each = logits.mT.gather(1, labels)  # rows objects queries: how each query names each thing's class
@@ -114,7 +114,7 @@ class SetLoss:
         cost = self.label * label + self.distance * distance + self.overlap * overlap
         return cost.masked_fill(~objects.keep[..., None], 0.0)
 
-    def propose(self, proposals: Proposals, objects: Together) -> Cost:
+    def propose(self, proposals: Proposals, objects: ObjectBatch) -> Cost:
         """What the places of the map cost: each belongs to the thing that it is among the nearest of, or to none."""
         logits, boxes = proposals.logits.float(), proposals.boxes.float()
         if objects.keep.shape[1] == 0:
@@ -130,7 +130,7 @@ class SetLoss:
 
     @torch.no_grad()
     def own(
-        self, logits: Logits, boxes: Boxes, keep: Bool[Tensor, "rows places"], objects: Together
+        self, logits: Logits, boxes: Boxes, keep: Bool[Tensor, "rows places"], objects: ObjectBatch
     ) -> tuple[Int[Tensor, "rows places"], Bool[Tensor, "rows places"]]:
         """The thing of each place, and whether it has one: things choose their nearest, a place the cheapest of these."""
         costs = self.costs(logits, boxes, objects).masked_fill(~keep[:, None], torch.inf)
@@ -161,7 +161,7 @@ def apart(
     return distance, (1 - generalised_iou(boxes, right)).masked_fill(~keep, 0.0)
 
 
-def taught(logits: Logits, boxes: Boxes, objects: Together, chosen: Int[Tensor, "rows objects"]) -> Cost:
+def taught(logits: Logits, boxes: Boxes, objects: ObjectBatch, chosen: Int[Tensor, "rows objects"]) -> Cost:
     """What rows cost, each thing with the query that was chosen for it."""
     rows, queries, classes = logits.shape
     aim = logits.new_zeros(rows, queries * classes)
@@ -173,7 +173,7 @@ def taught(logits: Logits, boxes: Boxes, objects: Together, chosen: Int[Tensor, 
 
 
 def denoised(
-    logits: Float[Tensor, "layers batch noised classes"], boxes: Float[Tensor, "layers batch noised 4"], objects: Together
+    logits: Float[Tensor, "layers batch noised classes"], boxes: Float[Tensor, "layers batch noised 4"], objects: ObjectBatch
 ) -> Cost:
     """What is left of the noise, in the mean over groups: the n-th of each group ought to be the n-th thing again."""
     groups = logits.shape[2] // objects.keep.shape[1]

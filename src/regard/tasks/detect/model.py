@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Encoded
 from regard.data.image.batch import Pictures
-from regard.models.attention_factory import Make, attention
-from regard.models.detections import SMALLEST, Detections, Noised
-from regard.models.encoders.coordinates2d import centres, waves
+from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.detections import MIN_SIZE, Detections, NoisedObjects
+from regard.models.encoders.coordinates2d import compute_centres, encode_coordinates
 from regard.models.layers.transformer import Sublayers
-from regard.models.readout import NOTHING, PictureEncoder, Weights, seen
+from regard.models.readout import NO_WEIGHTS, PictureEncoder, Weights, collect_weights
 from regard.tasks.detect.layers import Anchored, Sets
 
 RARE = 0.01
@@ -44,7 +44,7 @@ class Detected(NamedTuple):
     proposals: Proposals
     noised: tuple[Float[Tensor, "layers batch noised classes"], Float[Tensor, "layers batch noised 4"]] | None = None
     """The same for what was given with noise."""
-    weights: Weights = NOTHING
+    weights: Weights = NO_WEIGHTS
     real: Bool[Tensor, "batch queries"] | None = None
     """Which queries a place of the map stands behind: a small picture beside a large one has fewer. None: all of them."""
 
@@ -105,7 +105,7 @@ class Detector(nn.Module):
         layers: int = 3,
         heads: int = 8,
         inner: int | None = None,
-        attention: Make | None = None,
+        attention: AttentionFactory | None = None,
         dropout: float = 0.0,
     ):
         super().__init__()
@@ -126,14 +126,14 @@ class Detector(nn.Module):
         self.norm = made.last()
         self.heads = nn.ModuleList(Head(size, classes) for _ in range(layers))
 
-    def forward(self, pictures: Pictures, *, noised: Noised | None = None, weights: bool = False) -> Detected:
+    def forward(self, pictures: Pictures, *, noised: NoisedObjects | None = None, weights: bool = False) -> Detected:
         encoded = self.encoder(pictures)
         data = self.project(encoded.data)
-        where = centres(pictures, encoded, self.encoder.stride)
+        where = compute_centres(pictures, encoded, self.encoder.stride)
         keep = torch.ones_like(where[..., 0], dtype=torch.bool) if encoded.keep is None else encoded.keep
         logits, boxes = self.propose(data, torch.cat((where, torch.full_like(where, SIDE)), dim=-1))
         proposals = Proposals(logits, boxes, keep)
-        source = Encoded(torch.cat((data, waves(where, self.size).to(data.dtype)), dim=-1), keep)
+        source = Encoded(torch.cat((data, encode_coordinates(where, self.size).to(data.dtype)), dim=-1), keep)
         content, boxes, real = self.choose(data, proposals)
         count, sets = content.shape[1], Sets(real)
         if noised is not None and noised.keep.shape[1]:
@@ -142,7 +142,7 @@ class Detector(nn.Module):
         logits, found, looks = self.decode(content, boxes, source, sets, weights)
         mine = logits[:, :, :count].masked_fill(~real[None, :, :, None], NEVER)
         rest = None if sets.objects is None else (logits[:, :, count:], found[:, :, count:])
-        return Detected(mine, found[:, :, :count], proposals, rest, seen(looks) if weights else NOTHING, real)
+        return Detected(mine, found[:, :, :count], proposals, rest, collect_weights(looks) if weights else NO_WEIGHTS, real)
 
     def choose(
         self, data: Float[Tensor, "batch places size"], proposals: Proposals
@@ -178,12 +178,12 @@ class Detector(nn.Module):
 
 def reading(heads: int, query: int, key: int) -> Attention | None:
     """Attention of so many heads: how the map is read unless told otherwise."""
-    return attention("transformer", query, key, heads=heads)
+    return build_attention("transformer", query, key, heads=heads)
 
 
 def within(boxes: Float[Tensor, "*rows 4"]) -> Float[Tensor, "*rows 4"]:
     """Boxes whose middle is in the picture and whose sides are no longer than it, as something to stand at."""
-    return torch.cat((boxes[..., :2].clamp(0.0, 1.0), boxes[..., 2:].clamp(SMALLEST, 1.0)), dim=-1)
+    return torch.cat((boxes[..., :2].clamp(0.0, 1.0), boxes[..., 2:].clamp(MIN_SIZE, 1.0)), dim=-1)
 
 
 def detections(detected: Detected, least: float = 0.05, most: int | None = None) -> list[Detections]:

@@ -12,10 +12,10 @@ from regard.data.records import Record
 from regard.errors import DataError
 from regard.inference.image_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
-from regard.metrics.boxes import corners
-from regard.metrics.detection_interval import STRICT, Ranked, measured, ranked
-from regard.metrics.text import Measured, Rows, bootstrap
-from regard.models.detections import Detections, Objects, Together
+from regard.metrics.boxes import to_corners
+from regard.metrics.detection_interval import COCO_THRESHOLDS, RankedDetections, measure_mean_precision, rank_detections
+from regard.metrics.text import Measurement, Rows, bootstrap
+from regard.models.detections import Detections, ObjectBatch, Objects
 from regard.tasks._protocol import Figures
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.loss import SetLoss
@@ -66,7 +66,7 @@ class Detector(Seeing):
     def answer(self, example: Pictured, row: int, found: Detections, output: Detected, align: bool) -> Prediction:
         """What is said of things that were found."""
         names = [self.codec.labels[label] for label in found.labels.tolist()]
-        boxes = self.codec.pixels(example, corners(found.boxes))
+        boxes = self.codec.pixels(example, to_corners(found.boxes))
         scores = [round(score, 4) for score in found.scores.tolist()]
         said = (
             f"{name} {' '.join(f'{at:.0f}' for at in box)} {score:.2f}"
@@ -89,10 +89,12 @@ class Detector(Seeing):
         if 1 < len(every) <= CLASSES:
             for label, each in zip(self.codec.labels, loose(every), strict=True):
                 if there := int(each.things.sum()):
-                    found[f"ap50 {label}"] = measured([each], f"average precision, IoU 0.5; there are {there:,}")
+                    found[f"ap50 {label}"] = measure_mean_precision(
+                        [each], f"average precision, IoU 0.5; there are {there:,}"
+                    )
         return found
 
-    def scored(self, examples: Sequence[Pictured]) -> tuple[Rows, list[Ranked]]:
+    def scored(self, examples: Sequence[Pictured]) -> tuple[Rows, list[RankedDetections]]:
         """Of each picture the number of its things and what they cost, and of each label what was found."""
         found, there, rows = list[Detections](), list[Objects](), list[list[float]]()
         for _, batch in self.batches(examples):
@@ -104,7 +106,7 @@ class Detector(Seeing):
             there += [Objects(labels[keep].cpu(), boxes[keep].cpu()) for labels, boxes, keep in zip(*objects, strict=True)]
         if not sum(count for count, _ in rows):
             raise DataError(f"average precision needs pictures with things on them, got {len(rows):,} with none")
-        every = [ranked(found, there, number, STRICT) for number in range(len(self.codec.labels))]
+        every = [rank_detections(found, there, number, COCO_THRESHOLDS) for number in range(len(self.codec.labels))]
         return np.array(rows, dtype=np.float64), every
 
     def shown(self, example: Pictured, output: Detected) -> Shown:
@@ -113,7 +115,7 @@ class Detector(Seeing):
         found = picked(found, max(1, int((found.scores >= SURE).sum())))
         labels = [self.codec.labels[label] for label in found.labels.tolist()]
         names = [f"{label} {score:.2f}" for label, score in zip(labels, found.scores.tolist(), strict=True)]
-        picture = framed(self.codec.seen(example), corners(found.boxes), found.labels)
+        picture = framed(self.codec.seen(example), to_corners(found.boxes), found.labels)
         axes: dict[str, Axis] = {"things": Text.of(names), "picture": shown(picture, self.codec.stride)}
         keep = output.proposals.keep[0]
         looks = {
@@ -138,25 +140,25 @@ def looked(output: Detected, row: int, queries: Int[Tensor, " found"]) -> Float[
     return weights[row].float().mean(0)[queries][:, output.proposals.keep[row]].cpu()
 
 
-def figures(table: Rows, every: Sequence[Ranked]) -> Figures:
+def figures(table: Rows, every: Sequence[RankedDetections]) -> Figures:
     """What is measured of all pictures."""
     return {
-        "loss": Measured(mean(table.sum(0)), *bootstrap(table, mean), LOSS),
-        "map50": measured(loose(every), MAP50),
-        "map": measured(every, MAP),
+        "loss": Measurement(mean(table.sum(0)), *bootstrap(table, mean), LOSS),
+        "map50": measure_mean_precision(loose(every), MAP50),
+        "map": measure_mean_precision(every, MAP),
     }
 
 
-def loose(every: Sequence[Ranked]) -> list[Ranked]:
+def loose(every: Sequence[RankedDetections]) -> list[RankedDetections]:
     """The same at an overlap of a half alone."""
     return [each._replace(right=each.right[:1]) for each in every]
 
 
-def things(batch: PictureBatch) -> Together:
+def things(batch: PictureBatch) -> ObjectBatch:
     """What is on the pictures of a batch of which that is known."""
     if batch.labels is None or batch.boxes is None:
         raise ValueError("a batch needs labels and boxes to learn or to be judged by, and this one has only pictures")
-    return Together(batch.labels.data.masked_fill(~batch.labels.keep, 0), batch.boxes, batch.labels.keep)
+    return ObjectBatch(batch.labels.data.masked_fill(~batch.labels.keep, 0), batch.boxes, batch.labels.keep)
 
 
 def mean(total: Rows) -> float:

@@ -12,10 +12,10 @@ from torch.nn import functional as F
 from regard.attention.types import Attended, Encoded
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
-from regard.models.attention_factory import Make, attention
-from regard.models.encoders import summary
-from regard.models.layers.learned_queries import Queries
-from regard.models.readout import NOTHING, PictureEncoder, Weights, seen
+from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.encoders import find_summary
+from regard.models.layers.learned_queries import LearnedQueries
+from regard.models.readout import NO_WEIGHTS, PictureEncoder, Weights, collect_weights
 from regard.models.types import Encoder
 
 HOTTEST = math.log(100.0)
@@ -27,7 +27,7 @@ class Embedded(NamedTuple):
 
     vectors: Float[Tensor, "batch space"]
     encoded: Encoded
-    weights: Weights = NOTHING
+    weights: Weights = NO_WEIGHTS
 
 
 class Tower(nn.Module):
@@ -36,15 +36,15 @@ class Tower(nn.Module):
     e = W [attention(q, source); summary(source)],    e / |e|
     """
 
-    def __init__(self, encoder: int, space: int, attention: Make, dropout: float = 0.0):
+    def __init__(self, encoder: int, space: int, attention: AttentionFactory, dropout: float = 0.0):
         super().__init__()
-        self.query = Queries(1, encoder, encoder, attention)
+        self.query = LearnedQueries(1, encoder, encoder, attention)
         self.drop = nn.Dropout(dropout)
         self.output = nn.Linear(2 * encoder, space, bias=False)
 
     def forward(self, encoded: Encoded, weights: bool = False) -> tuple[Float[Tensor, "batch space"], Attended]:
         found = self.query(encoded, weights)
-        both = torch.cat((found.context[:, 0], summary(encoded)), dim=-1)
+        both = torch.cat((found.context[:, 0], find_summary(encoded)), dim=-1)
         return F.normalize(self.output(self.drop(both)), dim=-1), found
 
 
@@ -63,7 +63,7 @@ class Towers(nn.Module):
         texts: Encoder,
         space: int = 256,
         *,
-        attention: Make = partial(attention, "transformer"),
+        attention: AttentionFactory = partial(build_attention, "transformer"),
         scale: float = 1 / 0.07,
         dropout: float = 0.0,
     ):
@@ -82,13 +82,13 @@ class Towers(nn.Module):
         """Pictures as vectors."""
         encoded = self.pictures(pictures)
         vectors, found = self.picture(encoded, weights)
-        return Embedded(vectors, encoded, seen({"picture.query.attention": found}))
+        return Embedded(vectors, encoded, collect_weights({"picture.query.attention": found}))
 
     def read(self, texts: Padded, *, weights: bool = False) -> Embedded:
         """Texts as vectors."""
         encoded = self.texts(texts)
         vectors, found = self.text(encoded, weights)
-        return Embedded(vectors, encoded, seen({"text.query.attention": found}))
+        return Embedded(vectors, encoded, collect_weights({"text.query.attention": found}))
 
     def forward(self, pictures: Pictures, texts: Padded) -> Float[Tensor, "pictures texts"]:
         """The logits of every picture with every text."""

@@ -27,9 +27,9 @@ from regard.data.records import Record
 from regard.data.text.codec import Report
 from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import Make, attention
+from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.encoders.convolution import Convolution
-from regard.models.encoders.image import Standard, sighted
+from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
 from regard.models.seq2seq import build_encoder, initialise
@@ -154,12 +154,12 @@ def build(config: RetrieveConfig, codec: PairCodec) -> Matching:
     return network(config, codec.target.size, (codec.mean, codec.deviation))
 
 
-def network(config: RetrieveConfig, vocabulary: int, standard: Standard) -> Matching:
+def network(config: RetrieveConfig, vocabulary: int, standard: ChannelStatistics) -> Matching:
     """The model that a config describes: two towers and, unless there are to be none, layers that look at both."""
     model, dropout = config.model, config.dropout
-    pictures, texts = sighted(model, dropout, standard), reader(config, vocabulary)
+    pictures, texts = build_standardising_encoder(model, dropout, standard), reader(config, vocabulary)
     part = model.attention
-    make: Make = partial(attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    make: AttentionFactory = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
     closer = None
     if model.reranking:
         closer = Reranking(

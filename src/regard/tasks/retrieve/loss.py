@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.losses.labels import credit
+from regard.losses.labels import compute_credit
 from regard.losses.types import Loss
 
 Square = Float[Tensor, "batch batch"]
@@ -49,7 +49,7 @@ def credited(logits: Square, same: Bool[Tensor, "batch batch"] | None) -> Float[
     number = torch.arange(len(logits), device=logits.device)
     if same is not None:
         logits = logits.masked_fill(same & (number != number[:, None]), -torch.inf)
-    return credit(logits, number).sum()
+    return compute_credit(logits, number).sum()
 
 
 @torch.no_grad()

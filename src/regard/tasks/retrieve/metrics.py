@@ -5,13 +5,13 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.metrics.retrieval import AT, chance, counted, first
-from regard.metrics.text import Measured, Rows
+from regard.metrics.retrieval import CUTOFFS, compute_first_rank, compute_recall, count_ties
+from regard.metrics.text import Measurement, Rows
 from regard.tasks._protocol import Figures
 
 WAYS = {"text": "pictures", "picture": "texts"}
 """What is looked for, and what is asked with."""
-FIGURES = ("recall", *(f"{way}_{what}" for way in WAYS for what in (*(f"recall{k}" for k in AT), "rank")))
+FIGURES = ("recall", *(f"{way}_{what}" for way in WAYS for what in (*(f"recall{k}" for k in CUTOFFS), "rank")))
 RESAMPLES, LEVEL = 1000, 95.0
 
 
@@ -24,11 +24,11 @@ def figures(
     found: Figures = {}
     values, drawn = list[Rows](), list[Rows]()
     for (way, asked), (scores, good) in zip(WAYS.items(), ((to_text, right), (to_picture, right.mT)), strict=True):
-        counts = counted(scores, good)
-        table = np.stack([*(100 * chance(*counts, k) for k in AT), first(*counts)], axis=1)
+        counts = count_ties(scores, good)
+        table = np.stack([*(100 * compute_recall(*counts, k) for k in CUTOFFS), compute_first_rank(*counts)], axis=1)
         values.append(_judged(table))
         drawn.append(_again(table))
-        for column, k in enumerate(AT):
+        for column, k in enumerate(CUTOFFS):
             said = f"{asked} whose {way} is among the first {k} of {scores.shape[1]}, in per cent"
             found[f"{way}_recall{k}"] = _measured(values[-1][column], drawn[-1][:, column], said)
         found[f"{way}_rank"] = _measured(values[-1][-1], drawn[-1][:, -1], f"median rank of a {way} among {scores.shape[1]}")
@@ -48,7 +48,7 @@ def _again(table: Rows) -> Rows:
     return np.stack([_judged(table[chance.integers(len(table), size=len(table))]) for _ in range(RESAMPLES)])
 
 
-def _measured(value: float, drawn: NDArray[np.float64], said: str) -> Measured:
+def _measured(value: float, drawn: NDArray[np.float64], said: str) -> Measurement:
     edge = (100 - LEVEL) / 2
     low, high = np.percentile(drawn, [edge, 100 - edge])
-    return Measured(float(value), float(low), float(high), said)
+    return Measurement(float(value), float(low), float(high), said)

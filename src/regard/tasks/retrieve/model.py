@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
 from regard.models.encoders.backbones import PictureEncoder
-from regard.models.readout import NOTHING, Weights
+from regard.models.readout import NO_WEIGHTS, Weights
 from regard.models.types import Encoder
 from regard.tasks.retrieve.dual_encoder import Embedded, Towers
 from regard.tasks.retrieve.reranker import Reranking
@@ -19,7 +19,7 @@ class Fitted(NamedTuple):
     """How well each pair fits, and where was looked."""
 
     scores: Float[Tensor, " pairs"]
-    weights: Weights = NOTHING
+    weights: Weights = NO_WEIGHTS
 
 
 class Matching(Towers):

@@ -7,25 +7,25 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.types import Attended, Encoded
-from regard.models.attention_factory import Make, attention
+from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.layers.transformer import Sublayers
-from regard.models.readout import NOTHING, Weights, look, needed, seen
+from regard.models.readout import NO_WEIGHTS, Weights, call_attention, collect_weights, require_attention
 
 
 class Scored(NamedTuple):
     """How well each pair fits, and where each piece of a text looked in its picture."""
 
     scores: Float[Tensor, " pairs"]
-    weights: Weights = NOTHING
+    weights: Weights = NO_WEIGHTS
 
 
 class Across(nn.Module):
     """The pieces of a text look at each other, then at the regions of a picture, then think."""
 
-    def __init__(self, regions: int, attention: Make, made: Sublayers):
+    def __init__(self, regions: int, attention: AttentionFactory, made: Sublayers):
         super().__init__()
         self.self, self.around_self = made.look(), made.around()
-        self.cross = needed(attention(made.size, regions), "re-ranking")
+        self.cross = require_attention(attention(made.size, regions), "re-ranking")
         self.fit = nn.Identity() if self.cross.size == made.size else nn.Linear(self.cross.size, made.size)
         self.around_cross = made.around()
         self.feedforward, self.around_feedforward = made.think(), made.around()
@@ -34,7 +34,7 @@ class Across(nn.Module):
         entered = self.around_self.enter(text.data)
         heard = self.self(entered, self.self.remember(Encoded(entered, text.keep))).context
         data = self.around_self.leave(text.data, heard)
-        found = look(self.cross, self.around_cross.enter(data), self.cross.remember(picture), weights)
+        found = call_attention(self.cross, self.around_cross.enter(data), self.cross.remember(picture), weights)
         data = self.around_cross.leave(data, self.fit(found.context))
         data = self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data)))
         return Encoded(data, text.keep), found
@@ -58,7 +58,7 @@ class Reranking(nn.Module):
         *,
         layers: int = 2,
         heads: int = 4,
-        attention: Make = partial(attention, "transformer"),
+        attention: AttentionFactory = partial(build_attention, "transformer"),
         dropout: float = 0.0,
     ):
         super().__init__()
@@ -80,7 +80,10 @@ class Reranking(nn.Module):
         now, looks = Encoded(self.enter(text.data), text.keep), dict[str, Attended]()
         for number, layer in enumerate(self.layers):
             now, looks[f"layers.{number}.cross"] = cast(Across, layer)(now, picture, weights)
-        return Scored(self.output(mean(now._replace(data=self.norm(now.data))))[:, 0], seen(looks) if weights else NOTHING)
+        return Scored(
+            self.output(mean(now._replace(data=self.norm(now.data))))[:, 0],
+            collect_weights(looks) if weights else NO_WEIGHTS,
+        )
 
 
 def mean(encoded: Encoded) -> Float[Tensor, "batch size"]:

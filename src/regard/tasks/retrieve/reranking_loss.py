@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.types import Encoded
-from regard.losses.labels import credit
+from regard.losses.labels import compute_credit
 from regard.losses.types import Loss
 from regard.tasks.retrieve.loss import hard
 from regard.tasks.retrieve.reranker import Scored
@@ -47,7 +47,7 @@ def reranking(
     wanted: Int[Tensor, " batch"] = torch.zeros_like(own)
     told = scores.masked_fill(alone, -torch.inf).mT  # where a batch has no wrong one
     total = F.cross_entropy(told, wanted, reduction="sum")
-    parts = {"nll": total.detach(), "right": credit(told.detach(), wanted).sum()}
+    parts = {"nll": total.detach(), "right": compute_credit(told.detach(), wanted).sum()}
     if share is not None:
         both = logits.detach().float()[pictures, texts].view(3, -1) + share * scores.detach()
         total = total + F.cross_entropy(both.masked_fill(alone, -torch.inf).mT, wanted, reduction="sum")

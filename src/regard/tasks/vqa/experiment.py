@@ -21,8 +21,8 @@ from regard.data.text.codec import Report
 from regard.errors import ConfigError
 from regard.losses.labels import one_label
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import attention
-from regard.models.encoders.image import Standard, sighted
+from regard.models.attention_factory import build_attention
+from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
 from regard.models.seq2seq import initialise
@@ -122,19 +122,19 @@ def build(config: AskConfig, codec: AskedCodec) -> nn.Module:
     return network(config, codec.question.size, len(codec.answers), (codec.mean, codec.deviation))
 
 
-def network(config: AskConfig, vocabulary: int, answers: int, standard: Standard) -> Stacked:
+def network(config: AskConfig, vocabulary: int, answers: int, standard: ChannelStatistics) -> Stacked:
     """The model that a config describes, for so many words and answers."""
     model, dropout = config.model, config.dropout
     part = model.attention
     options: dict[str, Any] = {"heads": part.heads, "size": part.size, "dropout": dropout.attention}
     return Stacked(
-        sighted(model, dropout, standard),
+        build_standardising_encoder(model, dropout, standard),
         reader(config, vocabulary),
         answers,
         model.size,
         hops=model.hops,
-        words=partial(attention, model.words, **options),
-        regions=partial(attention, part.name, **options),
+        words=partial(build_attention, model.words, **options),
+        regions=partial(build_attention, part.name, **options),
         dropout=dropout.residual,
     )
 

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from regard.attention.types import Attended, Encoded
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
-from regard.models.attention_factory import Make, attention
-from regard.models.encoders import summary
-from regard.models.encoders.coordinates2d import centres, waves
-from regard.models.readout import NOTHING, Answer, PictureEncoder, look, needed, seen
+from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.encoders import find_summary
+from regard.models.encoders.coordinates2d import compute_centres, encode_coordinates
+from regard.models.readout import NO_WEIGHTS, Answer, PictureEncoder, call_attention, collect_weights, require_attention
 from regard.models.types import Encoder
 from regard.tree import select
 
@@ -23,10 +23,10 @@ class Hop(nn.Module):
     w = words(u, question),    v = regions(u + w, map),    u' = v + u
     """
 
-    def __init__(self, size: int, words: Make, regions: Make):
+    def __init__(self, size: int, words: AttentionFactory, regions: AttentionFactory):
         super().__init__()
         self.words = words(size, size)
-        self.regions = needed(regions(size, size), "stacked attention")
+        self.regions = require_attention(regions(size, size), "stacked attention")
         self.fit_words = nn.Identity() if self.words is None else fitted(self.words.size, size)
         self.fit_regions = fitted(self.regions.size, size)
 
@@ -41,10 +41,10 @@ class Hop(nn.Module):
         """What is known after the look, and where it went."""
         looks, wanted = dict[str, Attended](), known
         if self.words is not None:
-            looks["words"] = look(self.words, known, self.words.remember(question), weights)
+            looks["words"] = call_attention(self.words, known, self.words.remember(question), weights)
             wanted = known + self.fit_words(looks["words"].context)
         memory = self.regions.remember(picture)  # once for all questions about a picture
-        looks["regions"] = look(self.regions, wanted, memory if about is None else select(memory, about), weights)
+        looks["regions"] = call_attention(self.regions, wanted, memory if about is None else select(memory, about), weights)
         return known + self.fit_regions(looks["regions"].context), looks
 
 
@@ -70,8 +70,8 @@ class Stacked(nn.Module):
         size: int = 256,
         *,
         hops: int = 2,
-        words: Make = partial(attention, "additive"),
-        regions: Make = partial(attention, "additive"),
+        words: AttentionFactory = partial(build_attention, "additive"),
+        regions: AttentionFactory = partial(build_attention, "additive"),
         dropout: float = 0.0,
     ):
         super().__init__()
@@ -100,18 +100,18 @@ class Stacked(nn.Module):
         """`about` is the row of the picture that each question is about; None: each has its own."""
         regions, asked = self.regions(pictures), self.question(questions)
         words = Encoded(torch.tanh(self.read(asked.data)), asked.keep)
-        first = known = self.ask(summary(asked))[:, None]
+        first = known = self.ask(find_summary(asked))[:, None]
         looks = dict[str, Attended]()
         for number, hop in enumerate(self.hops):
             known, seen_now = hop(known, words, regions, about, weights)
             looks |= {f"hops.{number}.{name}": each for name, each in seen_now.items()}
         both = torch.cat((known, self.asked(first) * self.found(known - first)), dim=-1)[:, 0]
-        return Answer(self.output(self.drop(both)), seen(looks) if weights else NOTHING)
+        return Answer(self.output(self.drop(both)), collect_weights(looks) if weights else NO_WEIGHTS)
 
     def regions(self, pictures: Pictures) -> Encoded:
         """The places of the map, each with where it stands."""
         encoded = self.picture(pictures)
-        where = waves(centres(pictures, encoded, self.picture.stride), self.size).to(encoded.data.dtype)
+        where = encode_coordinates(compute_centres(pictures, encoded, self.picture.stride), self.size).to(encoded.data.dtype)
         return Encoded(torch.tanh(self.see(torch.cat((encoded.data, where), dim=-1))), encoded.keep)
 
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from regard.data.image.types import PictureBatch, Pictured
 from regard.inference.image_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
-from regard.losses.labels import credit
-from regard.metrics.text import Measured, Rows, bootstrap
-from regard.models.encoders.feature_map import shrink
+from regard.losses.labels import compute_credit
+from regard.metrics.text import Measurement, Rows, bootstrap
+from regard.models.encoders.feature_map import downsample_mask
 from regard.tasks._protocol import Figures
 from regard.tasks.classify.predictor import labelled
 from regard.tasks.vqa.data import Inquiry, typed
@@ -80,7 +80,7 @@ class Answerer(Seeing):
         scores = {"loss": (share(1, 0), "nats a question"), "accuracy": (share(2, 0, 100.0), RIGHT)}
         scores |= {LOOKS: (share(3, 4, 100.0), ON)} if table[:, 4].any() else {}
         return {
-            name: Measured(score(table.sum(0)), *bootstrap(table, score), said) for name, (score, said) in scores.items()
+            name: Measurement(score(table.sum(0)), *bootstrap(table, score), said) for name, (score, said) in scores.items()
         }
 
     def scored(self, examples: Sequence[Pictured], batch: PictureBatch) -> list[list[float]]:
@@ -89,7 +89,7 @@ class Answerer(Seeing):
         output = self.asked(batch, weights=any(drawn))
         logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
         loss = -logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]
-        right = credit(logits, wanted)
+        right = compute_credit(logits, wanted)
         looks = last(output.weights) if any(drawn) else torch.zeros(len(examples), 1, 1)
         return [
             [1.0, float(loss[row]), float(right[row]), *hit(drawn[row], looks[row, 0], self.codec.stride)]
@@ -139,4 +139,4 @@ def hit(drawn: Drawn | None, weights: Float[Tensor, " places"], stride: int) -> 
     region = None if drawn is None else drawn.region
     if region is None:
         return 0.0, 0.0
-    return float(shrink(region[None], stride)[0].flatten()[int(weights.argmax())]), 1.0
+    return float(downsample_mask(region[None], stride)[0].flatten()[int(weights.argmax())]), 1.0

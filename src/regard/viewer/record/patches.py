@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.module import Attention
 from regard.attention.stateful import Stepping
 from regard.attention.types import Attended, Encoded, Memory
-from regard.decoding.max_length import first_tensor
+from regard.decoding.max_length import find_tensor
 from regard.viewer.record.calls import heard
 from regard.viewer.record.hooks import STATISTICS, Listening, answers_through_kernels
 
@@ -83,7 +83,7 @@ def take_step(
     recorder: "Recorder", original: Callable[..., Any], token: Tensor, memory: Any, state: Any, **options: Any
 ) -> Any:
     """Let a decoder write one token for each row; with more rows than sources, rows are the hypotheses of a search."""
-    if not recorder.silent and len(token) != len(first_tensor(memory)):
+    if not recorder.silent and len(token) != len(find_tensor(memory)):
         if not recorder.runs:
             recorder.begin()
         recorder.runs[-1].beams = True

@@ -17,11 +17,11 @@ from regard.data.batch import shifted
 from regard.data.image.types import Pictured
 from regard.data.table import Record
 from regard.data.text.codec import Example as Read
-from regard.decoding.attention_weights import crosses
-from regard.decoding.constraints.spec import Wish
-from regard.decoding.logprobs import IMPOSSIBLE, likelihood, possible
-from regard.decoding.search_tree import Tree
-from regard.decoding.topk import highest
+from regard.decoding.attention_weights import is_cross_attention
+from regard.decoding.constraints.spec import ConstraintSpec
+from regard.decoding.logprobs import IMPOSSIBLE, compute_logprobs, mask_special_tokens
+from regard.decoding.search_tree import SearchTree
+from regard.decoding.topk import select_highest
 from regard.errors import ConfigError
 from regard.viewer.record import Recorder, record
 from regard.viewer.record.spelling import Words, written
@@ -42,7 +42,7 @@ def trace(
     beam: int | None,
     targets: Sequence[str] | None,
     scores: bool,
-    asked: Sequence[Wish] | None = None,
+    asked: Sequence[ConstraintSpec] | None = None,
 ) -> Trace:
     """Where a model looks while it answers each text as `asked`, or while it writes what it is told to."""
     found, graph, costs, words = list[Example](), Graph(), list[Any](), Words(trained.codec)
@@ -63,8 +63,8 @@ def answered(
     texts: Sequence[str],
     beam: int | None,
     targets: Sequence[str] | None,
-    asked: Sequence[Wish] | None,
-) -> Iterator[tuple[Encoded, Tree | None]]:
+    asked: Sequence[ConstraintSpec] | None,
+) -> Iterator[tuple[Encoded, SearchTree | None]]:
     """Each text with what is written for it, and the tree of the search where there was one."""
     if not texts or isinstance(texts, str):
         raise ValueError(f"trace needs a list of texts, got {texts!r}; one text is [text]")
@@ -77,7 +77,7 @@ def answered(
         encoded = trained.codec.encode(trained.task.prepare(Record(text, target, f"input:{number + 1}")))
         tree = None
         if encoded.target is None:
-            wish = Wish() if asked is None else asked[number]
+            wish = ConstraintSpec() if asked is None else asked[number]
             tokens, tree = answer(trained, encoded, beam or trained.config.search.beam, wish)
             encoded = encoded._replace(target=tokens)
         yield encoded, tree
@@ -92,12 +92,14 @@ def watched(search: Search) -> None:
         )
 
 
-def answer(trained: "Trained", encoded: Encoded, beams: int, wish: Wish = Wish()) -> tuple[list[int], Tree | None]:
+def answer(
+    trained: "Trained", encoded: Encoded, beams: int, wish: ConstraintSpec = ConstraintSpec()
+) -> tuple[list[int], SearchTree | None]:
     """The tokens of the best answer, and the tree of the search where there is one."""
     device, source = next(trained.model.parameters()).device, trained.codec.alone(encoded)
     with torch.no_grad():
         memory = trained.model.encode(source.to(device))
-    tree = Tree() if beams > 1 else None
+    tree = SearchTree() if beams > 1 else None
     [[found]] = trained.search(memory, trained.limits(source), beams, weights=beams > 1, tree=tree, asked=[wish])
     return found.tokens, tree
 
@@ -124,8 +126,8 @@ def described(rec: Recorder, words: Words, encoded: Encoded, steps: Sequence[Cho
 
 def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]:
     """Each token that was written, how likely it was, and what else could have been."""
-    logs = likelihood(output)
-    values, places = (each.tolist() for each in highest(possible(logs), CANDIDATES))
+    logs = compute_logprobs(output)
+    values, places = (each.tolist() for each in select_highest(mask_special_tokens(logs), CANDIDATES))
     found = []
     for step, token in enumerate(tokens):
         pairs = zip(places[step], values[step], strict=True)
@@ -134,7 +136,7 @@ def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]
     return found
 
 
-def beams(tree: Tree, words: Words, example: Example) -> Beams | None:
+def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
     """The tree of a search as arrays: rows that are nobody's have the parent -1."""
     if tree.best is None:
         return None
@@ -146,7 +148,9 @@ def beams(tree: Tree, words: Words, example: Example) -> Beams | None:
         count = len(level.tokens)
         parents[step, :count], found[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
         tokens.append((*(words.target.shown(token) for token in level.tokens), *[""] * (width - count)))
-    name = next((look.name for look in reversed(example.looks) if crosses(look.name) and look.key == "source"), None)
+    name = next(
+        (look.name for look in reversed(example.looks) if is_cross_attention(look.name) and look.key == "source"), None
+    )
     name = None if name is None or name not in tree.levels[0].looked else name
     weights = None
     if name is not None:

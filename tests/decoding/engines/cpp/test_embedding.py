@@ -3,12 +3,12 @@ import torch
 
 from regard.attention.positions.learned import Learned
 from regard.attention.positions.sinusoidal import Sinusoidal
-from regard.decoding.engines.cpp.embedding import Spoken, covers
+from regard.decoding.engines.cpp.embedding import NativeEmbedding, covers
 from regard.models.layers.embedding import Embedding
 
 
 def test_places_are_known_as_far_as_they_are_asked_for():
-    spoken = Spoken(Embedding(5, 4, positions=Sinusoidal(4)))
+    spoken = NativeEmbedding(Embedding(5, 4, positions=Sinusoidal(4)))
     spoken.reach(3)
     first = spoken.record.places
     spoken.reach(2)
@@ -20,7 +20,7 @@ def test_places_are_known_as_far_as_they_are_asked_for():
 
 
 def test_positions_that_end_are_not_passed_and_a_place_behind_them_is_refused_in_their_words():
-    spoken = Spoken(Embedding(5, 4, positions=Learned(4, limit=2)))
+    spoken = NativeEmbedding(Embedding(5, 4, positions=Learned(4, limit=2)))
     spoken.reach(7)
     assert spoken.record.known == 2
     spoken.check(1)
@@ -31,7 +31,7 @@ def test_positions_that_end_are_not_passed_and_a_place_behind_them_is_refused_in
 
 
 def test_without_positions_nothing_is_added_and_every_place_is_known():
-    spoken = Spoken(Embedding(5, 4))
+    spoken = NativeEmbedding(Embedding(5, 4))
     spoken.reach(7)
     spoken.check(6)
     assert spoken.record.places is None

@@ -3,7 +3,7 @@ import torch
 
 from regard.attention.positions.learned import Learned
 from regard.data.batch import pad
-from regard.decoding.engines.cpp.encoder import Engine, covers, remembering
+from regard.decoding.engines.cpp.encoder import Engine, build_memory_projection, covers
 
 from ..cpu.test_encoder import FULL, built
 from ..cpu.walked import SOURCE
@@ -35,7 +35,7 @@ def test_a_final_state_that_nobody_needs_is_left_out():
 def test_the_memories_of_all_layers_are_one_product():
     model = built()
     encoded = model.encoder(SOURCE)
-    found, right = remembering(model.decoder)(encoded).memories, model.decoder.remember(encoded).memories
+    found, right = build_memory_projection(model.decoder)(encoded).memories, model.decoder.remember(encoded).memories
     assert list(found) == list(right)
     for name in right:
         torch.testing.assert_close(found[name], right[name], atol=1e-5, rtol=1e-5)
@@ -46,9 +46,9 @@ def test_the_memories_of_all_layers_are_one_product():
 
 
 def test_who_remembers_in_another_way_does_it_itself():
-    assert remembering(built(decoder="recurrent").decoder) is None
+    assert build_memory_projection(built(decoder="recurrent").decoder) is None
     torch.manual_seed(5)
-    assert remembering(built(activation="gelu").decoder) is None
+    assert build_memory_projection(built(activation="gelu").decoder) is None
 
 
 @torch.no_grad()

@@ -4,9 +4,9 @@ import torch
 from regard.data.batch import pad
 from regard.decoding.engines.beam import beam
 from regard.decoding.engines.cpp import encoder_cache as file
-from regard.decoding.engines.cpp.encoder_cache import ready
+from regard.decoding.engines.cpp.encoder_cache import find_encoding
 from regard.decoding.engines.cpu.encoder import encode
-from regard.decoding.engines.select import ready as engine
+from regard.decoding.engines.select import select_engine as engine
 from regard.models.seq2seq import Seq2Seq
 from regard.tree import leaves
 
@@ -32,7 +32,7 @@ def alike(found, right):
 @torch.no_grad()
 def test_sources_are_remembered_as_the_model_does(kind, source):
     model = built(**MODELS[kind])
-    assert ready(model) is not None
+    assert find_encoding(model) is not None
     alike(encode(model, source, compiled=True), model.encode(source))
 
 
@@ -41,7 +41,7 @@ def test_sources_are_remembered_as_the_model_does(kind, source):
 def test_another_decoder_remembers_by_itself_what_was_read(encoder):
     torch.manual_seed(5)
     model = made("additive", layers=2, **KINDS[f"{encoder}, recurrent, lstm, luong"]).eval()
-    assert ready(model).remember is None
+    assert find_encoding(model).remember is None
     alike(encode(model, SOURCE, compiled=True), model.encode(SOURCE))
 
 
@@ -54,11 +54,11 @@ def test_it_is_kept_until_a_weight_changes_and_the_search_goes_with_it():
         return beam(engine(model.decoder, memory, compiled=True), memory, beams=3, length=8)
 
     found()
-    first, before = ready(model), found()
-    assert ready(model) is first
+    first, before = find_encoding(model), found()
+    assert find_encoding(model) is first
     model.decoder.layers[0].cross.key.weight += 1.0
     model.decoder.output.bias[5] += 9.0
-    assert ready(model) is not first
+    assert find_encoding(model) is not first
     after = found()
     assert after == found()
     assert after != before
@@ -80,14 +80,14 @@ def test_who_is_listened_to_or_has_an_empty_source_encodes_itself():
 
 @torch.no_grad()
 def test_where_nothing_can_be_compiled_the_usual_engine_encodes(monkeypatch):
-    monkeypatch.setattr(file, "usable", lambda precision: False)
+    monkeypatch.setattr(file, "is_usable", lambda precision: False)
     model = built()
-    assert ready(model) is None
+    assert find_encoding(model) is None
     alike(encode(model, SOURCE, compiled=True), encode(model, SOURCE))
 
 
 @torch.no_grad()
 def test_an_encoder_that_is_not_covered_encodes_itself():
     model = Seq2Seq(made("bilinear", encoder="convolution").encoder, built().decoder).eval()
-    assert ready(model) is None
+    assert find_encoding(model) is None
     alike(encode(model, SOURCE, compiled=True), model.encode(SOURCE))

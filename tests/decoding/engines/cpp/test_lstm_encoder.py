@@ -3,7 +3,7 @@ import torch
 
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.batch import pad
-from regard.decoding.engines.cpp.lstm_encoder import Engine, covers, way
+from regard.decoding.engines.cpp.lstm_encoder import Engine, build_direction, covers
 from regard.models.encoders.recurrent import Recurrent
 
 OPTIONS = {
@@ -43,7 +43,7 @@ def test_several_threads_find_the_same(two_threads):
 
 def test_a_way_has_the_parameters_of_its_direction():
     made = built().layers[0]
-    there, back = way(made, back=False), way(made, back=True)
+    there, back = build_direction(made, back=False), build_direction(made, back=True)
     assert there.held[0].held[1][:3].tolist() == pytest.approx((made.bias_ih_l0 + made.bias_hh_l0)[:3].tolist())
     assert back.held[0].held[1][:3].tolist() == pytest.approx(
         (made.bias_ih_l0_reverse + made.bias_hh_l0_reverse)[:3].tolist()

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.decoding.engines.cpp.recurrent import Engine, cell, covers
+from regard.decoding.engines.cpp.recurrent import Engine, build_cell, covers
 
 from ..cpu.test_recurrent import COVERED, built
 from ..cpu.walked import near, walked
@@ -16,7 +16,7 @@ def test_steps_are_the_decoders_through_reordering_and_leaving(kind, attention):
 
 
 def test_a_cell_is_one_matrix_of_what_enters_and_of_its_state():
-    made = cell(torch.nn.LSTM(5, 4), "float32")
+    made = build_cell(torch.nn.LSTM(5, 4), "float32")
     assert (made.size, made.out) == (9, 16)
 
 

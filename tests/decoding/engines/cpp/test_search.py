@@ -130,7 +130,7 @@ def test_a_batch_that_is_over_is_let_go_of(monkeypatch):
 
 
 def test_room_that_holds_no_target_gives_none():
-    room = search.room_for(2, 3, 4)
+    room = search.allocate_targets(2, 3, 4)
     room.lengths[1, 0], room.tokens[1, 0, :2], room.logprobs[1, 0, :2] = 2, (7, EOS), (-0.5, -0.25)
     room.scores[1, 0], room.normalised[1, 0], room.finished[1, 0] = -0.75, -0.375, True
     assert room.of(0) == []

@@ -5,9 +5,9 @@ from torch import nn
 from regard import registry
 from regard.attention.types import Encoded, Memory
 from regard.data.batch import pad
-from regard.decoding.engines.cpu.attention import Look, Looking, blind, covers
-from regard.decoding.engines.cpu.folded_attention import Folded, parts
-from regard.models.attention_factory import attention
+from regard.decoding.engines.cpu.attention import BatchAttention, PreparedAttention, covers, has_empty_source
+from regard.decoding.engines.cpu.folded_attention import FoldedAttention, split_linear
+from regard.models.attention_factory import build_attention
 from regard.tree import select
 
 KEEP = pad([[1] * 7, [1] * 3, [1]]).keep
@@ -17,7 +17,7 @@ COVERED = ("dot", "scaled_dot", "bilinear", "additive", "transformer")
 def read(name: str):
     """An attention of queries of 8 over sources of 8, three sources with NaN where nobody may look, and their memory."""
     torch.manual_seed(0)
-    made = attention(name, 8, 8)
+    made = build_attention(name, 8, 8)
     data = torch.randn(3, 7, 8).masked_fill(~KEEP[..., None], float("nan"))
     with torch.no_grad():
         return made, made.remember(Encoded(data, KEEP))
@@ -30,7 +30,7 @@ def test_it_finds_what_the_attention_finds(name, width):
     assert covers(made) is None
     queries = torch.randn(3, width, 8)
     with torch.no_grad():
-        found = Look(made, "float32").begin(memory)(queries.flatten(0, 1))
+        found = PreparedAttention(made, "float32").begin(memory)(queries.flatten(0, 1))
         torch.testing.assert_close(found, made(queries, memory).context.flatten(0, 1))
 
 
@@ -39,7 +39,7 @@ def test_sources_that_leave_change_nothing_for_the_others(name):
     made, memory = read(name)
     queries = torch.randn(3, 8)
     with torch.no_grad():
-        looking = Look(made, "float32").begin(memory)
+        looking = PreparedAttention(made, "float32").begin(memory)
         before = looking(queries)
         looking.leave(torch.tensor([0, 2]))
         torch.testing.assert_close(looking(queries[[0, 2]]), before[[0, 2]])
@@ -52,19 +52,22 @@ def test_it_is_added_to_what_was_before_through_the_layer_behind(name, sources):
     memory = select(memory, torch.arange(sources))
     behind, before, queries = nn.Linear(made.size, 24), torch.randn(sources, 24), torch.randn(sources, 8)
     with torch.no_grad():
-        looking = Look(made, "float32", parts(behind)).begin(memory)
+        looking = PreparedAttention(made, "float32", split_linear(behind)).begin(memory)
         expected = before + behind(made(queries[:, None], memory).context)[:, 0]
         assert looking.onto(before, queries) is before
     torch.testing.assert_close(before, expected)
 
 
 @pytest.mark.parametrize(
-    ("name", "sources", "kind"), [("bilinear", 1, Folded), ("bilinear", 3, Looking), ("additive", 1, Looking)]
+    ("name", "sources", "kind"),
+    [("bilinear", 1, FoldedAttention), ("bilinear", 3, BatchAttention), ("additive", 1, BatchAttention)],
 )
 def test_few_sources_have_their_projections_folded_in_where_the_score_is_a_product(name, sources, kind):
     made, memory = read(name)
     behind = nn.Linear(made.size, 8)
-    assert type(Look(made, "float32", parts(behind)).begin(select(memory, torch.arange(sources)))) is kind
+    assert (
+        type(PreparedAttention(made, "float32", split_linear(behind)).begin(select(memory, torch.arange(sources)))) is kind
+    )
 
 
 def test_sources_of_one_length_need_no_mask():
@@ -72,7 +75,7 @@ def test_sources_of_one_length_need_no_mask():
     with torch.no_grad():
         memory = made.remember(Encoded(torch.randn(2, 4, 8), torch.ones(2, 4, dtype=torch.bool)))._replace(keep=None)
         queries = torch.randn(2, 8)
-        found = Look(made, "float32").begin(memory)(queries)
+        found = PreparedAttention(made, "float32").begin(memory)(queries)
         torch.testing.assert_close(found, made(queries[:, None], memory).context[:, 0])
 
 
@@ -86,7 +89,7 @@ def test_sources_of_one_length_need_no_mask():
     ],
 )
 def test_what_it_does_not_cover_it_says(name, reason):
-    assert covers(attention(name, 8, 8)).startswith(reason)
+    assert covers(build_attention(name, 8, 8)).startswith(reason)
 
 
 @pytest.mark.parametrize("name", registry.names("mechanisms"))
@@ -95,12 +98,12 @@ def test_every_mechanism_is_covered_rightly_or_refused(name):
     if covers(made) is None:
         queries = torch.randn(3, 2, 8)
         with torch.no_grad():
-            found = Look(made, "float32").begin(memory)(queries.flatten(0, 1))
+            found = PreparedAttention(made, "float32").begin(memory)(queries.flatten(0, 1))
             torch.testing.assert_close(found, made(queries, memory, made.start(memory)).context.flatten(0, 1))
 
 
 def test_a_source_with_nothing_to_see_is_told():
     data = torch.zeros(2, 1, 3, 4)
-    assert not blind(Memory(data, data))
-    assert not blind(Memory(data, data, torch.tensor([[True, False, False], [True, True, True]])))
-    assert blind(Memory(data, data, torch.tensor([[True, True, True], [False, False, False]])))
+    assert not has_empty_source(Memory(data, data))
+    assert not has_empty_source(Memory(data, data, torch.tensor([[True, False, False], [True, True, True]])))
+    assert has_empty_source(Memory(data, data, torch.tensor([[True, True, True], [False, False, False]])))

@@ -4,12 +4,12 @@ from torch.nn import functional as F
 
 from regard import tasks
 from regard.config import Data, Model, Train
-from regard.decoding.engines.cpu.attention import Look
-from regard.decoding.engines.cpu.convolution import Engine, Ready, at_one_place, covers
-from regard.decoding.engines.cpu.embedding import Output
-from regard.decoding.engines.cpu.linear import Rounded, Single, matrix
+from regard.decoding.engines.cpu.attention import PreparedAttention
+from regard.decoding.engines.cpu.convolution import Engine, PreparedLayer, covers, flatten_convolution
+from regard.decoding.engines.cpu.embedding import OutputProjection
+from regard.decoding.engines.cpu.linear import Float32Linear, Int8Linear, prepare_matrix
 from regard.interop.engine import opened
-from regard.models.layers.gated_convolution import Gated
+from regard.models.layers.gated_convolution import GatedConvolution
 from regard.tasks.translate import Config
 from regard.training.loop import train
 
@@ -40,9 +40,9 @@ def test_steps_are_the_decoders_through_reordering_and_leaving(kind, attention):
 @pytest.mark.parametrize("kernel", [1, 3])
 def test_a_convolution_at_one_place_is_a_matrix(kernel):
     torch.manual_seed(0)
-    gated, data = Gated(4, kernel), torch.randn(2, kernel, 4)
+    gated, data = GatedConvolution(4, kernel), torch.randn(2, kernel, 4)
     with torch.no_grad():
-        found = F.glu(matrix(*at_one_place(gated))(data.flatten(1)), dim=1)
+        found = F.glu(prepare_matrix(*flatten_convolution(gated))(data.flatten(1)), dim=1)
         torch.testing.assert_close(found, gated(data)[:, 0])
 
 
@@ -53,10 +53,14 @@ def test_int8_is_near(attention):
 
 def products(part):
     """Every matrix below a part of an engine."""
-    if isinstance(part, Single | Rounded):
+    if isinstance(part, Float32Linear | Int8Linear):
         return [part]
     below = (
-        part if isinstance(part, list) else vars(part).values() if isinstance(part, Engine | Ready | Look | Output) else ()
+        part
+        if isinstance(part, list)
+        else vars(part).values()
+        if isinstance(part, Engine | PreparedLayer | PreparedAttention | OutputProjection)
+        else ()
     )
     return [each for inner in below for each in products(inner)]
 
@@ -64,7 +68,7 @@ def products(part):
 def test_in_int8_every_matrix_is_rounded_and_takes_a_quarter():
     decoder = built("transformer", size=64).decoder
     exact, rounded = (products(Engine(decoder, each)) for each in ("float32", "int8"))
-    assert {type(each) for each in rounded} == {Rounded}
+    assert {type(each) for each in rounded} == {Int8Linear}
     assert len(rounded) == len(exact) == 2 * len(("convolution", "query", "W_Q", "W_O")) + len(("in", "out", "words"))
     matrices = [torch.ops.quantized.linear_unpack(each.packed)[0] for each in rounded]
     assert 4 * sum(each.nbytes for each in matrices) == sum(each.weight.nbytes for each in exact)

@@ -3,8 +3,8 @@ import torch
 
 from regard.attention.positions.learned import Learned
 from regard.attention.positions.sinusoidal import Sinusoidal
-from regard.decoding.engines.cpu.buffers import Rooms
-from regard.decoding.engines.cpu.embedding import Output, Words
+from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.engines.cpu.embedding import OutputProjection, StepEmbedding
 from regard.models.layers.embedding import Embedding
 from regard.models.output_heads.projection import Projection
 
@@ -21,13 +21,13 @@ def test_a_token_is_the_vector_that_the_embedding_gives_at_its_place(kind):
     torch.manual_seed(0)
     embedding, tokens = Embedding(12, 6, **KINDS[kind]).eval(), torch.tensor([4, 11, 4])
     with torch.no_grad():
-        words = Words(embedding)
+        words = StepEmbedding(embedding)
         for place in (0, 3, 3):
             torch.testing.assert_close(words(tokens, place), embedding(tokens[:, None], place)[:, 0])
 
 
 def test_a_place_that_has_no_vector_is_refused_as_the_embedding_refuses_it():
-    words = Words(Embedding(12, 6, positions=Learned(6, limit=9)).eval())
+    words = StepEmbedding(Embedding(12, 6, positions=Learned(6, limit=9)).eval())
     with torch.no_grad(), pytest.raises(ValueError, match="Learned has vectors for 9 positions, and met position 10"):
         words(torch.tensor([4]), 9)
 
@@ -38,12 +38,12 @@ def test_the_output_is_the_projections(size, tie):
     projection, table, data = Projection(size, 12, 6, tie), torch.randn(12, 6), torch.randn(5, size)
     with torch.no_grad():
         projection.bias += torch.randn(12)
-        output, rooms = Output(projection, table, "float32"), Rooms()
+        output, rooms = OutputProjection(projection, table, "float32"), Buffers()
         torch.testing.assert_close(output(rooms, data), projection(data, table))
 
 
 def test_logits_of_a_step_stand_where_those_of_the_step_before_stood():
     projection, table, data = Projection(6, 12, 6, True), torch.randn(12, 6), torch.randn(5, 6)
     with torch.no_grad():
-        output, rooms = Output(projection, table, "float32"), Rooms()
+        output, rooms = OutputProjection(projection, table, "float32"), Buffers()
         assert output(rooms, data).data_ptr() == output(rooms, data[:3]).data_ptr()

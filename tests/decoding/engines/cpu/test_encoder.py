@@ -3,7 +3,7 @@ import torch
 
 from regard.data.batch import pad
 from regard.decoding.engines.cpu import encoder as file
-from regard.decoding.engines.cpu.encoder import covers, encode, ready
+from regard.decoding.engines.cpu.encoder import covers, encode, find_engine
 from regard.tree import leaves
 
 from ....models.small import made
@@ -23,8 +23,8 @@ def built(**options):
 @torch.no_grad()
 def test_sources_are_remembered_as_the_model_does(kind, source):
     model = built(**OPTIONS[kind])
-    assert ready(model, source) is not None
-    found, right = model.encoder(source), ready(model, source)(source)
+    assert find_engine(model, source) is not None
+    found, right = model.encoder(source), find_engine(model, source)(source)
     torch.testing.assert_close(found, right, atol=1e-5, rtol=1e-5)
     for mine, theirs in zip(
         leaves(encode(model, source), torch.Tensor), leaves(model.encode(source), torch.Tensor), strict=True
@@ -35,23 +35,23 @@ def test_sources_are_remembered_as_the_model_does(kind, source):
 @torch.no_grad()
 def test_it_is_kept_until_a_weight_changes():
     model = built()
-    first = ready(model, SOURCE)
-    assert ready(model, SOURCE) is first
+    first = find_engine(model, SOURCE)
+    assert find_engine(model, SOURCE) is first
     model.encoder.embedding.table.weight += 1.0
-    second = ready(model, SOURCE)
+    second = find_engine(model, SOURCE)
     assert second is not first
     torch.testing.assert_close(second(SOURCE).data, model.encoder(SOURCE).data, atol=1e-5, rtol=1e-5)
 
 
 def test_who_learns_or_is_listened_to_or_has_an_empty_source_encodes_itself():
     model, heard = built(), []
-    assert ready(model, SOURCE) is None
+    assert find_engine(model, SOURCE) is None
     with torch.no_grad():
-        assert ready(model, SOURCE) is not None
-        assert ready(model.train(), SOURCE) is None
+        assert find_engine(model, SOURCE) is not None
+        assert find_engine(model.train(), SOURCE) is None
         model.eval()
-        assert ready(model, pad([[4, 2], []])) is None
-        assert ready(model, pad([])) is None
+        assert find_engine(model, pad([[4, 2], []])) is None
+        assert find_engine(model, pad([])) is None
         hook = model.encoder.norm.register_forward_hook(lambda *_: heard.append(1))
         encode(model, SOURCE)
         hook.remove()
@@ -62,10 +62,10 @@ def test_who_learns_or_is_listened_to_or_has_an_empty_source_encodes_itself():
 def test_it_goes_with_its_model():
     model = built()
     with torch.no_grad():
-        ready(model, SOURCE)
-    before = len(file.MADE)
+        find_engine(model, SOURCE)
+    before = len(file.ENGINES)
     del model
-    assert len(file.MADE) == before - 1
+    assert len(file.ENGINES) == before - 1
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_where_numbers_are_double_by_default_the_encoder_reads_by_itself():
     model = built()
     torch.set_default_dtype(torch.float64)
     try:
-        assert ready(model, SOURCE) is None
+        assert find_engine(model, SOURCE) is None
     finally:
         torch.set_default_dtype(torch.float32)
-    assert ready(model, SOURCE) is not None
+    assert find_engine(model, SOURCE) is not None

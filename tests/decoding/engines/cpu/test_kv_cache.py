@@ -1,14 +1,14 @@
 import torch
 from torch.nn import functional as F
 
-from regard.decoding.engines.cpu.kv_cache import FEW, Ancestors, Cache
+from regard.decoding.engines.cpu.kv_cache import MIN_COMPACTION, AncestorMask, KVCache
 
 
 def run(steps: int, sentences: int, beams: int, leave_at: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """What the cache finds at the last of so many random steps, and what plain attention over copied histories finds."""
     torch.manual_seed(steps + beams)
     heads, dim = 2, 4
-    cache, ancestors, width = Cache(heads), Ancestors(sentences), 1
+    cache, ancestors, width = KVCache(heads), AncestorMask(sentences), 1
     past = torch.empty(2, sentences, 0, heads, dim)  # keys and values of each row's own past
     found = expected = torch.empty(0)
     for step in range(steps):
@@ -39,7 +39,7 @@ def test_rows_look_at_their_own_past_however_they_are_reordered():
 
 
 def test_squeezing_out_dead_places_changes_nothing():
-    torch.testing.assert_close(*run(3 * FEW // 4, sentences=2, beams=5))
+    torch.testing.assert_close(*run(3 * MIN_COMPACTION // 4, sentences=2, beams=5))
 
 
 def test_one_row_a_sentence_needs_no_mask():
@@ -52,7 +52,7 @@ def test_sentences_that_leave_take_their_past_along():
 
 
 def test_dead_places_go_and_the_room_stays_small():
-    ancestors = Ancestors(1)
+    ancestors = AncestorMask(1)
     ancestors.grow(1, None)
     for _ in range(500):
         if ancestors.crowded:

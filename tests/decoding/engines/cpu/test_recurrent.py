@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.decoding.engines.cpu.recurrent import Engine, cell, covers
-from regard.models.layers.cells import layer
+from regard.decoding.engines.cpu.recurrent import Engine, build_cell, covers
+from regard.models.layers.cells import build_cells
 
 from ....models.small import KINDS, made
 from .walked import near, walked
@@ -25,11 +25,11 @@ def test_steps_are_the_decoders_through_reordering_and_leaving(kind, attention):
 @pytest.mark.parametrize("name", ["tanh", "lstm", "gru"])
 def test_a_cell_takes_the_step_of_its_layer(name):
     torch.manual_seed(0)
-    one, data = layer(name, 5, 4), torch.randn(3, 5)
+    one, data = build_cells(name, 5, 4), torch.randn(3, 5)
     begin = tuple(torch.randn(3, 4) for _ in range(2 if isinstance(one, nn.LSTM) else 1))
     given = tuple(each[None] for each in begin)
     with torch.no_grad():
-        found = cell(one, "float32")(data, begin)
+        found = build_cell(one, "float32")(data, begin)
         _, last = one(data[:, None], given if len(given) > 1 else given[0])
     for mine, theirs in zip(found, last if len(given) > 1 else (last,), strict=True):
         torch.testing.assert_close(mine, theirs[0])

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.decoding.engines.cpu.kv_cache import FEW
+from regard.decoding.engines.cpu.kv_cache import MIN_COMPACTION
 from regard.decoding.engines.cpu.transformer import Engine, covers
 from regard.tree import select
 
@@ -37,7 +37,7 @@ def test_long_targets_outgrow_their_room_and_lose_nothing(width):
     with torch.no_grad():
         memory = model.encode(SOURCE)
         steps, state, before = Engine(decoder).begin(memory), decoder.start(memory), 1
-        for _ in range(FEW):
+        for _ in range(MIN_COMPACTION):
             rows = torch.arange(3)[:, None] * before
             parents = (rows + torch.randint(0, before, (3, width), generator=generator)).flatten()
             tokens = torch.randint(4, 13, (3 * width,), generator=generator)

@@ -27,7 +27,7 @@ import room
 from regard.decoding.engines.cuda import add_norm, fused_layer, generic, topk, transformer
 from regard.decoding.engines.cuda.beam import Beam
 from regard.decoding.engines.cuda.greedy import Greedy
-from regard.decoding.engines.cuda.search import TURNS, Board
+from regard.decoding.engines.cuda.search import STEPS_PER_FETCH, SearchBuffers
 
 from .small import PRE, SOURCE, model
 
@@ -70,7 +70,7 @@ def pretend():
     knobs.runtime.add_stages_inspection_hook = room.no_further
     JITFunction.run, JITFunction._do_compile, CompiledKernel._init_handles = run, compiled, handles
     fused_layer.DEVICES = ("cpu",)
-    fused_layer.triton("tile").overlaps = lambda device: True
+    fused_layer.load_kernels("tile").overlaps = lambda device: True
     add_norm.fits = topk.fits = Beam.fits = lambda *asked: True
 
 
@@ -79,10 +79,14 @@ def board(kind, dtype, sentences, beams):
     built = model(kind, "transformer", layers=2).to(dtype)
     memory = built.encode(SOURCE)
     engine = (transformer if kind == PRE else generic).Engine(built.decoder, dtype)
-    choice = Greedy(sentences, TURNS, CPU) if beams == 1 else Beam(sentences, beams, 1, beams + 1, 16, TURNS, CPU)
+    choice = (
+        Greedy(sentences, STEPS_PER_FETCH, CPU)
+        if beams == 1
+        else Beam(sentences, beams, 1, beams + 1, 16, STEPS_PER_FETCH, CPU)
+    )
     steps = engine.steps(memory, sentences, beams, 16)
     steps.begin(memory, np.arange(4)[:sentences])
-    made = Board(steps, choice, CPU, None)
+    made = SearchBuffers(steps, choice, CPU, None)
     made.decoder = built  # which the steps of a recurrent one do not hold
     return made
 

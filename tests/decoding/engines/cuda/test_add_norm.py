@@ -13,9 +13,9 @@ def test_it_is_the_sum_and_the_layer_norm_of_it():
 
 def test_without_triton_there_is_no_kernel(monkeypatch):
     monkeypatch.setattr(file, "find_spec", lambda name: None)
-    file.triton.cache_clear()
-    assert file.triton() is None
-    file.triton.cache_clear()
+    file.load_kernel.cache_clear()
+    assert file.load_kernel() is None
+    file.load_kernel.cache_clear()
 
 
 def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
@@ -23,7 +23,7 @@ def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
         is_cuda = True
 
     monkeypatch.setattr(file.capability, "lacking", lambda device, dtype: "needs another GPU")
-    monkeypatch.setattr(file, "triton", None)
+    monkeypatch.setattr(file, "load_kernel", None)
     data = torch.tensor([[1.0, 2.0]]).as_subclass(Pretending)
     total, _ = add_norm(data, torch.ones(1, 2), torch.ones(2), torch.zeros(2), 0.0)
     assert total.tolist() == [[2.0, 3.0]]

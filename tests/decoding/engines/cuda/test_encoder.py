@@ -9,7 +9,7 @@ from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import pad
 from regard.data.image.batch import collect
 from regard.decoding.engines.cuda import encoder as file
-from regard.decoding.engines.cuda.encoder import Encoding, alone, encode, encoding, repeated
+from regard.decoding.engines.cuda.encoder import Encoding, encode, find_encoding, lock_device, pad_with_first
 from regard.errors import ConfigError
 from regard.models.seq2seq import build
 from regard.tree import leaves
@@ -41,14 +41,14 @@ def test_wider_sources_are_remembered_as_they_are(kind):
 def test_no_source_is_made_wider_than_the_model_has_places(attention, positions):
     config = Model("transformer", "transformer", size=8, heads=2, attention=AttentionPart(attention), positions=positions)
     built = build(config, Dropout(), 11, 13, False, longest=(30, 12)).eval()
-    run = encoding(built, "float32")
+    run = find_encoding(built, "float32")
     for length, wide in ((3, 16), (17, 30), (30, 30)):
         run(pad([[4] * (length - 1) + [2]]))
         assert list(run.graphs)[-1] == (1, wide)
 
 
 def test_only_so_many_shapes_are_kept(monkeypatch):
-    monkeypatch.setattr(file, "KEPT", 1)
+    monkeypatch.setattr(file, "MAX_SHAPES", 1)
     run = Encoding(model().encode)
     for count in (1, 2):
         run(pad([[4, 2]] * count))
@@ -71,46 +71,46 @@ def test_on_a_cpu_it_gives_what_the_model_gives():
 
 def test_half_precision_is_that_of_a_copy():
     built = model()
-    found = encoding(built, "bf16")(SOURCE)
+    found = find_encoding(built, "bf16")(SOURCE)
     assert next(leaves(found, torch.Tensor)).dtype == torch.bfloat16
     assert next(built.parameters()).dtype == torch.float32
 
 
 def test_it_is_kept_until_a_weight_changes_and_goes_with_its_model():
     built = model()
-    first = encoding(built, "float32")
-    assert encoding(built, "float32") is first
-    assert encoding(built, "bf16") is not first
+    first = find_encoding(built, "float32")
+    assert find_encoding(built, "float32") is first
+    assert find_encoding(built, "bf16") is not first
     with torch.no_grad():
         built.encoder.embedding.table.weight += 1.0
-    second = encoding(built, "bf16")
+    second = find_encoding(built, "bf16")
     assert second is not first
-    before = len(file.MADE)
+    before = len(file.ENCODINGS)
     del built, first, second
     gc.collect()
-    assert len(file.MADE) == before - 1
+    assert len(file.ENCODINGS) == before - 1
 
 
 def test_who_trains_or_is_listened_to_encodes_itself():
     built = model()
     hook = built.encoder.norm.register_forward_hook(lambda *_: None)
-    assert encoding(built, "float32") is None
+    assert find_encoding(built, "float32") is None
     hook.remove()
-    assert encoding(built.train(), "float32") is None
+    assert find_encoding(built.train(), "float32") is None
 
 
 def test_half_precision_is_refused_where_the_model_itself_would_encode():
     built = model()
     hook = built.encoder.norm.register_forward_hook(lambda *_: None)
     with pytest.raises(ConfigError, match="bf16 does not cover this model: somebody listens to its modules; use precision"):
-        encoding(built, "bf16")
+        find_encoding(built, "bf16")
     hook.remove()
     with pytest.raises(ConfigError, match="bf16 does not cover this model: it is in training; use precision=float32"):
-        encoding(built.train(), "bf16")
+        find_encoding(built.train(), "bf16")
 
 
 def test_rows_that_are_left_over_repeat_the_first():
-    assert repeated(torch.tensor([[1, 2], [3, 4]]), 4).tolist() == [[1, 2], [3, 4], [1, 2], [1, 2]]
+    assert pad_with_first(torch.tensor([[1, 2], [3, 4]]), 4).tolist() == [[1, 2], [3, 4], [1, 2], [1, 2]]
 
 
 def test_on_a_gpu_one_thread_at_a_time_encodes_and_searches():
@@ -118,10 +118,10 @@ def test_on_a_gpu_one_thread_at_a_time_encodes_and_searches():
 
     def other():
         begun.set()
-        with alone(torch.device("cuda")):
+        with lock_device(torch.device("cuda")):
             reached.set()
 
-    with alone(torch.device("cuda")), alone(torch.device("cuda")):  # the same thread may again
+    with lock_device(torch.device("cuda")), lock_device(torch.device("cuda")):  # the same thread may again
         thread = threading.Thread(target=other)
         thread.start()
         assert begun.wait(10)
@@ -131,7 +131,7 @@ def test_on_a_gpu_one_thread_at_a_time_encodes_and_searches():
 
 
 def test_on_a_cpu_nobody_waits():
-    assert alone(torch.device("cpu")) is not alone(torch.device("cuda"))
+    assert lock_device(torch.device("cpu")) is not lock_device(torch.device("cuda"))
 
 
 def test_pictures_are_encoded_as_they_are_and_not_in_half_precision():

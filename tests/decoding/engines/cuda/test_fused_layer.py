@@ -7,9 +7,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from regard.decoding import beam as reference
 from regard.decoding.engines.cuda import add_norm, fused_layer, topk
 from regard.decoding.engines.cuda.beam import Beam
-from regard.decoding.engines.cuda.matrices import matrices
-from regard.decoding.engines.cuda.search import Shape
-from regard.decoding.engines.cuda.select import MADE, ready
+from regard.decoding.engines.cuda.matrices import collect_weights
+from regard.decoding.engines.cuda.search import BufferCache
+from regard.decoding.engines.cuda.select import SEARCHES, find_search
 from regard.decoding.engines.cuda.transformer import Engine
 from regard.kernels.runtime import compile
 
@@ -26,21 +26,21 @@ interpreted = pytest.mark.skipif(
 def on_cpu(monkeypatch):
     """The kernels run here."""
     monkeypatch.setattr(fused_layer, "DEVICES", ("cpu",))
-    MADE.clear()
+    SEARCHES.clear()
     yield
-    MADE.clear()
+    SEARCHES.clear()
 
 
 def test_it_says_what_it_does_not_cover(monkeypatch):
-    layers, cpu, cuda = matrices(model().decoder, torch.float32), torch.device("cpu"), torch.device("cuda")
+    layers, cpu, cuda = collect_weights(model().decoder, torch.float32), torch.device("cpu"), torch.device("cuda")
     assert fused_layer.covers(layers, cpu, torch.float32) == "needs a GPU, got cpu"
-    monkeypatch.setattr(fused_layer, "triton", lambda name: name)
+    monkeypatch.setattr(fused_layer, "load_kernels", lambda name: name)
     assert fused_layer.covers(layers, cuda, torch.float64) == "needs float32, float16 or bfloat16, got float64"
     wide = [layers[0]._replace(size=1024, heads=2)]
     assert fused_layer.covers(wide, cuda, torch.float32) == "needs heads of 256 numbers or fewer, got 512"
     across = [layers[0]._replace(asks=(torch.zeros(1024, 8), None), cross_heads=1)]
     assert fused_layer.covers(across, cuda, torch.float32) == "needs heads of 256 numbers or fewer, got 1024"
-    monkeypatch.setattr(fused_layer, "triton", lambda name: None)
+    monkeypatch.setattr(fused_layer, "load_kernels", lambda name: None)
     assert fused_layer.covers(layers, cuda, torch.float32) == "needs Triton, which is not installed; pip install triton"
 
 
@@ -55,23 +55,23 @@ def test_a_gpu_without_them_and_a_compiled_layer_take_the_masks(monkeypatch):
 
 def test_without_triton_there_is_no_kernel(monkeypatch):
     monkeypatch.setattr(fused_layer, "find_spec", lambda name: None)
-    fused_layer.triton.cache_clear()
-    assert fused_layer.triton("past") is None
-    fused_layer.triton.cache_clear()
+    fused_layer.load_kernels.cache_clear()
+    assert fused_layer.load_kernels("past") is None
+    fused_layer.load_kernels.cache_clear()
 
 
 def test_only_plain_layers_of_few_rows_are_joined():
-    layers = matrices(model().decoder, torch.float32)
-    assert fused_layer.joins(layers, fused_layer.FEW)
-    assert not fused_layer.joins(layers, fused_layer.FEW + 1)
-    assert not fused_layer.joins([layers[0]._replace(asks=None)], 1)
+    layers = collect_weights(model().decoder, torch.float32)
+    assert fused_layer.can_fuse(layers, fused_layer.FEW)
+    assert not fused_layer.can_fuse(layers, fused_layer.FEW + 1)
+    assert not fused_layer.can_fuse([layers[0]._replace(asks=None)], 1)
     for other in (model(POST), model(activation="gelu")):
-        assert not fused_layer.joins(matrices(other.decoder, torch.float32), 1)
+        assert not fused_layer.can_fuse(collect_weights(other.decoder, torch.float32), 1)
 
 
 @interpreted
 def test_the_limits_are_those_of_the_kernel():
-    kernel = fused_layer.triton("product")
+    kernel = fused_layer.load_kernels("product")
     assert (fused_layer.FEW, fused_layer.WIDEST) == (kernel.MOST, kernel.WIDEST)
 
 
@@ -87,7 +87,7 @@ def test_search_by_kernels_finds_what_the_reference_finds(monkeypatch, on_cpu, k
         memory = built.encode(SOURCE)
         for each in memory.memories.values():
             each.keep[1] = False  # one looks at nothing
-    search = ready(built.decoder, memory)
+    search = find_search(built.decoder, memory)
     assert search.engine.fused
     options = {"beams": beams, "best": beams, "length": [min(6, longest), 3, longest, min(7, longest)]}
     alike(search(memory, **options), reference(built.decoder, memory, **options))
@@ -116,7 +116,7 @@ def test_preparing_launches_what_a_step_does_and_computes_nothing(monkeypatch, o
     built = model(kind, layers=2)
     with torch.no_grad():
         memory = built.encode(SOURCE)
-        board = Shape(ready(built.decoder, memory), memory, beams, 1).board(1, 16)
+        board = BufferCache(find_search(built.decoder, memory), memory, beams, 1).board(1, 16)
     launched = []
     monkeypatch.setattr(compile, "launch", lambda program, *rest, **options: launched.append(program.__name__))
     with Noted() as noted:

@@ -3,14 +3,14 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from regard.decoding.engines.cuda.graph import Replayed, pool
+from regard.decoding.engines.cuda.graph import ReplayedGraph, create_pool
 
 CPU = torch.device("cpu")
 
 
 def test_on_a_cpu_work_is_done_each_time():
     data = torch.zeros(1)
-    work = Replayed(lambda: data.add_(1), CPU, pool(CPU))
+    work = ReplayedGraph(lambda: data.add_(1), CPU, create_pool(CPU))
     for _ in range(3):
         work()
     assert data.item() == 3
@@ -25,7 +25,7 @@ def test_the_first_call_is_made_kernel_by_kernel_and_the_second_recorded(monkeyp
         def replay(self):
             heard.append("replay")
 
-    work = Replayed(lambda: heard.append("work"), torch.device("cuda"), None)
+    work = ReplayedGraph(lambda: heard.append("work"), torch.device("cuda"), None)
     monkeypatch.setattr(torch.cuda, "device", lambda where: nullcontext())
     monkeypatch.setattr(work, "record", lambda: heard.append("record") or Graph())
     for _ in range(3):
@@ -37,7 +37,7 @@ def test_the_first_call_is_made_kernel_by_kernel_and_the_second_recorded(monkeyp
 def test_a_graph_does_the_same_each_time():
     where = torch.device("cuda")
     data = torch.zeros(1, device=where)
-    work = Replayed(lambda: data.mul_(2).add_(1), where, pool(where))
+    work = ReplayedGraph(lambda: data.mul_(2).add_(1), where, create_pool(where))
     for _ in range(4):
         work()
     assert data.item() == 15

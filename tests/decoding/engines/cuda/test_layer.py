@@ -3,8 +3,8 @@ import math
 import torch
 
 from regard.attention.types import Memory
-from regard.decoding.engines.cuda.layer import attend, join, think, through
-from regard.decoding.engines.cuda.matrices import matrices
+from regard.decoding.engines.cuda.layer import add_residual, attend, feed_forward, run_layer
+from regard.decoding.engines.cuda.matrices import collect_weights
 
 from .small import POST, PRE, model
 
@@ -22,9 +22,9 @@ def test_rows_see_what_their_mask_leaves_them():
 def test_a_sum_and_its_norm_are_what_the_decoder_makes_of_them():
     for kind in (PRE, POST):
         decoder = model(kind).decoder
-        (layer,) = matrices(decoder, torch.float32)
+        (layer,) = collect_weights(decoder, torch.float32)
         data, found = torch.randn(3, 8), torch.randn(3, 8)
-        around, entered = join(layer, 0, data, found)
+        around, entered = add_residual(layer, 0, data, found)
         right = decoder.layers[0].around_self.leave(data[None], found[None])
         torch.testing.assert_close(around, right[0])
         torch.testing.assert_close(entered, decoder.layers[0].around_cross.enter(right)[0])
@@ -33,18 +33,18 @@ def test_a_sum_and_its_norm_are_what_the_decoder_makes_of_them():
 def test_it_thinks_as_the_decoder_does():
     for activation in ("relu", "gelu"):
         decoder = model(activation=activation).decoder
-        (layer,) = matrices(decoder, torch.float32)
+        (layer,) = collect_weights(decoder, torch.float32)
         data = torch.randn(3, 8)
-        torch.testing.assert_close(think(layer, data), decoder.layers[0].feedforward(data))
+        torch.testing.assert_close(feed_forward(layer, data), decoder.layers[0].feedforward(data))
 
 
 def test_keys_and_values_are_written_where_the_place_says():
-    (layer,) = matrices(model().decoder, torch.float32)
+    (layer,) = collect_weights(model().decoder, torch.float32)
     cache, source = torch.zeros(1, 4, 2, 16), Memory(torch.randn(1, 2, 3, 4), torch.randn(1, 2, 3, 4))
     masks = torch.zeros(1, 2, 8), torch.zeros(1, 1, 3)
     data = torch.randn(2, 8)
     with torch.no_grad():
-        through(layer, (data, data), cache, source, masks, torch.tensor([2]))
+        run_layer(layer, (data, data), cache, source, masks, torch.tensor([2]))
         right = torch.nn.functional.linear(data, *layer.threefold)[:, 8:]
     torch.testing.assert_close(cache[0, 2], right)
     assert not cache[0, [0, 1, 3]].any()

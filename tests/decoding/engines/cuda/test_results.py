@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.data.text.vocabulary import EOS
-from regard.decoding.engines.cuda.results import Told
+from regard.decoding.engines.cuda.results import SearchResults
 
 
 def figures(*steps):
@@ -17,7 +17,7 @@ TWO = figures([(0.5, 0.5, 7, 0), (0.3, 0.3, 8, 0)], [(0.4, 0.8, EOS, 0), (0.27, 
 
 
 def test_a_target_is_followed_back_to_its_beginning():
-    told = Told(np.array([2]), 1, 1, 1.0)
+    told = SearchResults(np.array([2]), 1, 1, 1.0)
     told.add(TWO, np.array([[0.0], [1.0]]), np.array([0]))
     ((found,),) = told.found()
     assert found.tokens == [7, EOS]
@@ -28,7 +28,7 @@ def test_a_target_is_followed_back_to_its_beginning():
 
 
 def test_those_that_are_cut_off_come_behind_those_that_finished():
-    told = Told(np.array([2]), 2, 2, 0.0)
+    told = SearchResults(np.array([2]), 2, 2, 0.0)
     told.add(TWO, np.zeros((2, 1)), np.array([0]))
     ((first, second),) = told.found()
     assert (first.tokens, first.finished) == ([7, EOS], True)
@@ -36,7 +36,7 @@ def test_those_that_are_cut_off_come_behind_those_that_finished():
 
 
 def test_what_comes_after_a_sentence_was_done_is_not_listened_to():
-    told = Told(np.array([9]), 1, 1, 1.0)
+    told = SearchResults(np.array([9]), 1, 1, 1.0)
     early = figures([(0.5, 0.5, EOS, 0), (0.3, 0.3, 8, 0)], [(0.9, 0.9, EOS, 0), (0.1, 0.1, 8, 0)])
     told.add(early, np.array([[1.0], [1.0]]), np.array([0]))
     assert told.ends.tolist() == [1]
@@ -44,7 +44,7 @@ def test_what_comes_after_a_sentence_was_done_is_not_listened_to():
 
 
 def test_rows_belong_to_the_sentences_that_stand_first():
-    told = Told(np.array([1, 1]), 1, 1, 1.0)
+    told = SearchResults(np.array([1, 1]), 1, 1, 1.0)
     three = np.concatenate([TWO[:1], figures([(0.9, 0.9, 5, 0), (0.1, 0.1, 6, 0)]), TWO[:1]], axis=2)
     told.add(three, np.zeros((1, 3)), np.array([1, 0]))
     assert [each[0].tokens for each in told.found()] == [[5], [7]]
@@ -53,15 +53,15 @@ def test_rows_belong_to_the_sentences_that_stand_first():
 def test_nan_is_an_error_only_while_a_sentence_grows():
     broken = TWO.copy()
     broken[1, 0, 0, 0] = float("nan")
-    told = Told(np.array([1]), 1, 1, 1.0)
+    told = SearchResults(np.array([1]), 1, 1, 1.0)
     told.add(broken, np.zeros((2, 1)), np.array([0]))
-    told = Told(np.array([2]), 1, 1, 1.0)
+    told = SearchResults(np.array([2]), 1, 1, 1.0)
     with pytest.raises(ValueError, match="decoding needs an output that gives some token a probability"):
         told.add(broken, np.zeros((2, 1)), np.array([0]))
 
 
 def test_a_sentence_without_any_target_is_an_error():
-    told = Told(np.array([3]), 1, 1, 1.0)
+    told = SearchResults(np.array([3]), 1, 1, 1.0)
     stuck = TWO[:1].copy()
     stuck[:, 0] = -np.inf
     told.add(stuck, np.ones((1, 1)), np.array([0]))
@@ -73,13 +73,13 @@ def test_one_way_on_at_every_step_is_the_target_until_it_ended():
     steps = np.zeros((3, 4, 3, 1))
     steps[:, 0, :, 0] = [[-1.0, -1.5, -2.0], [-3.0, -2.5, -np.inf], [-4.0, -3.5, -np.inf]]
     steps[:, 1, :, 0], steps[:, 2, :, 0] = -1.0, [[5, 6, 7], [EOS, 8, 9], [9, 9, 9]]
-    told = Told(np.array([3, 3, 1]), 1, 1, 1.0)
+    told = SearchResults(np.array([3, 3, 1]), 1, 1, 1.0)
     told.add(steps, np.array([[0.0, 0, 0], [1, 0, 1], [0, 0, 1]]), np.arange(3))
     (first,), (second,), (third,) = told.found()
     assert (first.tokens, first.finished, first.score, first.normalised) == ([5, EOS], True, -3.0, -1.5)
     assert (second.tokens, second.finished, second.logprobs) == ([6, 8, 9], False, [-1.0] * 3)
     assert (third.tokens, third.finished) == ([7], False)
-    lost = Told(np.array([3]), 1, 1, 1.0)
+    lost = SearchResults(np.array([3]), 1, 1, 1.0)
     lost.add(steps[:2, :, 2:], np.array([[0.0], [1.0]]), np.array([0]))
     with pytest.raises(ValueError, match="decoding needs a possible token at step 2"):
         lost.found()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from regard.data.batch import pad
 from regard.decoding import beam as reference
 from regard.decoding.engines.cuda import search as file
-from regard.decoding.engines.cuda.search import groups
-from regard.decoding.engines.cuda.select import ready
+from regard.decoding.engines.cuda.search import split_sentences
+from regard.decoding.engines.cuda.select import find_search
 from regard.kernels.runtime import capability
 
 from .small import POST, PRE, SOURCE, alike, model
@@ -46,7 +46,7 @@ def both(built, source, **options):
     """What the engine finds, and the reference."""
     with torch.no_grad():
         memory = built.encode(source)
-    search = ready(built.decoder, memory)
+    search = find_search(built.decoder, memory)
     assert search is not None
     return search(memory, **options), reference(built.decoder, memory, **options)
 
@@ -103,7 +103,7 @@ def test_those_that_are_done_leave_when_they_are_half_of_all_and_the_rest_moves_
     lengths = [3] * 7 + [10, 12]
     with torch.no_grad():
         memory = built.encode(source)
-    search = ready(built.decoder, memory)
+    search = find_search(built.decoder, memory)
     for beams in (1, 2):
         search.boards.clear()
         alike(
@@ -123,11 +123,11 @@ def test_boards_that_are_used_again_start_anew():
 
 
 def test_only_so_many_boards_are_kept(monkeypatch):
-    monkeypatch.setattr(file, "KEPT", 2)
+    monkeypatch.setattr(file, "MAX_SHAPES", 2)
     built = model()
     with torch.no_grad():
         memory = built.encode(SOURCE)
-    search = ready(built.decoder, memory)
+    search = find_search(built.decoder, memory)
     for beams in (1, 2, 3):
         search(memory, beams=beams, length=3)
     assert [key[2] for key in search.boards] == [2, 3]
@@ -138,7 +138,7 @@ def test_a_step_beyond_the_last_position_is_refused_as_the_decoder_refuses_it():
     built.decoder.embedding.positions.limit = 11
     with torch.no_grad():
         memory = built.encode(SOURCE)
-    search = ready(built.decoder, memory)
+    search = find_search(built.decoder, memory)
     assert [len(each[0].tokens) for each in search(memory, beams=2, length=11)] == [11] * 4
     for run in (search, lambda memory, **options: reference(built.decoder, memory, **options)):
         with pytest.raises(ValueError, match="Learned has vectors for 11 positions, and met position 12"):
@@ -152,7 +152,7 @@ def test_an_output_that_is_no_distribution_is_an_error(beams):
         built.decoder.output.bias[7] = float("nan")
         memory = built.encode(SOURCE)
     with pytest.raises(ValueError, match="decoding needs an output that gives some token a probability"):
-        ready(built.decoder, memory)(memory, beams=beams, length=4)
+        find_search(built.decoder, memory)(memory, beams=beams, length=4)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -163,7 +163,7 @@ def test_a_sentence_that_has_no_way_on_is_an_error_that_says_where(beams):
         built.decoder.output.bias[:2] = 0.0
         memory = built.encode(SOURCE)
     with pytest.raises(ValueError, match="decoding needs a possible token at step 1"):
-        ready(built.decoder, memory)(memory, beams=beams, length=4)
+        find_search(built.decoder, memory)(memory, beams=beams, length=4)
 
 
 @pytest.mark.parametrize("beams", [1, 2])
@@ -173,24 +173,24 @@ def test_who_may_look_at_nothing_finds_zero(beams):
         memory = built.encode(SOURCE)
         for each in memory.memories.values():
             each.keep[1] = False
-    search = ready(built.decoder, memory)
+    search = find_search(built.decoder, memory)
     alike(search(memory, beams=beams, length=9), reference(built.decoder, memory, beams=beams, length=9))
 
 
 def test_many_rows_are_searched_group_by_group(monkeypatch):
-    assert [each.tolist() for each in groups(np.arange(5), 2)] == [[0, 1], [2, 3], [4]]
-    assert [each.tolist() for each in groups(np.arange(2), 0)] == [[0], [1]]
-    monkeypatch.setattr(file, "ROWS", 7)
+    assert [each.tolist() for each in split_sentences(np.arange(5), 2)] == [[0, 1], [2, 3], [4]]
+    assert [each.tolist() for each in split_sentences(np.arange(2), 0)] == [[0], [1]]
+    monkeypatch.setattr(file, "MAX_ROWS", 7)
     built = model(ends=1.0)
     alike(*both(built, SOURCE, beams=3, length=[6, 4, 0, 9]))
-    assert {key[0] for key in ready(built.decoder, built.encode(SOURCE)).boards} == {2, 1}
+    assert {key[0] for key in find_search(built.decoder, built.encode(SOURCE)).boards} == {2, 1}
 
 
 def test_the_answers_of_a_group_are_written_while_the_next_is_searched(monkeypatch):
-    order, start, write = [], file.Board.start, file.Told.found
-    monkeypatch.setattr(file, "ROWS", 2)
-    monkeypatch.setattr(file.Board, "start", lambda board, *place: order.append("start") or start(board, *place))
-    monkeypatch.setattr(file.Told, "found", lambda told: order.append("write") or write(told))
+    order, start, write = [], file.SearchBuffers.start, file.SearchResults.found
+    monkeypatch.setattr(file, "MAX_ROWS", 2)
+    monkeypatch.setattr(file.SearchBuffers, "start", lambda board, *place: order.append("start") or start(board, *place))
+    monkeypatch.setattr(file.SearchResults, "found", lambda told: order.append("write") or write(told))
     built = model(ends=-100.0)
     alike(*both(built, SOURCE, beams=1, length=3))
     assert order == ["start", "start", "write", "write"]
@@ -201,15 +201,15 @@ def test_no_sentence_and_no_length_find_nothing():
     for count, length in product((0, 2), (0, 3)):
         with torch.no_grad():
             memory = built.encode(SOURCE._replace(data=SOURCE.data[:count], keep=SOURCE.keep[:count]))
-        found = ready(built.decoder, memory)(memory, beams=2, length=length)
+        found = find_search(built.decoder, memory)(memory, beams=2, length=length)
         assert [bool(each[0].tokens) for each in found] == [length > 0] * count
 
 
 def test_each_new_board_is_prepared_before_its_first_step(monkeypatch):
     happened = []
-    monkeypatch.setattr(file.Board, "prepare", lambda board: happened.append((board, "prepared")))
+    monkeypatch.setattr(file.SearchBuffers, "prepare", lambda board: happened.append((board, "prepared")))
     monkeypatch.setattr(
-        file.Board, "start", lambda board, *turns: happened.append((board, "started")) or start(board, *turns)
+        file.SearchBuffers, "start", lambda board, *turns: happened.append((board, "started")) or start(board, *turns)
     )
     built = model(ends=-100.0)
     both(built, SOURCE, beams=2, length=[5, 35, 0, 33])
@@ -221,7 +221,7 @@ def test_each_new_board_is_prepared_before_its_first_step(monkeypatch):
         assert seen.count("prepared") == 1
 
 
-start = file.Board.start
+start = file.SearchBuffers.start
 
 
 @pytest.mark.unhooked

@@ -10,8 +10,8 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/decoding_gpu.py checks on a GPU", allow_module_level=True)
 
 from regard.decoding.engines.cuda.topk_triton import launch
-from regard.decoding.logprobs import likelihood, possible
-from regard.decoding.topk import highest
+from regard.decoding.logprobs import compute_logprobs, mask_special_tokens
+from regard.decoding.topk import select_highest
 
 
 @pytest.mark.parametrize(("vocabulary", "count"), [(5, 2), (64, 1), (203, 6)])
@@ -19,7 +19,7 @@ def test_it_finds_what_the_reference_finds(vocabulary, count):
     logits = torch.randn(4, vocabulary) * 3
     logits[1, 2] = logits[1, -1] = logits[1].max() + 1  # of equal ones the lowest number comes first
     values, tokens = launch(logits, count)
-    right, places = highest(possible(likelihood(logits)), count)
+    right, places = select_highest(mask_special_tokens(compute_logprobs(logits)), count)
     torch.testing.assert_close(values, right)
     assert tokens.tolist() == places.tolist()
 

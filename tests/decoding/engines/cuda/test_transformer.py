@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from regard.decoding.engines.cuda.layer import through
-from regard.decoding.engines.cuda.transformer import NOBODY, Engine, covers
+from regard.decoding.engines.cuda.layer import run_layer
+from regard.decoding.engines.cuda.transformer import UNWRITTEN, Engine, covers
 from regard.tree import map_tree, repeat, select
 
 from .small import PRE, SOURCE, model
@@ -52,8 +52,8 @@ def test_steps_give_the_logits_of_the_decoder_and_rows_have_their_own_past():
 def test_layers_are_compiled_where_that_is_asked_for(monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function, dynamic: (function, dynamic))
     decoder = model().decoder
-    assert Engine(decoder, torch.float32).through is through
-    assert Engine(decoder, torch.float32, compiled=True).through == (through, False)
+    assert Engine(decoder, torch.float32).through is run_layer
+    assert Engine(decoder, torch.float32, compiled=True).through == (run_layer, False)
 
 
 @torch.no_grad()
@@ -69,7 +69,7 @@ def test_more_room_holds_what_there_was_and_sentences_are_picked():
     right = one.step(torch.tensor([5, 6, 7, 8]), none, torch.tensor([1]))
     found = other.step(torch.tensor([8, 6]), none[:2], torch.tensor([1]))
     torch.testing.assert_close(found, right[[3, 1]])
-    assert (other.past[:, :, 2:] == NOBODY).all()
+    assert (other.past[:, :, 2:] == UNWRITTEN).all()
 
 
 @torch.no_grad()

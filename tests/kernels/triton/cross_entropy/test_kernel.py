@@ -11,7 +11,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 from regard.data.batch import Padded
 from regard.kernels.triton.cross_entropy import kernel as kernel
 from regard.kernels.triton.cross_entropy.kernel import judge
-from regard.losses.teacher_forcing import entropy, taught
+from regard.losses.teacher_forcing import entropy, likelihood_loss
 
 
 def test_two_words_can_be_worked_by_hand():
@@ -32,7 +32,7 @@ def test_cost_and_slope_are_those_of_the_formula(monkeypatch, smoothing, confide
     kept = torch.tensor([True, False, True, True, False]) if masked else torch.ones(5, dtype=torch.bool)
     leaf = logits.clone().requires_grad_()
     target = Padded(wanted[None], kept[None])
-    loss = taught((leaf + bias)[None], target, smoothing, confidence)
+    loss = likelihood_loss((leaf + bias)[None], target, smoothing, confidence)
     slope = torch.autograd.grad(loss.total, leaf)[0]
     found = judge(logits, bias, wanted, kept if masked else None, smoothing, confidence, True)
     torch.testing.assert_close(found[0].sum(), loss.total.detach())

@@ -10,7 +10,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 from regard.kernels.triton.lstm_decoder import cell as module
 from regard.kernels.triton.lstm_decoder.cell import advance, retreat
-from regard.models.layers.cells import lstm
+from regard.models.layers.cells import lstm_cell
 
 
 def test_a_closed_gate_forgets_and_an_open_one_remembers():
@@ -31,7 +31,7 @@ def test_a_step_and_its_way_back_are_those_of_the_formula(monkeypatch, size):
     rows = 2
     sums, given, before = torch.randn(rows, 4 * size), torch.randn(rows, 4 * size), torch.randn(rows, size)
     leaves = [(sums + given).requires_grad_(), before.clone().requires_grad_()]
-    hidden, cell = lstm(leaves[0], (torch.zeros(rows, size), leaves[1]))
+    hidden, cell = lstm_cell(leaves[0], (torch.zeros(rows, size), leaves[1]))
     gates, after, wide = torch.empty_like(sums), torch.empty_like(before), torch.full((rows, size + 2), 7.0)
     beside = torch.empty(rows, size)
     advance(sums, given, before, gates, after, wide[:, 2:], beside)

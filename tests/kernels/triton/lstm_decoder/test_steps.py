@@ -8,7 +8,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/recurrent.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.triton.lstm_decoder.steps import back_again, there
-from regard.models.layers.cells import lstm
+from regard.models.layers.cells import lstm_cell
 
 TIME, ROWS, FED, SIZE, KEYS, CONTEXT = 3, 2, 5, 4, 6, 7
 
@@ -31,7 +31,7 @@ def one_by_one(given, weight, readout, bias, keys, values, first, cell, scale):
     """went and found of steps.Kept, and the last cell, by plain products."""
     went, found = [first], []
     for t in range(TIME):
-        hidden, cell = lstm(given[t] + went[-1] @ weight.mT, (went[-1][:, FED:], cell))
+        hidden, cell = lstm_cell(given[t] + went[-1] @ weight.mT, (went[-1][:, FED:], cell))
         shares = (scale * torch.einsum("bd,bsd->bs", hidden, keys)).softmax(-1)
         found.append(torch.cat((hidden, torch.einsum("bs,bsv->bv", shares, values)), 1))
         went.append(torch.cat((torch.tanh(found[-1] @ readout.mT + bias), hidden), 1))

@@ -12,11 +12,18 @@ from regard.attention.per_head import spread
 from regard.attention.score.additive import Additive
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory
-from regard.decoding.engines.cpp.matrices import Kept, Matrix, affine, matrix, nothing, pointer
+from regard.decoding.engines.cpp.matrices import (
+    Matrix,
+    OwningStructure,
+    build_linear,
+    build_matrix,
+    find_address,
+    make_absent_matrix,
+)
 from regard.decoding.engines.cpu import attention as looking
 
 
-class Look(Kept):
+class CrossAttention(OwningStructure):
     """Cross-attention weights and sizes as a C struct."""
 
     _fields_ = (
@@ -41,7 +48,7 @@ class Side(ctypes.Structure):
     )
 
 
-class Source(Kept):
+class Source(OwningStructure):
     """Keys and values of one cross-attention as a C struct."""
 
     _fields_ = (("keys", Side), ("values", Side))
@@ -60,30 +67,30 @@ def covers(attention: Attention) -> str | None:
     return None
 
 
-def look(attention: Attention, precision: str, size: int, behind: nn.Module | None = None) -> Look:
+def build_attention(attention: Attention, precision: str, size: int, behind: nn.Module | None = None) -> CrossAttention:
     """Build the C struct of an attention; `size` is the query's. `behind` takes the place of W^O where there is none."""
     score, heads = attention.score, attention.heads if isinstance(attention, MultiHead) else 1
     output = attention.output if isinstance(attention.output, nn.Linear) else behind
-    out = affine([output], precision) if isinstance(output, nn.Linear) else nothing()
+    out = build_linear([output], precision) if isinstance(output, nn.Linear) else make_absent_matrix()
     wide = (out.size or attention.size) // heads
     if isinstance(score, Additive):  # its matrix is not quantised, nor is it in the default engine
         W, v = score.W.weight[0].detach(), score.v.weight.detach().flatten()
-        asks = matrix(W, W.new_zeros(len(W)))
-        return Look(asks, out, 1, len(v), wide, 1.0, pointer(v), held=(asks, out, v))
-    asks = affine([attention.query], precision) if isinstance(attention.query, nn.Linear) else nothing()
+        asks = build_matrix(W, W.new_zeros(len(W)))
+        return CrossAttention(asks, out, 1, len(v), wide, 1.0, find_address(v), held=(asks, out, v))
+    asks = build_linear([attention.query], precision) if isinstance(attention.query, nn.Linear) else make_absent_matrix()
     one = (asks.out or size) // heads
     scale = score.factor(torch.empty(0, 0, 0, one)) if isinstance(score, ScaledDot) else 1.0
-    return Look(asks, out, heads, one, wide, scale, None, held=(asks, out))
+    return CrossAttention(asks, out, heads, one, wide, scale, None, held=(asks, out))
 
 
-def source(attention: Attention, memory: Memory) -> Source:
+def build_source(attention: Attention, memory: Memory) -> Source:
     """Build the C struct of a batch's keys and values."""
     heads = attention.heads if isinstance(attention, MultiHead) else 1
-    keys, values = (laid(spread(each, heads), heads) for each in memory[:2])
+    keys, values = (expand_heads(spread(each, heads), heads) for each in memory[:2])
     return Source(*(Side(each.data_ptr(), *each.stride()[:3]) for each in (keys, values)), held=(keys, values))
 
 
-def laid(data: Float[Tensor, "batch key_heads keys dim"], heads: int) -> Float[Tensor, "batch heads keys dim"]:
+def expand_heads(data: Float[Tensor, "batch key_heads keys dim"], heads: int) -> Float[Tensor, "batch heads keys dim"]:
     """Expand keys or values to all heads, contiguous in the last dimension."""
     data = data if data.shape[1] == heads else data.expand(-1, heads, -1, -1)
     return data if data.stride(3) == 1 else data.contiguous()

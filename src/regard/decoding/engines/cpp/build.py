@@ -24,8 +24,10 @@ COMPILERS = ("c++", "g++", "clang++")
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC")
 THREADS = ("-fopenmp",)
 """OpenMP flag, left out where a compiler does not know it; the engine then uses one thread."""
-TOLD = 400
+MESSAGE_LENGTH = 400
 """Maximum number of characters of compiler output in an error."""
+UNKNOWN_FAILURE = "its sums are wrong, or the processor does not know an instruction"
+"""Reason for a trial that failed without a message."""
 
 
 class UnavailableError(RuntimeError):
@@ -33,30 +35,30 @@ class UnavailableError(RuntimeError):
 
 
 @cache
-def library() -> ctypes.CDLL:
+def load_library() -> ctypes.CDLL:
     """Load the shared library; compiles it where it is missing or not private to the user."""
-    path = cache_folder("compiled") / f"{key()}.so"
+    path = cache_folder("compiled") / f"{compute_cache_key()}.so"
     if not path.is_file() or not is_private(path):
-        make(path)
+        compile_library(path)
     found = ctypes.CDLL(str(path))
-    declare(found)
+    declare_functions(found)
     return found
 
 
-def sources() -> list[Path]:
+def list_sources() -> list[Path]:
     """Source files and headers."""
     return sorted((*HERE.glob("*.cpp"), *HERE.glob("*.hpp")))
 
 
-def key() -> str:
+def compute_cache_key() -> str:
     """Cache key: digest of the sources, the flags and the processor."""
-    digest = hashlib.sha256(" ".join((*FLAGS, *THREADS, processor())).encode())
-    for source in sources():
+    digest = hashlib.sha256(" ".join((*FLAGS, *THREADS, describe_processor())).encode())
+    for source in list_sources():
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:32]
 
 
-def processor() -> str:
+def describe_processor() -> str:
     """Processor and its features, where the system tells; code for one may not run on another."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -66,7 +68,7 @@ def processor() -> str:
     return " ".join((platform.machine(), *dict.fromkeys(told)))  # platform.processor() would start a program, uname
 
 
-def make(path: Path) -> None:
+def compile_library(path: Path) -> None:
     """Compile the library, test it in a process of its own, which may crash, and move it into place atomically."""
     compiler = next(filter(None, map(shutil.which, (os.environ.get("CXX", ""), *COMPILERS))), None)
     if compiler is None:
@@ -75,7 +77,7 @@ def make(path: Path) -> None:
         )
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as room:
         made = Path(room) / path.name
-        files = [str(each) for each in sources() if each.suffix == ".cpp"]
+        files = [str(each) for each in list_sources() if each.suffix == ".cpp"]
         for threads in (THREADS, ()):
             done = subprocess.run(
                 [compiler, *FLAGS, *threads, *files, "-o", str(made)],
@@ -87,20 +89,20 @@ def make(path: Path) -> None:
             if done.returncode == 0:
                 break
         else:
-            raise UnavailableError(f"{compiler} could not compile the engine: {done.stderr.strip()[:TOLD]}")
+            raise UnavailableError(f"{compiler} could not compile the engine: {done.stderr.strip()[:MESSAGE_LENGTH]}")
         trial = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).regard_trial())"
         isolated = [sys.executable, "-I", "-c", trial, str(made)]  # else a ctypes.py of the current folder is imported
         tried = subprocess.run(isolated, capture_output=True, text=True, errors="replace")
         if tried.returncode:
             raise UnavailableError(
                 f"what {compiler} made of the engine does not run here (exit code {tried.returncode}): "
-                f"{tried.stderr.strip()[-TOLD:] or 'its sums are wrong, or the processor does not know an instruction'}"
+                f"{tried.stderr.strip()[-MESSAGE_LENGTH:] or UNKNOWN_FAILURE}"
             )
         made.chmod(0o700)
         os.replace(made, path)
 
 
-def declare(found: ctypes.CDLL) -> None:
+def declare_functions(found: ctypes.CDLL) -> None:
     """Declare the argument and result types of the library's functions."""
     number, place, few, share = ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_double
     takes: dict[str, list[type[Any]]] = {

@@ -7,32 +7,39 @@ from torch import nn
 
 from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpp import attention
-from regard.decoding.engines.cpp.attention import Look, Source
-from regard.decoding.engines.cpp.build import library
-from regard.decoding.engines.cpp.embedding import Spoken, Words
+from regard.decoding.engines.cpp.attention import CrossAttention, Source
+from regard.decoding.engines.cpp.build import load_library
+from regard.decoding.engines.cpp.embedding import EmbeddingTable, NativeEmbedding
 from regard.decoding.engines.cpp.embedding import covers as embeds
-from regard.decoding.engines.cpp.matrices import Kept, Matrix, affine, matrix, nothing, pointer
-from regard.decoding.engines.cpp.search import Stepping
+from regard.decoding.engines.cpp.matrices import (
+    Matrix,
+    OwningStructure,
+    build_linear,
+    build_matrix,
+    find_address,
+    make_absent_matrix,
+)
+from regard.decoding.engines.cpp.search import NativeSteps
 from regard.decoding.engines.cpu import convolution
-from regard.decoding.hypothesis import Found
-from regard.models.decoders import Remembered
+from regard.decoding.hypothesis import Hypothesis
+from regard.models.decoders import DecoderMemory
 from regard.models.decoders import convolution as decoders
 from regard.models.output_heads.projection import Projection
 
 
-class Layer(Kept):
+class Layer(OwningStructure):
     """Layer as a C struct: its convolution at one position is a matrix over the last inputs, the oldest first."""
 
     _fields_ = (
         ("convolution", Matrix),
         ("query", Matrix),
         ("fit", Matrix),
-        ("cross", Look),
+        ("cross", CrossAttention),
         ("context", ctypes.c_int64),
     )
 
 
-class Model(Kept):
+class Model(OwningStructure):
     """Convolutional decoder as a C struct."""
 
     _fields_ = (
@@ -40,7 +47,7 @@ class Model(Kept):
         ("count", ctypes.c_int64),
         ("size", ctypes.c_int64),
         ("before", ctypes.c_int64),
-        ("words", Words),
+        ("words", EmbeddingTable),
         ("widen", Matrix),
         ("narrow", Matrix),
         ("fit", Matrix),
@@ -56,19 +63,19 @@ def covers(decoder: Any) -> str | None:
     return next(filter(None, reasons), None) or embeds(decoder.embedding)
 
 
-def maybe(layer: nn.Module, precision: str) -> Matrix:
+def build_optional_matrix(layer: nn.Module, precision: str) -> Matrix:
     """Build the matrix of a linear layer, or an empty one for an identity."""
-    return affine([layer], precision) if isinstance(layer, nn.Linear) else nothing()
+    return build_linear([layer], precision) if isinstance(layer, nn.Linear) else make_absent_matrix()
 
 
-def layer_of(made: decoders.Layer, precision: str) -> Layer:
+def build_layer(made: decoders.Layer, precision: str) -> Layer:
     """Build the C struct of one layer."""
     assert made.cross is not None
     parts = (
-        matrix(*convolution.at_one_place(made.gated), precision),
-        affine([made.query], precision),
-        maybe(made.fit, precision),
-        attention.look(made.cross, precision, made.query.out_features),
+        build_matrix(*convolution.flatten_convolution(made.gated), precision),
+        build_linear([made.query], precision),
+        build_optional_matrix(made.fit, precision),
+        attention.build_attention(made.cross, precision, made.query.out_features),
     )
     return Layer(*parts, made.cross.size, held=parts)
 
@@ -77,30 +84,32 @@ class Engine:
     """C++ engine of a convolutional decoder."""
 
     def __init__(self, decoder: decoders.Convolution, precision: str = "float32"):
-        self.code, spoken = library(), Spoken(decoder.embedding)
+        self.code, spoken = load_library(), NativeEmbedding(decoder.embedding)
         self.crosses = [cast(Any, layer.cross) for layer in decoder.layers]
-        layers, output = [layer_of(each, precision) for each in decoder.layers], cast(Projection, decoder.output)
+        layers, output = [build_layer(each, precision) for each in decoder.layers], cast(Projection, decoder.output)
         table = (Layer * len(layers))(*layers)
         parts = (
-            affine([decoder.widen], precision),
-            affine([decoder.narrow], precision),
-            maybe(output.fit, precision),
-            matrix(output.matrix(decoder.embedding.table.weight).detach(), output.bias.detach(), precision),
+            build_linear([decoder.widen], precision),
+            build_linear([decoder.narrow], precision),
+            build_optional_matrix(output.fit, precision),
+            build_matrix(output.matrix(decoder.embedding.table.weight).detach(), output.bias.detach(), precision),
         )
         sizes = len(layers), decoder.size, decoder.before
         self.model = Model(table, *sizes, spoken.record, *parts, held=(layers, table, spoken, parts))
         self.spoken = spoken.within(self.model.words)
 
-    def begin(self, memory: Remembered) -> Stepping:
+    def begin(self, memory: DecoderMemory) -> NativeSteps:
         """Initial state of a batch, before the first token."""
         model, kept = self.model, list(memory.memories.values())
-        given = [attention.source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
+        given = [attention.build_source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
         table, keep = (Source * len(given))(*given), kept[0].keep
         keep = None if keep is None else keep.contiguous()
         size = len(kept[0].values), kept[0].values.shape[2]
-        handle = self.code.regard_convolution(ctypes.byref(model), table, pointer(keep), *size)
-        return Stepping(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
+        handle = self.code.regard_convolution(ctypes.byref(model), table, find_address(keep), *size)
+        return NativeSteps(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
 
-    def search(self, memory: Remembered, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
+    def search(
+        self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float
+    ) -> list[list[Hypothesis]]:
         """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

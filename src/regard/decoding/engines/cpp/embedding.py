@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.decoding.engines.cpp.matrices import Kept, pointer
+from regard.decoding.engines.cpp.matrices import OwningStructure, find_address
 from regard.models.layers.embedding import Embedding
 
 
-class Words(Kept):
+class EmbeddingTable(OwningStructure):
     """Embedding tables as a C struct: tokens, and the positions computed so far."""
 
     _fields_ = (
@@ -31,16 +31,16 @@ def covers(embedding: Embedding) -> str | None:
     return None
 
 
-class Spoken:
+class NativeEmbedding:
     """Embedding for the C++ engine; `record` is the struct inside the model that it belongs to."""
 
     def __init__(self, embedding: Embedding):
         self.embedding, self.known = embedding, 0
         table = embedding.table.weight.detach().contiguous()
-        self.record = Words(pointer(table), table.shape[1], embedding.scale, None, 0)
+        self.record = EmbeddingTable(find_address(table), table.shape[1], embedding.scale, None, 0)
         self.held = [table]  # outgrown tables too: another search may still read them
 
-    def within(self, record: Words) -> "Spoken":
+    def within(self, record: EmbeddingTable) -> "NativeEmbedding":
         """Set the struct that the C++ engine reads."""
         self.record = record
         return self
@@ -55,7 +55,7 @@ class Spoken:
         if self.known < wanted:
             vectors: Float[Tensor, "places size"] = positions.at(torch.arange(wanted)).detach().float().contiguous()
             self.held.append(vectors)
-            self.record.places, self.record.known = pointer(vectors), wanted
+            self.record.places, self.record.known = find_address(vectors), wanted
             self.known = wanted  # last: a search in another thread reads it
 
     def know(self, places: int) -> None:

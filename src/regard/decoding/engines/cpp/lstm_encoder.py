@@ -8,29 +8,29 @@ from torch import nn
 
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.decoding.engines.cpp.build import library
-from regard.decoding.engines.cpp.embedding import Spoken, Words
+from regard.decoding.engines.cpp.build import load_library
+from regard.decoding.engines.cpp.embedding import EmbeddingTable, NativeEmbedding
 from regard.decoding.engines.cpp.embedding import covers as embeds
-from regard.decoding.engines.cpp.matrices import Kept, Matrix, matrix
-from regard.decoding.engines.cpp.ragged import packed
+from regard.decoding.engines.cpp.matrices import Matrix, OwningStructure, build_matrix
+from regard.decoding.engines.cpp.ragged import remove_padding
 from regard.models.encoders.recurrent import Recurrent
 
 
-class Way(Kept):
+class Direction(OwningStructure):
     """One direction of one LSTM layer as a C struct: input and recurrent matrices."""
 
     _fields_ = (("entering", Matrix), ("staying", Matrix))
 
 
-class Reader(Kept):
+class LSTMEncoder(OwningStructure):
     """LSTM encoder as a C struct."""
 
     _fields_ = (
-        ("ways", ctypes.POINTER(Way)),
+        ("ways", ctypes.POINTER(Direction)),
         ("layers", ctypes.c_int64),
         ("directions", ctypes.c_int64),
         ("size", ctypes.c_int64),
-        ("words", Words),
+        ("words", EmbeddingTable),
     )
 
 
@@ -47,24 +47,24 @@ def covers(encoder: Any) -> str | None:
     return embeds(encoder.embedding)
 
 
-def way(made: nn.Module, back: bool) -> Way:
+def build_direction(made: nn.Module, back: bool) -> Direction:
     """Build the C struct of one direction of a layer."""
     names = (f"{name}_l0{'_reverse' * back}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
     W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
-    sides = matrix(W, bias + hidden_bias), matrix(U, torch.zeros_like(bias))
-    return Way(*sides, held=sides)
+    sides = build_matrix(W, bias + hidden_bias), build_matrix(U, torch.zeros_like(bias))
+    return Direction(*sides, held=sides)
 
 
 class Engine:
     """C++ engine of an LSTM encoder."""
 
     def __init__(self, encoder: Recurrent):
-        self.code, spoken = library(), Spoken(encoder.embedding)
+        self.code, spoken = load_library(), NativeEmbedding(encoder.embedding)
         layers = [cast(nn.LSTM, each) for each in encoder.layers]
         both = 1 + layers[0].bidirectional
-        ways = [way(made, back == 1) for made in layers for back in range(both)]
-        table = (Way * len(ways))(*ways)
-        self.reader = Reader(table, len(layers), both, layers[0].hidden_size, spoken.record, held=(ways, table))
+        ways = [build_direction(made, back == 1) for made in layers for back in range(both)]
+        table = (Direction * len(ways))(*ways)
+        self.reader = LSTMEncoder(table, len(layers), both, layers[0].hidden_size, spoken.record, held=(ways, table))
         self.spoken = spoken.within(self.reader.words)
         self.final, self.size = (len(layers), encoder.size), encoder.size
 
@@ -72,7 +72,7 @@ class Engine:
         """Encode a batch without empty sources; padding is not computed."""
         tokens, keep = source.data, source.keep
         self.spoken.know(tokens.shape[1])
-        given = packed(source)
+        given = remove_padding(source)
         data, final = torch.empty(len(given.tokens), self.size), tuple(torch.empty(len(tokens), *self.final) for _ in "hc")
         found = data.data_ptr(), *(each.data_ptr() for each in final)
         self.code.regard_read(ctypes.byref(self.reader), *given.given, *found, torch.get_num_threads())

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.decoding.engines.cpp.build import library
+from regard.decoding.engines.cpp.build import load_library
 from regard.decoding.engines.cpu.linear import PRECISIONS
 
 QUADS = 4
@@ -19,12 +19,12 @@ SHIFT = 128
 """Offset of the quantised data, so that it is not negative."""
 
 
-def pointer(tensor: Tensor | None) -> int | None:
+def find_address(tensor: Tensor | None) -> int | None:
     """Address of a tensor's data; its owner has to live for as long as it is used."""
     return None if tensor is None else tensor.data_ptr()
 
 
-class Kept(ctypes.Structure):
+class OwningStructure(ctypes.Structure):
     """C struct that keeps alive the tensors that it points at."""
 
     def __init__(self, *arguments: Any, held: Sequence[Any] = ()):
@@ -32,7 +32,7 @@ class Kept(ctypes.Structure):
         self.held = held
 
 
-class Matrix(Kept):
+class Matrix(OwningStructure):
     """Matrix and bias as a C struct; with no columns it is absent."""
 
     _fields_ = (
@@ -46,19 +46,19 @@ class Matrix(Kept):
     )
 
 
-def nothing() -> Matrix:
+def make_absent_matrix() -> Matrix:
     """Build an absent matrix."""
     return Matrix(0, 0, None, None, None, None, None)
 
 
-def panels(weight: Float[Tensor, "out in"]) -> Float[Tensor, "panels in panel"]:
+def pack_panels(weight: Float[Tensor, "out in"]) -> Float[Tensor, "pack_panels in panel"]:
     """Pack the columns of x W, which are rows here, into panels; the last is padded with zeros."""
-    wide = library().regard_panel()
+    wide = load_library().regard_panel()
     filled = F.pad(weight, (0, 0, 0, -len(weight) % wide))
     return filled.view(-1, wide, weight.shape[1]).transpose(1, 2).contiguous()
 
 
-def matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], precision: str = "float32") -> Matrix:
+def build_matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], precision: str = "float32") -> Matrix:
     """Build x Wᵀ + b in float32, or in int8 with a scale for each row of the matrix.
 
     W_o ≈ s_o W8_o,  s_o = max_i |W_oi| / 127
@@ -66,41 +66,41 @@ def matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], precisi
     if precision not in PRECISIONS:
         raise ValueError(f"precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
     out, size = weight.shape
-    rest = -out % library().regard_panel()
+    rest = -out % load_library().regard_panel()
     filled = F.pad(bias, (0, rest)).contiguous()
     if precision == "float32":
-        laid = panels(weight)
-        return Matrix(size, out, pointer(laid), None, pointer(filled), None, None, held=(laid, filled))
+        laid = pack_panels(weight)
+        return Matrix(size, out, find_address(laid), None, find_address(filled), None, None, held=(laid, filled))
     scales = (weight.abs().amax(1) / LEVELS).clamp_min(1e-12)
     rounded = (weight / scales[:, None]).round_().clamp_(-LEVELS, LEVELS)
     start = F.pad(rounded.sum(1).int() * -SHIFT, (0, rest))
-    laid = panels(F.pad(rounded, (0, -size % QUADS)))
+    laid = pack_panels(F.pad(rounded, (0, -size % QUADS)))
     fours = laid.view(len(laid), -1, QUADS, laid.shape[2]).transpose(2, 3).to(torch.int8).contiguous()
     scales = F.pad(scales, (0, rest))
     parts = fours, filled, scales, start
-    return Matrix(size, out, None, *map(pointer, parts), held=parts)
+    return Matrix(size, out, None, *map(find_address, parts), held=parts)
 
 
-def affine(layers: Sequence[nn.Module], precision: str = "float32") -> Matrix:
+def build_linear(layers: Sequence[nn.Module], precision: str = "float32") -> Matrix:
     """Concatenate linear layers with the same input into one matrix."""
     weights = [layer.get_parameter("weight").detach() for layer in layers]
     biases = [
         weight.new_zeros(len(weight)) if layer.bias is None else layer.get_parameter("bias").detach()
         for layer, weight in zip(layers, weights, strict=True)
     ]
-    return matrix(torch.cat(weights), torch.cat(biases), precision)
+    return build_matrix(torch.cat(weights), torch.cat(biases), precision)
 
 
-class Norm(Kept):
+class Norm(OwningStructure):
     """Layer norm as a C struct; without a weight it is absent."""
 
     _fields_ = (("weight", ctypes.c_void_p), ("bias", ctypes.c_void_p), ("epsilon", ctypes.c_float))
 
 
-def norm(module: nn.Module) -> Norm:
+def build_norm(module: nn.Module) -> Norm:
     """Build a layer norm, or an absent one."""
     if not isinstance(module, nn.LayerNorm):
         return Norm(None, None, 0.0)
     weight = torch.ones(module.normalized_shape) if module.weight is None else module.weight.detach().contiguous()
     bias = torch.zeros(module.normalized_shape) if module.bias is None else module.bias.detach().contiguous()
-    return Norm(pointer(weight), pointer(bias), module.eps, held=(weight, bias))
+    return Norm(find_address(weight), find_address(bias), module.eps, held=(weight, bias))

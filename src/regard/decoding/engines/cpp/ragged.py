@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.data.batch import Padded
 
 
-class Packed(NamedTuple):
+class RaggedBatch(NamedTuple):
     """Tokens of a ragged batch, their positions and sources, and the length of each source."""
 
     tokens: Int[Tensor, " rows"]
@@ -29,8 +29,8 @@ class Packed(NamedTuple):
         return torch.zeros(*keep.shape, data.shape[1]).index_put_((self.sources, self.places), data)
 
 
-def packed(source: Padded) -> Packed:
+def remove_padding(source: Padded) -> RaggedBatch:
     """Remove the padding of a batch."""
     tokens, keep = source.data, source.keep
     sources, places = (each.contiguous() for each in keep.nonzero(as_tuple=True))
-    return Packed(tokens[sources, places], places, sources, keep.sum(1))
+    return RaggedBatch(tokens[sources, places], places, sources, keep.sum(1))

@@ -8,30 +8,37 @@ from torch import nn
 
 from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpp import attention
-from regard.decoding.engines.cpp.attention import Look
-from regard.decoding.engines.cpp.build import library
-from regard.decoding.engines.cpp.embedding import Spoken, Words
+from regard.decoding.engines.cpp.attention import CrossAttention
+from regard.decoding.engines.cpp.build import load_library
+from regard.decoding.engines.cpp.embedding import EmbeddingTable, NativeEmbedding
 from regard.decoding.engines.cpp.embedding import covers as embeds
-from regard.decoding.engines.cpp.matrices import Kept, Matrix, affine, matrix, nothing, pointer
-from regard.decoding.engines.cpp.search import Stepping
+from regard.decoding.engines.cpp.matrices import (
+    Matrix,
+    OwningStructure,
+    build_linear,
+    build_matrix,
+    find_address,
+    make_absent_matrix,
+)
+from regard.decoding.engines.cpp.search import NativeSteps
 from regard.decoding.engines.cpu import recurrent
-from regard.decoding.hypothesis import Found
-from regard.models.decoders import Remembered
-from regard.models.decoders.recurrent import NAME, Recurrent
+from regard.decoding.hypothesis import Hypothesis
+from regard.models.decoders import DecoderMemory
+from regard.models.decoders.recurrent import CROSS_NAME, Recurrent
 from regard.models.output_heads.projection import Projection
 
 
-class Network(Kept):
+class Network(OwningStructure):
     """LSTM decoder as a C struct: cells, cross-attention, readout and output."""
 
     _fields_ = (
         ("cells", ctypes.POINTER(Matrix)),
         ("count", ctypes.c_int64),
         ("size", ctypes.c_int64),
-        ("words", Words),
+        ("words", EmbeddingTable),
         ("before", ctypes.c_int64),
         ("feeds", ctypes.c_int64),
-        ("cross", Look),
+        ("cross", CrossAttention),
         ("context", ctypes.c_int64),
         ("readout", Matrix),
         ("fit", Matrix),
@@ -48,41 +55,43 @@ def covers(decoder: Any) -> str | None:
     return attention.covers(decoder.cross) or embeds(decoder.embedding)
 
 
-def cell(made: nn.Module, precision: str) -> Matrix:
+def build_cell(made: nn.Module, precision: str) -> Matrix:
     """Build one layer of cells: input and recurrent weights as one matrix."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
-    return matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision)
+    return build_matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision)
 
 
 class Engine:
     """C++ engine of an LSTM decoder."""
 
     def __init__(self, decoder: Recurrent, precision: str = "float32"):
-        self.code, spoken, self.cross = library(), Spoken(decoder.embedding), cast(Any, decoder.cross)
-        cells = [cell(made, precision) for made in decoder.layers]
-        table, cross = (Matrix * len(cells))(*cells), attention.look(self.cross, precision, decoder.size)
+        self.code, spoken, self.cross = load_library(), NativeEmbedding(decoder.embedding), cast(Any, decoder.cross)
+        cells = [build_cell(made, precision) for made in decoder.layers]
+        table, cross = (Matrix * len(cells))(*cells), attention.build_attention(self.cross, precision, decoder.size)
         output = cast(Projection, decoder.output)
         parts = (
-            affine([decoder.readout], precision),
-            affine([output.fit], precision) if isinstance(output.fit, nn.Linear) else nothing(),
-            matrix(output.matrix(decoder.embedding.table.weight).detach(), output.bias.detach(), precision),
+            build_linear([decoder.readout], precision),
+            build_linear([output.fit], precision) if isinstance(output.fit, nn.Linear) else make_absent_matrix(),
+            build_matrix(output.matrix(decoder.embedding.table.weight).detach(), output.bias.detach(), precision),
         )
         how = decoder.before, decoder.feeds, cross, self.cross.size
         held = cells, table, cross, spoken, parts
         self.network = Network(table, len(cells), decoder.size, spoken.record, *how, *parts, held=held)
         self.spoken = spoken.within(self.network.words)
 
-    def begin(self, memory: Remembered) -> Stepping:
+    def begin(self, memory: DecoderMemory) -> NativeSteps:
         """Initial state of a batch, before the first token."""
-        network, kept = self.network, memory.memories[NAME]
-        given, keep = attention.source(self.cross, kept), None if kept.keep is None else kept.keep.contiguous()
+        network, kept = self.network, memory.memories[CROSS_NAME]
+        given, keep = attention.build_source(self.cross, kept), None if kept.keep is None else kept.keep.contiguous()
         states = [each.transpose(0, 1).contiguous() for each in memory.initial]  # layers sources size
         size, places = (len(kept.values), kept.values.shape[2]), [each.data_ptr() for each in states]
-        given_at = ctypes.byref(network), ctypes.byref(given), pointer(keep)
+        given_at = ctypes.byref(network), ctypes.byref(given), find_address(keep)
         handle = self.code.regard_recurrent(*given_at, *size, *places)
-        return Stepping(self.code, handle, self.spoken, network.output.out, (self, given, keep))
+        return NativeSteps(self.code, handle, self.spoken, network.output.out, (self, given, keep))
 
-    def search(self, memory: Remembered, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
+    def search(
+        self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float
+    ) -> list[list[Hypothesis]]:
         """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

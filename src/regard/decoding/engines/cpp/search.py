@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.decoding.engines.candidates import Numbers
-from regard.decoding.engines.cpp.embedding import Spoken
-from regard.decoding.engines.cpp.matrices import pointer
-from regard.decoding.hypothesis import Found
-from regard.decoding.logprobs import stuck, undistributed
+from regard.decoding.engines.cpp.embedding import NativeEmbedding
+from regard.decoding.engines.cpp.matrices import find_address
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.logprobs import no_distribution_error, no_token_error
 
 FOUND, UNDISTRIBUTED, STUCK, LOST = range(4)
 """Status of a search, as in search.cpp."""
-FEW = 64
+FIRST_POSITIONS = 64
 """Number of positions computed at first, where the length is not known."""
 
 
@@ -32,7 +32,7 @@ class Targets(ctypes.Structure):
     )
 
 
-class Written(NamedTuple):
+class TargetArrays(NamedTuple):
     """Output buffers as arrays: `best` hypotheses of each sentence."""
 
     tokens: NDArray[np.int64]
@@ -42,7 +42,7 @@ class Written(NamedTuple):
     normalised: NDArray[np.float64]
     finished: NDArray[np.bool_]
 
-    def of(self, sentence: int) -> list[Found]:
+    def of(self, sentence: int) -> list[Hypothesis]:
         """Hypotheses of one sentence, best first."""
         found = []
         for number, length in enumerate(self.lengths[sentence].tolist()):
@@ -50,14 +50,14 @@ class Written(NamedTuple):
                 at = sentence, number
                 tokens, logprobs = (each[at][:length].tolist() for each in (self.tokens, self.logprobs))
                 worth = float(self.scores[at]), float(self.normalised[at])
-                found.append(Found(tokens, *worth, logprobs, bool(self.finished[at])))
+                found.append(Hypothesis(tokens, *worth, logprobs, bool(self.finished[at])))
         return found
 
 
-def room_for(sentences: int, best: int, room: int) -> Written:
+def allocate_targets(sentences: int, best: int, room: int) -> TargetArrays:
     """Allocate output buffers."""
     few, each = (sentences, best), (sentences, best, room)
-    return Written(
+    return TargetArrays(
         np.empty(each, np.int64),
         np.empty(each, np.float32),
         np.zeros(few, np.int64),
@@ -67,19 +67,19 @@ def room_for(sentences: int, best: int, room: int) -> Written:
     )
 
 
-class Stepping:
+class NativeSteps:
     """Decoder state of one batch: `handle` is the C++ object, and `held` keeps alive the data that it points at."""
 
-    def __init__(self, code: ctypes.CDLL, handle: int, spoken: Spoken, vocabulary: int, held: Any):
+    def __init__(self, code: ctypes.CDLL, handle: int, spoken: NativeEmbedding, vocabulary: int, held: Any):
         self.code, self.handle, self.held, self.vocabulary = code, handle, held, vocabulary
         self.spoken, self.place = spoken, 0
         finalize(self, code.regard_end, handle)
 
-    def search(self, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
+    def search(self, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Hypothesis]]:
         """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
         longest = int(most.max())
         self.spoken.reach(longest)
-        written, length = room_for(len(most), best, longest), ctypes.c_int64()
+        written, length = allocate_targets(len(most), best, longest), ctypes.c_int64()
         targets = Targets(best, longest, *(each.ctypes.data for each in written))
         last = ctypes.byref(targets), ctypes.byref(length), torch.get_num_threads()
         if beams == 1:
@@ -87,9 +87,9 @@ class Stepping:
         else:
             went = self.code.regard_beam(self.handle, most.ctypes.data, beams, length_penalty, *last)
         if went == UNDISTRIBUTED:
-            raise undistributed()
+            raise no_distribution_error()
         if went == STUCK:
-            raise stuck(length.value)
+            raise no_token_error(length.value)
         if went == LOST:
             self.spoken.check(length.value - 1)
         return [written.of(sentence) for sentence in range(len(most))]
@@ -100,10 +100,10 @@ class Stepping:
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
         """Decoding step: one token for each row in, logits out."""
-        self.spoken.reach(FEW if self.place < FEW else 2 * self.place)
+        self.spoken.reach(FIRST_POSITIONS if self.place < FIRST_POSITIONS else 2 * self.place)
         self.spoken.check(self.place)
         self.place += 1
         logits, rows = torch.empty(len(tokens), self.vocabulary), len(tokens)
-        given = self.handle, tokens.data_ptr(), pointer(parents), rows
+        given = self.handle, tokens.data_ptr(), find_address(parents), rows
         self.code.regard_step(*given, logits.data_ptr(), torch.get_num_threads())
         return logits

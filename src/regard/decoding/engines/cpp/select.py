@@ -11,37 +11,37 @@ from torch import Tensor, nn
 
 from regard.attention.types import Memory
 from regard.decoding.engines.cpp import convolution, recurrent, transformer
-from regard.decoding.engines.cpp.build import UnavailableError, library
-from regard.decoding.engines.cpu.attention import blind
-from regard.decoding.engines.types import Searching
-from regard.decoding.engines.version import Watched
-from regard.decoding.max_length import first_tensor
+from regard.decoding.engines.cpp.build import UnavailableError, load_library
+from regard.decoding.engines.cpu.attention import has_empty_source
+from regard.decoding.engines.types import SearchEngine
+from regard.decoding.engines.version import ModelVersion
+from regard.decoding.max_length import find_tensor
 from regard.tree import Tree, leaves
 
 KINDS = (transformer, recurrent, convolution)
 
 
 @dataclass
-class Made:
+class CachedEngine:
     """C++ engine with the version of the model and the precision that it was built for."""
 
-    engine: Searching
-    watched: Watched
+    engine: SearchEngine
+    watched: ModelVersion
     precision: str
     known: "ref[Tensor] | None" = None
     """First tensor of a memory that `Encoding` made with the current weights, of sources of which none is empty: it is not
     checked again."""
 
 
-MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
+CACHED_ENGINES: WeakKeyDictionary[nn.Module, CachedEngine] = WeakKeyDictionary()
 """C++ engine of each decoder; weakly keyed by the decoder."""
 
 
 @cache
-def usable(precision: str) -> bool:
+def is_usable(precision: str) -> bool:
     """Return True if the C++ engine works on this machine; otherwise warn why, and that the default engine is used."""
     try:
-        fit = bool(library().regard_multiplies_bytes()) or precision != "int8"
+        fit = bool(load_library().regard_multiplies_bytes()) or precision != "int8"
     except UnavailableError as error:
         warnings.warn(f"nothing is compiled: {error}. The usual engine answers instead", RuntimeWarning, stacklevel=2)
         return False
@@ -51,32 +51,32 @@ def usable(precision: str) -> bool:
     return fit
 
 
-def ready(decoder: Any, memory: Tree, precision: str = "float32") -> Searching | None:
+def find_engine(decoder: Any, memory: Tree, precision: str = "float32") -> SearchEngine | None:
     """C++ engine of a decoder for these sources, or None if it is not covered."""
-    first = first_tensor(memory)
+    first = find_tensor(memory)
     if not isinstance(decoder, nn.Module) or first.dtype != torch.float32:
         return None
-    made = MADE.get(decoder)
+    made = CACHED_ENGINES.get(decoder)
     if made is not None and made.precision == precision and made.known is not None and made.known() is first:
         return made.engine
     if made is None or made.precision != precision or not made.watched.unchanged:
-        if reason(decoder) is not None or not usable(precision):
+        if find_reason(decoder) is not None or not is_usable(precision):
             return None
         kind: Any = next(kind for kind in KINDS if kind.covers(decoder) is None)
-        MADE[decoder] = made = Made(kind.Engine(decoder, precision), Watched(decoder), precision)
+        CACHED_ENGINES[decoder] = made = CachedEngine(kind.Engine(decoder, precision), ModelVersion(decoder), precision)
         if not made.watched.unchanged:  # it has hooks
             return None
-    return None if any(map(blind, leaves(memory, Memory))) else made.engine
+    return None if any(map(has_empty_source, leaves(memory, Memory))) else made.engine
 
 
-def know(decoder: nn.Module, memory: Tree) -> None:
+def mark_memory(decoder: nn.Module, memory: Tree) -> None:
     """Mark a memory as made with the decoder's current weights."""
-    made = MADE.get(decoder)
+    made = CACHED_ENGINES.get(decoder)
     if made is not None:
-        made.known = ref(first_tensor(memory))
+        made.known = ref(find_tensor(memory))
 
 
-def reason(decoder: Any) -> str | None:
+def find_reason(decoder: Any) -> str | None:
     """Reason why the C++ engine does not cover a decoder, or None."""
     if not isinstance(decoder, nn.Module) or any(each.dtype != torch.float32 for each in decoder.parameters()):
         return "needs a module in float32"

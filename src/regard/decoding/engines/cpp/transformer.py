@@ -9,21 +9,30 @@ from torch import nn
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpp import attention
-from regard.decoding.engines.cpp.attention import Look, Source
-from regard.decoding.engines.cpp.build import library
-from regard.decoding.engines.cpp.embedding import Spoken, Words
+from regard.decoding.engines.cpp.attention import CrossAttention, Source
+from regard.decoding.engines.cpp.build import load_library
+from regard.decoding.engines.cpp.embedding import EmbeddingTable, NativeEmbedding
 from regard.decoding.engines.cpp.embedding import covers as embeds
-from regard.decoding.engines.cpp.matrices import Kept, Matrix, Norm, affine, matrix, norm, nothing, pointer
-from regard.decoding.engines.cpp.search import Stepping
+from regard.decoding.engines.cpp.matrices import (
+    Matrix,
+    Norm,
+    OwningStructure,
+    build_linear,
+    build_matrix,
+    build_norm,
+    find_address,
+    make_absent_matrix,
+)
+from regard.decoding.engines.cpp.search import NativeSteps
 from regard.decoding.engines.cpu import transformer
-from regard.decoding.hypothesis import Found
-from regard.models.decoders import Remembered
+from regard.decoding.hypothesis import Hypothesis
+from regard.models.decoders import DecoderMemory
 from regard.models.decoders.transformer import Transformer
 from regard.models.encoders.transformer import Transformer as Encoder
 from regard.models.output_heads.projection import Projection
 
 
-class Layer(Kept):
+class Layer(OwningStructure):
     """Layer as a C struct, with a fused QKV projection."""
 
     _fields_ = (
@@ -34,11 +43,11 @@ class Layer(Kept):
         ("around_self", Norm),
         ("around_cross", Norm),
         ("around_feedforward", Norm),
-        ("cross", Look),
+        ("cross", CrossAttention),
     )
 
 
-class Model(Kept):
+class Model(OwningStructure):
     """Transformer as a C struct."""
 
     _fields_ = (
@@ -51,7 +60,7 @@ class Model(Kept):
         ("scale", ctypes.c_float),
         ("first", ctypes.c_int64),
         ("last", Norm),
-        ("words", Words),
+        ("words", EmbeddingTable),
         ("fit", Matrix),
         ("output", Matrix),
     )
@@ -61,7 +70,7 @@ def covers(decoder: Any) -> str | None:
     """Reason why the C++ engine does not cover this decoder, or None."""
     if reason := transformer.covers(decoder):
         return reason
-    if reason := plain(decoder):
+    if reason := check_plain_stack(decoder):
         return reason
     for layer in decoder.layers:
         if reason := attention.covers(layer.cross):
@@ -71,7 +80,7 @@ def covers(decoder: Any) -> str | None:
     return None
 
 
-def plain(stack: Transformer | Encoder) -> str | None:
+def check_plain_stack(stack: Transformer | Encoder) -> str | None:
     """Reason why an encoder or decoder is not a plain stack (embedding of the layers' size, ReLU, layer norms), or None."""
     if reason := embeds(stack.embedding):
         return reason
@@ -87,29 +96,29 @@ def plain(stack: Transformer | Encoder) -> str | None:
     return None
 
 
-def layer_of(made: Any, precision: str, size: int) -> Layer:
+def build_layer(made: Any, precision: str, size: int) -> Layer:
     """Build the C struct of one layer of an encoder or a decoder."""
     own, cross = made.self, getattr(made, "cross", None)
     parts = (
-        affine((own.query, own.key, own.value), precision),
-        *(affine([each], precision) for each in (own.output, made.feedforward[0], made.feedforward[2])),
-        norm(made.around_self.norm),
-        norm(nn.Identity() if cross is None else made.around_cross.norm),
-        norm(made.around_feedforward.norm),
-        Look(nothing(), nothing(), 0, 0, 0, 0.0, None)
+        build_linear((own.query, own.key, own.value), precision),
+        *(build_linear([each], precision) for each in (own.output, made.feedforward[0], made.feedforward[2])),
+        build_norm(made.around_self.norm),
+        build_norm(nn.Identity() if cross is None else made.around_cross.norm),
+        build_norm(made.around_feedforward.norm),
+        CrossAttention(make_absent_matrix(), make_absent_matrix(), 0, 0, 0, 0.0, None)
         if cross is None
-        else attention.look(cross, precision, size, made.fit),
+        else attention.build_attention(cross, precision, size, made.fit),
     )
     return Layer(*parts, held=parts)
 
 
-def model_of(stack: Transformer | Encoder, precision: str, spoken: Words, fit: Matrix, output: Matrix) -> Model:
+def build_model(stack: Transformer | Encoder, precision: str, spoken: EmbeddingTable, fit: Matrix, output: Matrix) -> Model:
     """Build the C struct of an encoder or a decoder."""
     each: list[Any] = [stack.get_submodule(name) for name in stack.names]
-    layers = [layer_of(made, precision, stack.size) for made in each]
+    layers = [build_layer(made, precision, stack.size) for made in each]
     own, inner = each[0].self, layers[0].inner.out
     scale = cast(ScaledDot, own.score).factor(torch.empty(0, 0, 0, own.head))
-    table, last = (Layer * len(layers))(*layers), norm(stack.norm)
+    table, last = (Layer * len(layers))(*layers), build_norm(stack.norm)
     sizes = len(layers), stack.size, own.heads, own.head, inner, scale, each[0].around_self.first
     return Model(table, *sizes, last, spoken, fit, output, held=(layers, table, last, fit, output))
 
@@ -118,24 +127,28 @@ class Engine:
     """C++ engine of a Transformer decoder."""
 
     def __init__(self, decoder: Transformer, precision: str = "float32"):
-        self.code, spoken = library(), Spoken(decoder.embedding)
+        self.code, spoken = load_library(), NativeEmbedding(decoder.embedding)
         self.crosses = [cast(Any, layer.cross) for layer in decoder.layers]
         output = cast(Projection, decoder.output)
-        fit = affine([output.fit], precision) if isinstance(output.fit, nn.Linear) else nothing()
+        fit = build_linear([output.fit], precision) if isinstance(output.fit, nn.Linear) else make_absent_matrix()
         table = output.matrix(decoder.embedding.table.weight).detach()
-        self.model = model_of(decoder, precision, spoken.record, fit, matrix(table, output.bias.detach(), precision))
+        self.model = build_model(
+            decoder, precision, spoken.record, fit, build_matrix(table, output.bias.detach(), precision)
+        )
         self.spoken = spoken.within(self.model.words)
 
-    def begin(self, memory: Remembered) -> Stepping:
+    def begin(self, memory: DecoderMemory) -> NativeSteps:
         """Initial state of a batch, before the first token."""
         model, kept = self.model, list(memory.memories.values())
-        given = [attention.source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
+        given = [attention.build_source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
         table, keep = (Source * len(given))(*given), kept[0].keep
         keep = None if keep is None else keep.contiguous()
         size = len(kept[0].values), kept[0].values.shape[2]
-        handle = self.code.regard_transformer(ctypes.byref(model), table, pointer(keep), *size)
-        return Stepping(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
+        handle = self.code.regard_transformer(ctypes.byref(model), table, find_address(keep), *size)
+        return NativeSteps(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
 
-    def search(self, memory: Remembered, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Found]]:
+    def search(
+        self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float
+    ) -> list[list[Hypothesis]]:
         """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

@@ -18,9 +18,9 @@ from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.dot import Dot
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory
-from regard.decoding.engines.cpu.folded_attention import Bias, Folded, Matrix, Sides, parts
-from regard.decoding.engines.cpu.generic_attention import Asking
-from regard.decoding.engines.cpu.linear import Affine, affine, matrix
+from regard.decoding.engines.cpu.folded_attention import Bias, FoldableProjections, FoldedAttention, Matrix, split_linear
+from regard.decoding.engines.cpu.generic_attention import ModuleAttention
+from regard.decoding.engines.cpu.linear import Affine, prepare_linear, prepare_matrix
 
 SCORES = (Dot, ScaledDot, Bilinear, Additive)
 
@@ -36,12 +36,12 @@ def covers(attention: Attention) -> str | None:
     return None
 
 
-def side(layer: nn.Module, precision: str) -> Affine | None:
+def prepare_projection(layer: nn.Module, precision: str) -> Affine | None:
     """Projection on one side of an attention, or None where there is none."""
-    return affine(layer, precision) if isinstance(layer, nn.Linear) else None
+    return prepare_linear(layer, precision) if isinstance(layer, nn.Linear) else None
 
 
-class Look:
+class PreparedAttention:
     """Cross-attention with weights prepared once; `begin` starts a batch.
 
     context = merge(softmax(score(W^Q query, keys) + mask) values) W^O
@@ -52,40 +52,42 @@ class Look:
     def __init__(self, attention: Attention, precision: str, behind: tuple[Matrix, Bias] | None = None):
         self.attention, self.known = attention, covers(attention) is None
         self.query, self.output = (
-            side(each, precision) if self.known else None for each in (attention.query, attention.output)
+            prepare_projection(each, precision) if self.known else None for each in (attention.query, attention.output)
         )
-        self.behind = None if behind is None else matrix(*behind, precision)
+        self.behind = None if behind is None else prepare_matrix(*behind, precision)
         self.heads = attention.heads if isinstance(attention, MultiHead) else 1
-        self.sides = sides(attention, behind)
+        self.sides = find_foldable(attention, behind)
 
-    def begin(self, memory: Memory) -> "Looking | Folded | Asking":
+    def begin(self, memory: Memory) -> "BatchAttention | FoldedAttention | ModuleAttention":
         """Start a batch of sources; an attention that `covers` excludes is called as a module."""
         if not self.known:
-            return Asking(self.attention, memory, self.behind)
+            return ModuleAttention(self.attention, memory, self.behind)
         keys, values = (spread(each, self.heads) for each in memory[:2])
         if self.sides is not None and len(keys) * self.heads * keys.shape[2] <= len(self.sides.output[0]):
             score = self.attention.score
             factor = score.factor(keys) if isinstance(score, ScaledDot) else 1.0
-            return Folded(self.sides._replace(factor=factor), keys, values, memory.keep)
-        return Looking(self, keys, values, memory.keep)
+            return FoldedAttention(self.sides._replace(factor=factor), keys, values, memory.keep)
+        return BatchAttention(self, keys, values, memory.keep)
 
 
-def sides(attention: Attention, behind: tuple[Matrix, Bias] | None) -> Sides | None:
+def find_foldable(attention: Attention, behind: tuple[Matrix, Bias] | None) -> FoldableProjections | None:
     """Projections that can be folded into keys and values; None if there are none, or the result would differ."""
-    query, output = (parts(each) if isinstance(each, nn.Linear) else None for each in (attention.query, attention.output))
+    query, output = (
+        split_linear(each) if isinstance(each, nn.Linear) else None for each in (attention.query, attention.output)
+    )
     product = isinstance(attention.score, Dot | ScaledDot | Bilinear)
     if not product or getattr(attention, "how", "concat") != "concat" or (output is None) == (behind is None):
         return None
     last = output or behind
-    return None if last is None else Sides(query, last)
+    return None if last is None else FoldableProjections(query, last)
 
 
-class Looking:
+class BatchAttention:
     """Cross-attention over the sources of one batch."""
 
     def __init__(
         self,
-        look: Look,
+        look: PreparedAttention,
         keys: Float[Tensor, "sources heads keys dim"],
         values: Float[Tensor, "sources heads keys value"],
         keep: Bool[Tensor, "sources keys"] | None,
@@ -128,6 +130,6 @@ class Looking:
         return found
 
 
-def blind(memory: Memory) -> bool:
+def has_empty_source(memory: Memory) -> bool:
     """Return True if some source is fully masked: its softmax would be NaN."""
     return memory.keep is not None and not bool(memory.keep.any(1).all())

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-class Rooms:
+class Buffers:
     """Output buffers, one for each width; each batch has its own, so that several may be searched at once."""
 
     def __init__(self) -> None:

@@ -9,13 +9,13 @@ from torch.nn import functional as F
 
 from regard.attention.types import Memory
 from regard.decoding.engines.cpu import attention
-from regard.decoding.engines.cpu.buffers import Rooms
-from regard.decoding.engines.cpu.embedding import Output, Words
+from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.engines.cpu.embedding import OutputProjection, StepEmbedding
 from regard.decoding.engines.cpu.folded_attention import Bias, Matrix
-from regard.decoding.engines.cpu.linear import affine, matrix
-from regard.models.decoders import Remembered, spread
-from regard.models.decoders.convolution import Convolution, Layer, places
-from regard.models.layers.gated_convolution import HALF, Gated
+from regard.decoding.engines.cpu.linear import prepare_linear, prepare_matrix
+from regard.models.decoders import DecoderMemory, repeat_for_beams
+from regard.models.decoders.convolution import Convolution, Layer, count_source_positions
+from regard.models.layers.gated_convolution import SQRT_HALF, GatedConvolution
 from regard.models.output_heads.projection import Projection
 
 Rows = Float[Tensor, "rows _"]
@@ -30,7 +30,7 @@ def covers(decoder: Any) -> str | None:
     return None if decoder.attends else "needs an attention to the source"
 
 
-def at_one_place(gated: Gated) -> tuple[Matrix, Bias]:
+def flatten_convolution(gated: GatedConvolution) -> tuple[Matrix, Bias]:
     """Convolution at one position: a matrix over the last inputs, the oldest first, and a bias."""
     weight, bias = gated.convolution.weight.detach(), cast(Tensor, gated.convolution.bias).detach()
     return weight.transpose(1, 2).flatten(1), bias
@@ -40,32 +40,35 @@ class Engine:
     """CPU engine of a convolutional decoder."""
 
     def __init__(self, decoder: Convolution, precision: str = "float32"):
-        self.words = Words(decoder.embedding)
-        self.widen, self.narrow = affine(decoder.widen, precision), affine(decoder.narrow, precision)
-        self.layers = [Ready(layer, precision) for layer in decoder.layers]
+        self.words = StepEmbedding(decoder.embedding)
+        self.widen, self.narrow = prepare_linear(decoder.widen, precision), prepare_linear(decoder.narrow, precision)
+        self.layers = [PreparedLayer(layer, precision) for layer in decoder.layers]
         self.size, self.before = decoder.size, decoder.before
-        self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
+        self.output = OutputProjection(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
 
-    def begin(self, memory: Remembered) -> "Steps":
+    def begin(self, memory: DecoderMemory) -> "Steps":
         """Initial state of a batch, before the first token."""
         return Steps(self, memory)
 
 
-class Ready:
+class PreparedLayer:
     """Prepared weights of one layer."""
 
     def __init__(self, layer: Layer, precision: str):
         assert layer.cross is not None
-        self.convolution, self.query = matrix(*at_one_place(layer.gated), precision), affine(layer.query, precision)
-        self.cross = attention.Look(layer.cross, precision)
-        self.fit = affine(layer.fit, precision) if isinstance(layer.fit, nn.Linear) else None
+        self.convolution, self.query = (
+            prepare_matrix(*flatten_convolution(layer.gated), precision),
+            prepare_linear(layer.query, precision),
+        )
+        self.cross = attention.PreparedAttention(layer.cross, precision)
+        self.fit = prepare_linear(layer.fit, precision) if isinstance(layer.fit, nn.Linear) else None
 
 
-class Source:
+class SourceAttention:
     """Cross-attention of one layer over a batch, scaled by √m as it is a mean over m positions."""
 
-    def __init__(self, layer: Ready, memory: Memory):
-        self.fit, self.looking, self.scale = layer.fit, layer.cross.begin(memory), places(memory).sqrt()
+    def __init__(self, layer: PreparedLayer, memory: Memory):
+        self.fit, self.looking, self.scale = layer.fit, layer.cross.begin(memory), count_source_positions(memory).sqrt()
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
         """Drop the other sentences."""
@@ -74,17 +77,17 @@ class Source:
 
     def onto(self, before: Rows, query: Rows) -> Rows:
         """Add the projected context to `before`, in place."""
-        found = self.looking(query) * spread(self.scale, query.shape[0])
+        found = self.looking(query) * repeat_for_beams(self.scale, query.shape[0])
         return before.add_(found) if self.fit is None else self.fit.onto(before, found)
 
 
 class Steps:
     """Decoder state of one batch: the last inputs of each layer, and the sources."""
 
-    def __init__(self, engine: Engine, memory: Remembered):
-        self.engine, self.place, self.rooms = engine, 0, Rooms()
+    def __init__(self, engine: Engine, memory: DecoderMemory):
+        self.engine, self.place, self.rooms = engine, 0, Buffers()
         kept = list(memory.memories.values())
-        self.sources = [Source(layer, each) for layer, each in zip(engine.layers, kept, strict=True)]
+        self.sources = [SourceAttention(layer, each) for layer, each in zip(engine.layers, kept, strict=True)]
         nothing = kept[0].values.new_zeros(len(kept[0].values), engine.before * engine.size)
         self.inputs: list[Rows] = [nothing] * len(engine.layers)
 
@@ -106,6 +109,6 @@ class Steps:
             whole = torch.cat((self.inputs[number], data), dim=1)
             self.inputs[number] = whole[:, self.engine.size :]
             found = F.glu(layer.convolution.within(self.rooms, whole), dim=1)
-            query = layer.query(found).add_(token).mul_(HALF)
-            data = self.sources[number].onto(found, query).mul_(HALF).add_(data).mul_(HALF)
+            query = layer.query(found).add_(token).mul_(SQRT_HALF)
+            data = self.sources[number].onto(found, query).mul_(SQRT_HALF).add_(data).mul_(SQRT_HALF)
         return self.engine.output(self.rooms, self.engine.narrow(data))

@@ -4,13 +4,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.decoding.engines.cpu.buffers import Rooms
-from regard.decoding.engines.cpu.linear import affine, matrix
+from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.engines.cpu.linear import prepare_linear, prepare_matrix
 from regard.models.layers.embedding import Embedding
 from regard.models.output_heads.projection import Projection
 
 
-class Words:
+class StepEmbedding:
     """Embedding for single positions, whose vectors are cached."""
 
     def __init__(self, embedding: Embedding):
@@ -38,12 +38,12 @@ class Words:
         return self.places[number]
 
 
-class Output:
+class OutputProjection:
     """Projection onto the vocabulary, into a reused buffer."""
 
     def __init__(self, output: Projection, table: Float[Tensor, "vocabulary embedding"], precision: str):
-        self.fit = affine(output.fit, precision) if isinstance(output.fit, nn.Linear) else None
-        self.matrix = matrix(output.matrix(table).detach(), output.bias.detach(), precision)
+        self.fit = prepare_linear(output.fit, precision) if isinstance(output.fit, nn.Linear) else None
+        self.matrix = prepare_matrix(output.matrix(table).detach(), output.bias.detach(), precision)
 
-    def __call__(self, rooms: Rooms, data: Float[Tensor, "rows size"]) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, rooms: Buffers, data: Float[Tensor, "rows size"]) -> Float[Tensor, "rows vocabulary"]:
         return self.matrix.within(rooms, data if self.fit is None else self.fit(data))

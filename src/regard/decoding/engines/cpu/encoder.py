@@ -19,17 +19,17 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.decoding.engines.cpu.buffers import Rooms
-from regard.decoding.engines.cpu.linear import affine
-from regard.decoding.engines.cpu.transformer import Around, normalised
-from regard.decoding.engines.select import listened
-from regard.decoding.engines.version import Watched
+from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.engines.cpu.linear import prepare_linear
+from regard.decoding.engines.cpu.transformer import ResidualNorms, make_norm_function
+from regard.decoding.engines.select import has_hooks
+from regard.decoding.engines.version import ModelVersion
 from regard.models.encoders.transformer import Layer, Transformer
 from regard.models.seq2seq import Seq2Seq
 from regard.tree import Tree
 
 Rows = Float[Tensor, "rows size"]
-MADE: "WeakKeyDictionary[nn.Module, tuple[Engine, Watched]]" = WeakKeyDictionary()
+ENGINES: "WeakKeyDictionary[nn.Module, tuple[Engine, ModelVersion]]" = WeakKeyDictionary()
 """CPU engine of each encoder, with the version of its weights; weakly keyed by the encoder."""
 
 
@@ -37,16 +37,16 @@ def encode(model: Any, source: Padded, compiled: bool = False) -> Tree:
     """Encode a source, equal to `model.encode`; faster for a trained Transformer without hooks on a CPU."""
     if not isinstance(model, Seq2Seq):
         return model.encode(source)
-    if compiled and plain(model, source):
-        from regard.decoding.engines.cpp.encoder_cache import ready as in_machine_code
+    if compiled and is_plain(model, source):
+        from regard.decoding.engines.cpp.encoder_cache import find_encoding as in_machine_code
 
         if (encoding := in_machine_code(model)) is not None:
             return encoding(model, source)
-    engine = ready(model, source)
+    engine = find_engine(model, source)
     return model.encode(source) if engine is None else model.decoder.remember(engine(source))
 
 
-def plain(model: Seq2Seq, source: Padded) -> bool:
+def is_plain(model: Seq2Seq, source: Padded) -> bool:
     """Return True if a model is in inference on a CPU, in float32, and none of its sources is empty."""
     where = source.data.device.type
     if where != "cpu" or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or model.training:
@@ -56,17 +56,17 @@ def plain(model: Seq2Seq, source: Padded) -> bool:
     return bool(source.data.numel()) and bool(source.keep.any(1).all())
 
 
-def ready(model: Seq2Seq, source: Padded) -> "Engine | None":
+def find_engine(model: Seq2Seq, source: Padded) -> "Engine | None":
     """CPU engine of a model's encoder for such a source, or None."""
     encoder = model.encoder
-    if not plain(model, source):
+    if not is_plain(model, source):
         return None
-    made = MADE.get(encoder) if isinstance(encoder, nn.Module) else None
+    made = ENGINES.get(encoder) if isinstance(encoder, nn.Module) else None
     if made is None or not made[1].unchanged:
-        if covers(encoder) is not None or any(map(listened, cast(nn.Module, encoder).modules())):
+        if covers(encoder) is not None or any(map(has_hooks, cast(nn.Module, encoder).modules())):
             return None
         whole = cast(Transformer, encoder)
-        MADE[whole] = made = Engine(whole), Watched(whole)
+        ENGINES[whole] = made = Engine(whole), ModelVersion(whole)
     return made[0]
 
 
@@ -92,15 +92,15 @@ class Engine:
 
     def __init__(self, encoder: Transformer):
         self.embedding, self.widen = encoder.embedding, encoder.widen
-        self.layers = [Ready(cast(Layer, encoder.get_submodule(name))) for name in encoder.names]
-        self.norm = normalised(encoder.norm)
+        self.layers = [PreparedLayer(cast(Layer, encoder.get_submodule(name))) for name in encoder.names]
+        self.norm = make_norm_function(encoder.norm)
 
     def __call__(self, source: Padded) -> Encoded:
         """Encode a batch without empty sources."""
         tokens, keep = source.data, source.keep
         hidden = ~keep
         mask = torch.zeros(keep.shape).masked_fill_(hidden, -math.inf)[:, None, None] if bool(hidden.any()) else None
-        data, rooms = self.widen(self.embedding(tokens)).flatten(0, 1), Rooms()
+        data, rooms = self.widen(self.embedding(tokens)).flatten(0, 1), Buffers()
         for layer in self.layers:
             data = layer(data, tokens.shape, mask, rooms)
         found = self.norm(data).view(*tokens.shape, -1)
@@ -109,20 +109,20 @@ class Engine:
         return Encoded(found, keep, (mean,), tokens=tokens)
 
 
-class Ready:
+class PreparedLayer:
     """Prepared weights of one layer."""
 
     def __init__(self, layer: Layer):
         own = layer.self
         self.heads, self.scale = own.heads, cast(ScaledDot, own.score).factor(torch.empty(0, 0, 0, own.head))
-        self.threefold = affine((own.query, own.key, own.value))
-        self.own_output = affine(cast(nn.Linear, own.output))
-        self.inner, self.outer = (affine(cast(nn.Linear, layer.feedforward[place])) for place in (0, 2))
+        self.threefold = prepare_linear((own.query, own.key, own.value))
+        self.own_output = prepare_linear(cast(nn.Linear, own.output))
+        self.inner, self.outer = (prepare_linear(cast(nn.Linear, layer.feedforward[place])) for place in (0, 2))
         bend = layer.feedforward[1]
         self.bend: Callable[[Rows], Rows] = torch.relu_ if isinstance(bend, nn.ReLU) else bend
-        self.around_self, self.around_feedforward = Around(layer.around_self), Around(layer.around_feedforward)
+        self.around_self, self.around_feedforward = ResidualNorms(layer.around_self), ResidualNorms(layer.around_feedforward)
 
-    def __call__(self, data: Rows, shape: torch.Size, mask: Float[Tensor, "batch 1 1 time"] | None, rooms: Rooms) -> Rows:
+    def __call__(self, data: Rows, shape: torch.Size, mask: Float[Tensor, "batch 1 1 time"] | None, rooms: Buffers) -> Rows:
         """Run the layer; residual sums are in place."""
         around = self.around_self
         sides = self.threefold.within(rooms, around.enter(data)).view(*shape, 3, self.heads, -1)

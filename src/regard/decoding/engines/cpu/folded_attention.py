@@ -11,7 +11,7 @@ Matrix = Float[Tensor, "out in"]
 Bias = Float[Tensor, " out"]
 
 
-class Sides(NamedTuple):
+class FoldableProjections(NamedTuple):
     """Projections to fold: W_Q and its bias or None, W_O and its bias, and the score's factor f."""
 
     query: tuple[Matrix, Bias] | None
@@ -19,13 +19,13 @@ class Sides(NamedTuple):
     factor: float = 1.0
 
 
-def parts(layer: nn.Linear) -> tuple[Matrix, Bias]:
+def split_linear(layer: nn.Linear) -> tuple[Matrix, Bias]:
     """Weight and bias of a layer; zeros where it has no bias."""
     bias = layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias.detach()
     return layer.weight.detach(), bias
 
 
-class Folded:
+class FoldedAttention:
     """Folded cross-attention over the sources of one batch.
 
         f (W_Q x + b_Q)_hᵀ k_hi  =  A_hiᵀ x + a_hi         A_hi = f W_Qhᵀ k_hi,       a_hi = f b_Qhᵀ k_hi
@@ -37,13 +37,13 @@ class Folded:
 
     def __init__(
         self,
-        sides: Sides,
+        sides: FoldableProjections,
         keys: Float[Tensor, "sources heads keys dim"],
         values: Float[Tensor, "sources heads keys value"],
         keep: Bool[Tensor, "sources keys"] | None,
     ):
         self.heads, self.keys = keys.shape[1:3]
-        self.asks, self.bias = asking(sides, keys)
+        self.asks, self.bias = fold_query(sides, keys)
         if keep is not None:
             self.bias = self.bias.masked_fill(~keep[:, None], -math.inf)
         self.bias = self.bias.flatten(1)[:, None]
@@ -73,8 +73,8 @@ class Folded:
         return before
 
 
-def asking(
-    sides: Sides, keys: Float[Tensor, "sources heads keys dim"]
+def fold_query(
+    sides: FoldableProjections, keys: Float[Tensor, "sources heads keys dim"]
 ) -> tuple[Float[Tensor, "sources query columns"], Float[Tensor, "sources heads keys"]]:
     """Folded query projections A and a."""
     if sides.query is None:

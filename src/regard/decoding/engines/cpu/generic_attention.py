@@ -8,11 +8,11 @@ from torch import Tensor
 from regard.attention.module import Attention
 from regard.attention.types import Memory
 from regard.decoding.engines.cpu.linear import Affine
-from regard.models.layers.beam_attention import ask
+from regard.models.layers.beam_attention import attend_beams
 from regard.tree import select
 
 
-class Asking:
+class ModuleAttention:
     """Cross-attention module over the sources of one batch, in float32; `behind` is the projection after it."""
 
     def __init__(self, attention: Attention, memory: Memory, behind: Affine | None):
@@ -29,7 +29,7 @@ class Asking:
 
     def __call__(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows context"]:
         """Context of each row."""
-        attended = ask(self.attention, query[:, None], self.memory, self.state, position=self.place)
+        attended = attend_beams(self.attention, query[:, None], self.memory, self.state, position=self.place)
         self.state, self.place = attended.state, self.place + 1
         found: Tensor = attended.context[:, 0]
         return found

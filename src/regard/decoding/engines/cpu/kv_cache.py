@@ -12,20 +12,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-FEW = 64
+MIN_COMPACTION = 64
 """Cache positions below which compaction is not worth it."""
-MANY = 8
+MIN_UNFUSED_ROWS = 8
 """Rows from which on three operations are faster than fused attention."""
 
 
-class Ancestors:
+class AncestorMask:
     """Ancestor mask: the cache positions in each row's past, as a mask to add to its scores, 0 or -infinity."""
 
     def __init__(self, sentences: int):
         self.sentences, self.width, self.places = sentences, 1, 0
         self.mask: Float[Tensor, "sentences width places"] | None = None
         """None while there has been one row for each sentence all along, so that every position is its past."""
-        self.least = FEW
+        self.least = MIN_COMPACTION
 
     @property
     def crowded(self) -> bool:
@@ -57,11 +57,11 @@ class Ancestors:
         alive = dead.int().argsort(dim=1, stable=True)[:, : int((~dead).sum(1).max())]
         self.mask = self.mask.gather(2, alive[:, None].expand(-1, self.mask.shape[1], -1))
         self.places = alive.shape[1]
-        self.least = max(FEW, self.places)
+        self.least = max(MIN_COMPACTION, self.places)
         return alive
 
 
-class Cache:
+class KVCache:
     """KV cache of one layer, in a buffer that doubles when it is full."""
 
     def __init__(self, heads: int):
@@ -69,14 +69,14 @@ class Cache:
         self.room: Float[Tensor, "sides sentences heads places dim"] = torch.empty(2, 0, heads, 0, 0)
 
     def __call__(
-        self, threefold: Float[Tensor, "rows three_sizes"], ancestors: Ancestors, scale: float
+        self, threefold: Float[Tensor, "rows three_sizes"], ancestors: AncestorMask, scale: float
     ) -> Float[Tensor, "rows size"]:
         """Self-attention: append the new keys and values, and attend to each row's past."""
         rows, width = threefold.shape[0], ancestors.width
         sides = threefold.view(rows // width, width, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # 3 sentences heads width dim
         self.write(sides[1:])
         query, keys, values = sides[0], *self.room.narrow(3, 0, ancestors.places).unbind(0)
-        if ancestors.mask is None and rows < MANY:
+        if ancestors.mask is None and rows < MIN_UNFUSED_ROWS:
             found = F.scaled_dot_product_attention(query, keys, values, scale=scale)
         else:
             scores = (query @ keys.mT).mul_(scale)

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.decoding.engines.cpu.buffers import Rooms
-from regard.decoding.logprobs import undistributed
+from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.logprobs import no_distribution_error
 
 PRECISIONS = ("float32", "int8")
 
@@ -21,29 +21,29 @@ class Affine(Protocol):
 
     def __call__(self, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]: ...
 
-    def within(self, rooms: Rooms, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
+    def within(self, rooms: Buffers, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
         """Output in a reused buffer: only for what is consumed before the next output of its width."""
 
     def onto(self, before: Float[Tensor, "rows out"], data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
         """Add x W + b to `before`, in place."""
 
 
-def affine(layers: Iterable[nn.Module] | nn.Linear, precision: str = "float32") -> Affine:
+def prepare_linear(layers: Iterable[nn.Module] | nn.Linear, precision: str = "float32") -> Affine:
     """Prepare a linear layer, or several with the same input, concatenated."""
     each = [layers] if isinstance(layers, nn.Linear) else [cast(nn.Linear, layer) for layer in layers]
     weight = torch.cat([layer.weight for layer in each]).detach()
     bias = torch.cat([layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias for layer in each])
-    return matrix(weight, bias.detach(), precision)
+    return prepare_matrix(weight, bias.detach(), precision)
 
 
-def matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], precision: str = "float32") -> Affine:
+def prepare_matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], precision: str = "float32") -> Affine:
     """Prepare a linear layer from a matrix and a bias."""
     if precision not in PRECISIONS:
         raise ValueError(f"precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
-    return Single(weight, bias) if precision == "float32" else Rounded(weight, bias)
+    return Float32Linear(weight, bias) if precision == "float32" else Int8Linear(weight, bias)
 
 
-class Single:
+class Float32Linear:
     """Linear layer in float32, with the matrix transposed: a few rows of x are multiplied faster so."""
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"]):
@@ -52,7 +52,7 @@ class Single:
     def __call__(self, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
         return torch.addmm(self.bias, data, self.weight)
 
-    def within(self, rooms: Rooms, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
+    def within(self, rooms: Buffers, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
         """Output in a reused buffer."""
         return torch.addmm(self.bias, data, self.weight, out=rooms(data.shape[0], self.out))
 
@@ -61,7 +61,7 @@ class Single:
         return before.add_(self.bias).addmm_(data, self.weight)
 
 
-class Rounded:
+class Int8Linear:
     """Linear layer in int8: a scale for each row of the matrix, and one for the data, computed at each call.
 
         y_o = s_o s_x Σ_i W8_oi x8_i + b_o,    W_o ≈ s_o W8_o,  s_o = max_i |W_oi| / 127
@@ -86,11 +86,11 @@ class Rounded:
     def __call__(self, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
         """x W + b. The kernels turn NaN into some number, or name no cause: so it is looked for before."""
         if not math.isfinite(float(data.sum())) and not bool(data.isfinite().all()):
-            raise undistributed()
+            raise no_distribution_error()
         found: Tensor = torch.ops.quantized.linear_dynamic(data, self.packed, False)
         return found
 
-    def within(self, rooms: Rooms, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
+    def within(self, rooms: Buffers, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
         """Output, newly allocated: these kernels take no buffer."""
         return self(data)
 

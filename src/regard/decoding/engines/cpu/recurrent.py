@@ -8,13 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.decoding.engines.cpu import attention
-from regard.decoding.engines.cpu.buffers import Rooms
-from regard.decoding.engines.cpu.embedding import Output, Words
-from regard.decoding.engines.cpu.folded_attention import parts
-from regard.decoding.engines.cpu.linear import matrix
-from regard.models.decoders import Remembered
-from regard.models.decoders.recurrent import NAME, Recurrent
-from regard.models.layers.cells import gru, lstm, simple
+from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.engines.cpu.embedding import OutputProjection, StepEmbedding
+from regard.decoding.engines.cpu.folded_attention import split_linear
+from regard.decoding.engines.cpu.linear import prepare_matrix
+from regard.models.decoders import DecoderMemory
+from regard.models.decoders.recurrent import CROSS_NAME, Recurrent
+from regard.models.layers.cells import elman_cell, gru_cell, lstm_cell
 from regard.models.output_heads.projection import Projection
 
 Rows = Float[Tensor, "rows _"]
@@ -32,16 +32,16 @@ def covers(decoder: Any) -> str | None:
     return None
 
 
-def cell(made: nn.RNNBase, precision: str) -> Callable[[Rows, Vectors], Vectors]:
+def build_cell(made: nn.RNNBase, precision: str) -> Callable[[Rows, Vectors], Vectors]:
     """Build one layer of cells: input and recurrent weights as one matrix where the cell adds the two."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
     if isinstance(made, nn.GRU):
-        entering, staying = matrix(W, bias, precision), matrix(U, hidden_bias, precision)
-        return lambda data, state: gru(entering(data), staying(state[0]), state)
-    both, advance = matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision), lstm
+        entering, staying = prepare_matrix(W, bias, precision), prepare_matrix(U, hidden_bias, precision)
+        return lambda data, state: gru_cell(entering(data), staying(state[0]), state)
+    both, advance = prepare_matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision), lstm_cell
     if not isinstance(made, nn.LSTM):
-        advance = simple
+        advance = elman_cell
     return lambda data, state: advance(both(torch.cat((data, state[0]), dim=1)), state)
 
 
@@ -50,19 +50,22 @@ class Engine:
 
     def __init__(self, decoder: Recurrent, precision: str = "float32"):
         assert decoder.cross is not None
-        self.words = Words(decoder.embedding)
-        self.cells = [cell(cast(nn.RNNBase, made), precision) for made in decoder.layers]
+        self.words = StepEmbedding(decoder.embedding)
+        self.cells = [build_cell(cast(nn.RNNBase, made), precision) for made in decoder.layers]
         self.before, self.feeds = decoder.before, decoder.feeds
-        weight, bias = parts(decoder.readout)
+        weight, bias = split_linear(decoder.readout)
         if self.before:
-            self.readout, self.cross = matrix(weight, bias, precision), attention.Look(decoder.cross, precision)
+            self.readout, self.cross = (
+                prepare_matrix(weight, bias, precision),
+                attention.PreparedAttention(decoder.cross, precision),
+            )
         else:  # only the readout reads the context
             own, context = weight[:, : decoder.size], weight[:, decoder.size :]
-            self.readout = matrix(own, bias, precision)
-            self.cross = attention.Look(decoder.cross, precision, (context, torch.zeros_like(bias)))
-        self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
+            self.readout = prepare_matrix(own, bias, precision)
+            self.cross = attention.PreparedAttention(decoder.cross, precision, (context, torch.zeros_like(bias)))
+        self.output = OutputProjection(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
 
-    def begin(self, memory: Remembered) -> "Steps":
+    def begin(self, memory: DecoderMemory) -> "Steps":
         """Initial state of a batch, before the first token."""
         return Steps(self, memory)
 
@@ -70,13 +73,13 @@ class Engine:
 class Steps:
     """Decoder state of one batch: cell states, the readout that is fed back, and the sources."""
 
-    def __init__(self, engine: Engine, memory: Remembered):
-        self.engine, self.place, self.rooms = engine, 0, Rooms()
+    def __init__(self, engine: Engine, memory: DecoderMemory):
+        self.engine, self.place, self.rooms = engine, 0, Buffers()
         self.states: list[Vectors] = [
             tuple(each[:, number] for each in memory.initial) for number in range(len(engine.cells))
         ]
         self.fed = self.top.new_zeros(self.top.shape) if engine.feeds and not engine.before else None
-        self.source = engine.cross.begin(memory.memories[NAME])
+        self.source = engine.cross.begin(memory.memories[CROSS_NAME])
 
     @property
     def top(self) -> Rows:

@@ -11,13 +11,13 @@ from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.decoding.engines.cpu import attention
-from regard.decoding.engines.cpu.buffers import Rooms
-from regard.decoding.engines.cpu.embedding import Output, Words
-from regard.decoding.engines.cpu.folded_attention import Folded, parts
-from regard.decoding.engines.cpu.generic_attention import Asking
-from regard.decoding.engines.cpu.kv_cache import Ancestors, Cache
-from regard.decoding.engines.cpu.linear import affine
-from regard.models.decoders import Remembered
+from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.engines.cpu.embedding import OutputProjection, StepEmbedding
+from regard.decoding.engines.cpu.folded_attention import FoldedAttention, split_linear
+from regard.decoding.engines.cpu.generic_attention import ModuleAttention
+from regard.decoding.engines.cpu.kv_cache import AncestorMask, KVCache
+from regard.decoding.engines.cpu.linear import prepare_linear
+from regard.models.decoders import DecoderMemory
 from regard.models.decoders.transformer import Layer, Transformer
 from regard.models.layers.residual import Residual
 from regard.models.output_heads.projection import Projection
@@ -48,66 +48,68 @@ class Engine:
     """CPU engine of a Transformer decoder."""
 
     def __init__(self, decoder: Transformer, precision: str = "float32"):
-        self.words = Words(decoder.embedding)
-        self.widen: Callable[[Rows], Rows] = unchanged if isinstance(decoder.widen, nn.Identity) else decoder.widen
-        self.layers = [Ready(layer, precision) for layer in decoder.layers]
-        self.norm = normalised(decoder.norm)
-        self.output = Output(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
+        self.words = StepEmbedding(decoder.embedding)
+        self.widen: Callable[[Rows], Rows] = identity if isinstance(decoder.widen, nn.Identity) else decoder.widen
+        self.layers = [PreparedLayer(layer, precision) for layer in decoder.layers]
+        self.norm = make_norm_function(decoder.norm)
+        self.output = OutputProjection(cast(Projection, decoder.output), decoder.embedding.table.weight, precision)
 
-    def begin(self, memory: Remembered) -> "Steps":
+    def begin(self, memory: DecoderMemory) -> "Steps":
         """Initial state of a batch, before the first token."""
         return Steps(self, memory)
 
 
-class Ready:
+class PreparedLayer:
     """Prepared weights of one layer, with a fused QKV projection."""
 
     def __init__(self, layer: Layer, precision: str):
         own = layer.self
         self.heads, self.scale = own.heads, cast(ScaledDot, own.score).factor(torch.empty(0, 0, 0, own.head))
-        self.threefold = affine((own.query, own.key, own.value), precision)
-        self.own_output = affine(cast(nn.Linear, own.output), precision)
+        self.threefold = prepare_linear((own.query, own.key, own.value), precision)
+        self.own_output = prepare_linear(cast(nn.Linear, own.output), precision)
         assert layer.cross is not None
-        self.cross = attention.Look(layer.cross, precision, parts(layer.fit) if isinstance(layer.fit, nn.Linear) else None)
-        self.inner, self.outer = (affine(cast(nn.Linear, layer.feedforward[place]), precision) for place in (0, 2))
+        self.cross = attention.PreparedAttention(
+            layer.cross, precision, split_linear(layer.fit) if isinstance(layer.fit, nn.Linear) else None
+        )
+        self.inner, self.outer = (prepare_linear(cast(nn.Linear, layer.feedforward[place]), precision) for place in (0, 2))
         bend = layer.feedforward[1]
         self.bend: Callable[[Rows], Rows] = torch.relu_ if isinstance(bend, nn.ReLU) else bend
-        self.around_self, self.around_cross = Around(layer.around_self), Around(layer.around_cross)
-        self.around_feedforward = Around(layer.around_feedforward)
+        self.around_self, self.around_cross = ResidualNorms(layer.around_self), ResidualNorms(layer.around_cross)
+        self.around_feedforward = ResidualNorms(layer.around_feedforward)
 
 
-def unchanged(data: Rows) -> Rows:
+def identity(data: Rows) -> Rows:
     """Identity, where there is no norm."""
     return data
 
 
-def normalised(norm: nn.Module) -> Callable[[Rows], Rows]:
+def make_norm_function(norm: nn.Module) -> Callable[[Rows], Rows]:
     """Norm as a plain function, without its module if it is a layer norm."""
     if type(norm) is not nn.LayerNorm:
-        return unchanged if isinstance(norm, nn.Identity) else norm
+        return identity if isinstance(norm, nn.Identity) else norm
     shape, epsilon = norm.normalized_shape, norm.eps
     weight, bias = (None if each is None else each.detach() for each in (norm.weight, norm.bias))
     return lambda data: torch.layer_norm(data, shape, weight, bias, epsilon, False)
 
 
-class Around:
+class ResidualNorms:
     """Residual connection in inference, without dropout."""
 
     def __init__(self, residual: Residual):
-        norm = normalised(residual.norm)
-        self.enter: Callable[[Rows], Rows] = norm if residual.first else unchanged
-        self.leave: Callable[[Rows], Rows] = unchanged if residual.first else norm
+        norm = make_norm_function(residual.norm)
+        self.enter: Callable[[Rows], Rows] = norm if residual.first else identity
+        self.leave: Callable[[Rows], Rows] = identity if residual.first else norm
 
 
 class Steps:
     """Decoder state of one batch: the KV cache of each layer, the ancestor mask, and the sources."""
 
-    def __init__(self, engine: Engine, memory: Remembered):
-        self.engine, self.place, self.rooms = engine, 0, Rooms()
+    def __init__(self, engine: Engine, memory: DecoderMemory):
+        self.engine, self.place, self.rooms = engine, 0, Buffers()
         kept = list(memory.memories.values())
         self.sources = [layer.cross.begin(each) for layer, each in zip(engine.layers, kept, strict=True)]
-        self.caches = [Cache(layer.heads) for layer in engine.layers]
-        self.ancestors = Ancestors(len(kept[0].values))
+        self.caches = [KVCache(layer.heads) for layer in engine.layers]
+        self.ancestors = AncestorMask(len(kept[0].values))
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
         """Drop the other sentences."""
@@ -129,7 +131,13 @@ class Steps:
         self.place += 1
         return self.engine.output(self.rooms, self.engine.norm(data))
 
-    def through(self, layer: Ready, data: Rows, cache: Cache, source: attention.Looking | Folded | Asking) -> Rows:
+    def through(
+        self,
+        layer: PreparedLayer,
+        data: Rows,
+        cache: KVCache,
+        source: attention.BatchAttention | FoldedAttention | ModuleAttention,
+    ) -> Rows:
         """Run one layer; residual sums are in place."""
         around = layer.around_self
         found = cache(layer.threefold.within(self.rooms, around.enter(data)), self.ancestors, layer.scale)

@@ -27,7 +27,7 @@ def add_norm(
     Ba, Kiros and Hinton 2016, https://arxiv.org/abs/1607.06450
     """
     if fits(data):
-        return triton().launch(data, found, weight, bias, eps)
+        return load_kernel().launch(data, found, weight, bias, eps)
     total = data + found
     return total, F.layer_norm(total, weight.shape, weight, bias, eps)
 
@@ -35,10 +35,10 @@ def add_norm(
 def fits(data: Rows) -> bool:
     """Return True if the kernel covers such data."""
     some = data.is_cuda and data.shape[1] <= WIDEST and not torch.compiler.is_compiling()
-    return some and capability.lacking(data.device, data.dtype) is None and triton() is not None
+    return some and capability.lacking(data.device, data.dtype) is None and load_kernel() is not None
 
 
 @cache
-def triton() -> Any:
+def load_kernel() -> Any:
     """Load the module of the kernel; None without Triton."""
     return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.add_norm_triton")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding.engines.candidates import Numbers
-from regard.decoding.engines.cuda.topk import likeliest, prepare
+from regard.decoding.engines.cuda.topk import prepare_top_tokens, select_top_tokens
 from regard.decoding.engines.cuda.types import Counter, Project
 from regard.kernels.runtime import capability
 
@@ -73,22 +73,22 @@ class Beam:
 
     def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
         """Choose the next token of each hypothesis."""
-        values, tokens = likeliest(found, project, self.each)
+        values, tokens = select_top_tokens(found, project, self.each)
         if self.fits(found.device):
-            triton().launch(self, values, tokens, place, turn)
+            load_kernel().launch(self, values, tokens, place, turn)
         else:
             self.turn(values, tokens, place, turn)
 
     def fits(self, device: torch.device) -> bool:
         """Return True if one Triton kernel covers a step of the beam."""
         some = device.type == "cuda" and capability.lacking(device) is None
-        return some and triton() is not None and self.width <= triton().MOST
+        return some and load_kernel() is not None and self.width <= load_kernel().MOST
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
         """Launch the kernels of `choose`, so that they are compiled (kernels/runtime/compile.py)."""
-        values, tokens = prepare(logits, len(self.tokens), self.each)
+        values, tokens = prepare_top_tokens(logits, len(self.tokens), self.each)
         if self.fits(logits.device):
-            triton().launch(self, values, tokens, place, turn)
+            load_kernel().launch(self, values, tokens, place, turn)
 
     def turn(
         self, values: Float[Tensor, "rows each"], tokens: Int[Tensor, "rows each"], place: Counter, turn: Counter
@@ -132,6 +132,6 @@ class Beam:
 
 
 @cache
-def triton() -> Any:
+def load_kernel() -> Any:
     """Load the module of the fused kernel; None without Triton."""
     return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.beam_triton")

@@ -14,25 +14,25 @@ from torch.nn import functional as F
 from regard.data.batch import Padded
 from regard.data.text.vocabulary import PAD
 from regard.decoding.engines.cpu.encoder import encode as on_cpu
-from regard.decoding.engines.cuda.buckets import ALIGNED, up
-from regard.decoding.engines.cuda.graph import Pool, Replayed, pool
-from regard.decoding.engines.select import listened
-from regard.decoding.engines.version import Watched
+from regard.decoding.engines.cuda.buckets import ALIGNED, round_up
+from regard.decoding.engines.cuda.graph import Pool, ReplayedGraph, create_pool
+from regard.decoding.engines.select import has_hooks
+from regard.decoding.engines.version import ModelVersion
 from regard.errors import ConfigError
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
 from regard.tree import Tree, map_tree
 
-KEPT = 32
+MAX_SHAPES = 32
 """Maximum number of shapes in the cache."""
 Encode = Callable[[Padded], Tree]
-LENT = threading.RLock()
+LOCK = threading.RLock()
 """Lock from the encoding of a batch to the end of its search: graphs and their buffers belong to one thread at a time."""
 
 
-def alone(device: torch.device) -> AbstractContextManager[Any]:
+def lock_device(device: torch.device) -> AbstractContextManager[Any]:
     """Lock a GPU for one encoding and search."""
-    return LENT if device.type == "cuda" else nullcontext()
+    return LOCK if device.type == "cuda" else nullcontext()
 
 
 def encode(model: Any, source: Source, precision: str = "float32", compiled: bool = False) -> Tree:
@@ -49,30 +49,32 @@ def encode(model: Any, source: Source, precision: str = "float32", compiled: boo
         return on_cpu(model, source, compiled)
     if not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda") or source.documents is not None:
         return model.encode(source)
-    found = encoding(model, precision)
+    found = find_encoding(model, precision)
     return model.encode(source) if found is None else found(source)
 
 
-def encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
+def find_encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
     """Encoding of a model, cached as long as its weights stay unchanged.
 
     None if it has hooks or is in training; with bf16, which the model itself does not have, that raises.
     """
-    made = MADE.get(model)
+    made = ENCODINGS.get(model)
     if made is not None and made.precision == precision and made.watched.unchanged and not model.training:
         return made.encoding
-    if model.training or any(map(listened, model.modules())):
+    if model.training or any(map(has_hooks, model.modules())):
         if precision == "bf16":
             why = "it is in training" if model.training else "somebody listens to its modules"
             raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
         return None
     half = precision == "bf16" and next(model.parameters()).dtype != torch.bfloat16
     taken = deepcopy(model).to(torch.bfloat16) if half else proxy(model)  # a strong reference would keep the model alive
-    MADE[model] = made = Made(Encoding(lambda source: taken.encode(source), limit(model)), Watched(model), precision)
+    ENCODINGS[model] = made = CachedEncoding(
+        Encoding(lambda source: taken.encode(source), find_length_limit(model)), ModelVersion(model), precision
+    )
     return made.encoding
 
 
-def limit(model: Seq2Seq) -> int | None:
+def find_length_limit(model: Seq2Seq) -> int | None:
     """Maximum source length of all parts of a model; None: unlimited."""
     parts = [each for name, each in model.named_modules() if not name.startswith("decoder.embedding.")]
     return min((each.limit for each in parts if isinstance(getattr(each, "limit", None), int)), default=None)
@@ -83,7 +85,7 @@ class Encoding:
 
     def __init__(self, encode: Encode, limit: int | None = None):
         self.encode, self.limit = encode, limit
-        self.graphs: dict[tuple[int, int], Graph] = {}
+        self.graphs: dict[tuple[int, int], EncoderGraph] = {}
         self.pool: Pool | None = None
 
     @torch.no_grad()
@@ -92,21 +94,21 @@ class Encoding:
         count, time = source.data.shape
         if not source.data.numel():
             return self.encode(source)
-        wide = up(time, ALIGNED)
+        wide = round_up(time, ALIGNED)
         wide = wide if self.limit is None or wide <= self.limit else max(time, self.limit)
-        shape, where = (up(count), wide), source.data.device
+        shape, where = (round_up(count), wide), source.data.device
         if shape not in self.graphs:
-            self.pool = self.pool or pool(where)
-            if len(self.graphs) >= KEPT:
+            self.pool = self.pool or create_pool(where)
+            if len(self.graphs) >= MAX_SHAPES:
                 self.graphs.pop(next(iter(self.graphs)))
-            self.graphs[shape] = Graph(self.encode, *shape, where, self.pool)
+            self.graphs[shape] = EncoderGraph(self.encode, *shape, where, self.pool)
         graph = self.graphs[shape]
         graph.fill(source)
         graph.run()
         return graph.found if count == shape[0] else map_tree(lambda tensor: tensor[:count], graph.found)
 
 
-class Graph:
+class EncoderGraph:
     """CUDA graph of one shape, with its input and output buffers."""
 
     def __init__(self, encode: Encode, count: int, time: int, where: torch.device, memory: Pool | None):
@@ -114,7 +116,7 @@ class Graph:
         keep = torch.zeros(count, time, dtype=torch.bool, device=where)
         self.source = Padded(torch.full((count, time), PAD, device=where), keep)
         self.found: Tree = None
-        self.run = Replayed(self.work, where, memory)
+        self.run = ReplayedGraph(self.work, where, memory)
 
     def work(self) -> None:
         """Encode the input buffer."""
@@ -126,21 +128,21 @@ class Graph:
         for mine, given in zip(self.source[:2], source[:2], strict=True):
             short = time - given.shape[1]
             wider = F.pad(given, (0, short)) if short else given  # with PAD, which is 0, and False
-            mine.copy_(wider if len(given) == count else repeated(wider, count))
+            mine.copy_(wider if len(given) == count else pad_with_first(wider, count))
 
 
-class Made(NamedTuple):
+class CachedEncoding(NamedTuple):
     """Encoding with the version of the model and the precision that it was made for."""
 
     encoding: Encoding
-    watched: Watched
+    watched: ModelVersion
     precision: str
 
 
-MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
+ENCODINGS: WeakKeyDictionary[nn.Module, CachedEncoding] = WeakKeyDictionary()
 """Encoding of each model; weakly keyed by the model."""
 
 
-def repeated(rows: Tensor, count: int) -> Tensor:
+def pad_with_first(rows: Tensor, count: int) -> Tensor:
     """Pad rows to a fixed count by repeating the first."""
     return torch.cat((rows, rows[:1].expand(count - len(rows), -1)))

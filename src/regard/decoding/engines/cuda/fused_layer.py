@@ -18,8 +18,8 @@ from torch.nn import functional as F
 
 from regard.attention.types import Memory
 from regard.decoding.engines.cuda import add_norm
-from regard.decoding.engines.cuda.layer import Rows, join, think
-from regard.decoding.engines.cuda.matrices import Matrices, Norm, Weights
+from regard.decoding.engines.cuda.layer import Rows, add_residual, feed_forward
+from regard.decoding.engines.cuda.matrices import LayerWeights, Norm, Weights
 from regard.decoding.engines.cuda.types import Counter
 from regard.kernels.runtime import capability
 
@@ -32,7 +32,7 @@ LARGEST = 256
 """Maximum head size, which a program holds in registers."""
 
 
-class Seen(NamedTuple):
+class AttentionBuffers(NamedTuple):
     """Buffers of a step's attentions."""
 
     caches: Sequence[Float[Tensor, "sentences room width both"]]
@@ -42,98 +42,106 @@ class Seen(NamedTuple):
     keep: Bool[Tensor, "sentences keys"]
 
 
-def covers(layers: Sequence[Matrices], device: torch.device, dtype: torch.dtype) -> str | None:
+def covers(layers: Sequence[LayerWeights], device: torch.device, dtype: torch.dtype) -> str | None:
     """Reason why these kernels do not cover the layers, or None."""
     if device.type not in DEVICES:
         return f"needs a GPU, got {device.type}"
-    if triton("self_attention") is None:
+    if load_kernels("self_attention") is None:
         return "needs Triton, which is not installed; pip install triton"
     if dtype not in DTYPES:
         return f"needs float32, float16 or bfloat16, got {str(dtype).removeprefix('torch.')}"
-    if (size := max(each for layer in layers for each in heads(layer))) > LARGEST:
+    if (size := max(each for layer in layers for each in find_head_sizes(layer))) > LARGEST:
         return f"needs heads of {LARGEST} numbers or fewer, got {size}"
     return capability.lacking(device, dtype)
 
 
-def heads(layer: Matrices) -> tuple[int, int]:
+def find_head_sizes(layer: LayerWeights) -> tuple[int, int]:
     """Head sizes of self-attention and cross-attention."""
     asked = layer.size if layer.asks is None else len(layer.asks[0])
     return layer.size // layer.heads, asked // layer.cross_heads
 
 
-def runs(device: torch.device) -> bool:
+def has_kernels(device: torch.device) -> bool:
     """Return True if Triton kernels run on this device."""
-    return device.type in DEVICES and triton("embed_argmax") is not None and capability.lacking(device) is None
+    return device.type in DEVICES and load_kernels("embed_argmax") is not None and capability.lacking(device) is None
 
 
-def joins(layers: Sequence[Matrices], rows: int) -> bool:
+def can_fuse(layers: Sequence[LayerWeights], rows: int) -> bool:
     """Return True if norms, sums and activations can be fused into products: few rows, pre-norm, ReLU."""
-    return rows <= FEW and all(map(simple, layers))
+    return rows <= FEW and all(map(is_fusable, layers))
 
 
-def simple(layer: Matrices) -> bool:
+def is_fusable(layer: LayerWeights) -> bool:
     """Return True if a layer has all projections, pre-norm and ReLU."""
     whole = layer.asks is not None and layer.cross_output is not None
     return layer.first and whole and isinstance(layer.bend, nn.ReLU) and layer.norms[0].shape[0] <= WIDEST
 
 
-def follow(past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Counter) -> None:
+def update_backpointers(
+    past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Counter
+) -> None:
     """Update the back-pointer table; with one row per sentence there is nothing to do."""
     if past.shape[1] > 1:
-        triton("self_attention").follow_back(past, parents, place)
+        load_kernels("self_attention").follow_back(past, parents, place)
 
 
-def stacked(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: Seen, place: Counter) -> Rows:
+def run_layers(
+    layers: Sequence[LayerWeights], enters: Norm | None, data: Rows, seen: AttentionBuffers, place: Counter
+) -> Rows:
     """Run all layers, and the last norm."""
     both = data, data if enters is None else F.layer_norm(data, *enters)
     for number, layer in enumerate(layers):
         around, entered = both
-        found = F.linear(look_back(layer, F.linear(entered, *layer.threefold), number, seen, place), *layer.own_output)
-        around, entered = join(layer, 0, around, found)
+        found = F.linear(attend_past(layer, F.linear(entered, *layer.threefold), number, seen, place), *layer.own_output)
+        around, entered = add_residual(layer, 0, around, found)
         asked = entered if layer.asks is None else F.linear(entered, *layer.asks)
-        found = look_across(layer, asked, number, seen)
+        found = attend_source(layer, asked, number, seen)
         found = found if layer.cross_output is None else F.linear(found, *layer.cross_output)
-        around, entered = join(layer, 1, around, found)
-        both = join(layer, 2, around, think(layer, entered))
+        around, entered = add_residual(layer, 1, around, found)
+        both = add_residual(layer, 2, around, feed_forward(layer, entered))
     return both[1]
 
 
-def joined(layers: Sequence[Matrices], enters: Norm, data: Rows, seen: Seen, place: Counter) -> Rows:
+def run_fused_layers(
+    layers: Sequence[LayerWeights], enters: Norm, data: Rows, seen: AttentionBuffers, place: Counter
+) -> Rows:
     """Run all layers for few rows, with norms and sums fused into the products.
 
     On a GPU with programmatic dependent launch, each begins to read its matrix while the one before it ends.
     """
     norm = enters
     for number, layer in enumerate(layers):
-        data, norm = joined_layer(layer, norm, data, number, seen, place), layer.norms[2]
+        data, norm = run_fused_layer(layer, norm, data, number, seen, place), layer.norms[2]
     return F.layer_norm(data, *norm)
 
 
-def joined_layer(layer: Matrices, norm: Norm, data: Rows, number: int, seen: Seen, place: Counter) -> Rows:
+def run_fused_layer(
+    layer: LayerWeights, norm: Norm, data: Rows, number: int, seen: AttentionBuffers, place: Counter
+) -> Rows:
     """Run one such layer, which begins with `norm`; all kernels are our own."""
-    early = triton("tile").overlaps(data.device)
-    found = look_back(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
+    early = load_kernels("tile").overlaps(data.device)
+    found = attend_past(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
     data = product(found, layer.own_output, around=data, early=early)
-    found = look_across(layer, product(data, layer.asks, layer.norms[0], early=early), number, seen, early)
+    found = attend_source(layer, product(data, layer.asks, layer.norms[0], early=early), number, seen, early)
     data = product(found, layer.cross_output, around=data, early=early)
     found = product(data, layer.inner, layer.norms[1], relu=True, early=early)
     return product(found, layer.outer, around=data, early=early)
 
 
-def prepare(layers: Sequence[Matrices], enters: Norm | None, data: Rows, seen: Seen, place: Counter) -> None:
+def prepare(layers: Sequence[LayerWeights], enters: Norm | None, data: Rows, seen: AttentionBuffers, place: Counter) -> None:
     """Launch the kernels of the first layer, the same for all, so that they are compiled (kernels/runtime/compile.py).
 
     PyTorch's own kernels are left out, as there is no data yet.
     """
     layer = layers[0]
-    if enters is not None and joins(layers, len(data)):
-        joined_layer(layer, enters, data, 0, seen, place)
+    if enters is not None and can_fuse(layers, len(data)):
+        run_fused_layer(layer, enters, data, 0, seen, place)
         return
-    look_back(layer, data.new_empty(len(data), 3 * layer.size), 0, seen, place)
+    attend_past(layer, data.new_empty(len(data), 3 * layer.size), 0, seen, place)
     asked = data if layer.asks is None else data.new_empty(len(data), len(layer.asks[0]))
-    look_across(layer, asked, 0, seen)
+    attend_source(layer, asked, 0, seen)
     if add_norm.fits(data):
-        join(layer, 0, data, torch.empty_like(data))
+        add_residual(layer, 0, data, torch.empty_like(data))
 
 
 def embed(
@@ -144,38 +152,43 @@ def embed(
     place: Counter,
 ) -> Rows:
     """Embeddings of tokens at a position."""
-    return triton("embed_argmax").embed(tokens, table, scale, places, place)
+    return load_kernels("embed_argmax").embed(tokens, table, scale, places, place)
 
 
-def note(*numbers: Tensor) -> None:
+def record_step(*numbers: Tensor) -> None:
     """Record a step of greedy search on the device: values, tokens, scores, figures, fed, turn."""
-    triton("embed_argmax").note(*numbers)
+    load_kernels("embed_argmax").note(*numbers)
 
 
-def look_back(
-    layer: Matrices, sides: Float[Tensor, "rows sides"], number: int, seen: Seen, place: Counter, early: bool = False
+def attend_past(
+    layer: LayerWeights,
+    sides: Float[Tensor, "rows sides"],
+    number: int,
+    seen: AttentionBuffers,
+    place: Counter,
+    early: bool = False,
 ) -> Rows:
     """Self-attention: append the new keys and values, and attend to each row's past."""
-    tile = triton("tile").tile(seen.past.shape[2], heads(layer)[0])
-    kernel = triton("self_attention")
+    tile = load_kernels("tile").tile(seen.past.shape[2], find_head_sizes(layer)[0])
+    kernel = load_kernels("self_attention")
     return kernel.look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
 
 
-def look_across(layer: Matrices, asked: Rows, number: int, seen: Seen, early: bool = False) -> Rows:
+def attend_source(layer: LayerWeights, asked: Rows, number: int, seen: AttentionBuffers, early: bool = False) -> Rows:
     """Cross-attention of each row."""
-    source, tile = seen.sources[number], triton("tile").tile(seen.keep.shape[1], heads(layer)[1])
-    kernel = triton("cross_attention")
+    source, tile = seen.sources[number], load_kernels("tile").tile(seen.keep.shape[1], find_head_sizes(layer)[1])
+    kernel = load_kernels("cross_attention")
     return kernel.look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
 
 
 def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Float[Tensor, "rows columns"]:
     """Matrix product with fused norm, activation and sum."""
-    file = triton("matmul")
+    file = load_kernels("matmul")
     before = None if norm is None else file.Before(norm.weight, norm.bias, norm.eps)
     return file.product(data, weights, norm=before, **options)
 
 
 @once
-def triton(name: str) -> Any:
+def load_kernels(name: str) -> Any:
     """Load a module of kernels; None without Triton."""
     return None if find_spec("triton") is None else import_module(f"regard.kernels.triton.decode_step.{name}")

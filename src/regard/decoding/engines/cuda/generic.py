@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.attention.positions.learned import Learned
 from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpu import attention
-from regard.decoding.engines.cuda.buckets import padded
+from regard.decoding.engines.cuda.buckets import pad_rows
 from regard.decoding.engines.cuda.types import Counter
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
@@ -43,15 +43,15 @@ class Engine:
         self.decoder: Any = proxy(decoder) if same else deepcopy(decoder).to(dtype)
         self.vocabulary: int = self.decoder.get_parameter("output.bias").shape[0]
 
-    def steps(self, memory: Tree, sentences: int, width: int, room: int) -> "Carried":
+    def steps(self, memory: Tree, sentences: int, width: int, room: int) -> "ModuleSteps":
         """Allocate the buffers of steps for sentences with memories of this shape."""
-        return Carried(self.decoder, memory, sentences, width)
+        return ModuleSteps(self.decoder, memory, sentences, width)
 
     def refuse(self) -> None:
         """Do nothing: there is no limit."""
 
 
-class Carried:
+class ModuleSteps:
     """Decoder state of a number of sentences, in fixed buffers."""
 
     def __init__(self, decoder: Any, memory: Tree, sentences: int, width: int):
@@ -64,14 +64,14 @@ class Carried:
 
     def begin(self, memory: Tree, rows: Numbers) -> None:
         """Copy a batch into the buffers, in its initial state."""
-        write(self.memory, select(memory, torch.from_numpy(padded(rows, self.sentences)).to(self.before.device)))
-        write(self.state, repeat(self.decoder.start(self.memory), self.width))
+        copy_tree(self.memory, select(memory, torch.from_numpy(pad_rows(rows, self.sentences)).to(self.before.device)))
+        copy_tree(self.state, repeat(self.decoder.start(self.memory), self.width))
 
-    def take(self, other: "Carried", rows: Int[Tensor, " sentences"]) -> None:
+    def take(self, other: "ModuleSteps", rows: Int[Tensor, " sentences"]) -> None:
         """Copy selected sentences of another state."""
-        write(self.memory, select(other.memory, rows))
+        copy_tree(self.memory, select(other.memory, rows))
         sides = torch.arange(self.width, device=rows.device)
-        write(self.state, select(other.state, (other.before[rows] + sides).flatten()))
+        copy_tree(self.state, select(other.state, (other.before[rows] + sides).flatten()))
 
     def step(
         self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
@@ -79,7 +79,7 @@ class Carried:
         """Decoding step: one token for each row in, logits out."""
         state = self.state if self.width == 1 else select(self.state, (parents + self.before).flatten())
         found = self.decoder.step(tokens, self.memory, state)
-        write(self.state, found.state)
+        copy_tree(self.state, found.state)
         logits: Tensor = found.output
         return logits
 
@@ -94,7 +94,7 @@ class Carried:
         return found
 
 
-def write(mine: Tree, given: Tree) -> None:
+def copy_tree(mine: Tree, given: Tree) -> None:
     """Copy the tensors of one tree over those of another of the same shape."""
     for each, other in zip(leaves(mine, Tensor), leaves(given, Tensor), strict=True):
         each.copy_(other)

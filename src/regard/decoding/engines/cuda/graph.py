@@ -10,7 +10,7 @@ Pool = Any
 """Memory pool handle that graphs share."""
 
 
-class Replayed:
+class ReplayedGraph:
     """CUDA graph of `work`, which reads and writes tensors at fixed addresses.
 
     The first call runs eagerly, so that libraries initialise outside of any graph; the second is captured. On a CPU there is
@@ -43,7 +43,7 @@ class Replayed:
         return graph
 
 
-def pool(device: torch.device) -> Pool | None:
+def create_pool(device: torch.device) -> Pool | None:
     """Create a memory pool for graphs; None on a CPU."""
     if device.type != "cuda":
         return None

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from regard.data.text.vocabulary import BOS, EOS
 from regard.decoding.engines.cuda import fused_layer
-from regard.decoding.engines.cuda.topk import likeliest, prepare
+from regard.decoding.engines.cuda.topk import prepare_top_tokens, select_top_tokens
 from regard.decoding.engines.cuda.types import Counter, Project
 from regard.decoding.logprobs import IMPOSSIBLE
 
@@ -34,9 +34,9 @@ class Greedy:
 
     def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
         """Choose the next token of each sentence."""
-        values, tokens = likeliest(found, project, 1)
-        if fused_layer.runs(found.device):
-            fused_layer.note(values, tokens, self.scores, self.figures, self.tokens, turn)
+        values, tokens = select_top_tokens(found, project, 1)
+        if fused_layer.has_kernels(found.device):
+            fused_layer.record_step(values, tokens, self.scores, self.figures, self.tokens, turn)
             return
         self.scores += values
         told = torch.stack((self.scores, values, tokens, self.parents))  # of mixed dtypes: they become float64
@@ -45,9 +45,9 @@ class Greedy:
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
         """Launch the kernels of `choose`, so that they are compiled (kernels/runtime/compile.py)."""
-        values, tokens = prepare(logits, len(self.tokens), 1)
-        if fused_layer.runs(logits.device):
-            fused_layer.note(values, tokens, self.scores, self.figures, self.tokens, turn)
+        values, tokens = prepare_top_tokens(logits, len(self.tokens), 1)
+        if fused_layer.has_kernels(logits.device):
+            fused_layer.record_step(values, tokens, self.scores, self.figures, self.tokens, turn)
 
     def fetch(self, turns: int) -> tuple[Float[Tensor, "turns 4 sentences 1"], Float[Tensor, "turns sentences"]]:
         """Fetch the results of some steps to the host, and flags: 1 where a sentence ended, or is stuck."""

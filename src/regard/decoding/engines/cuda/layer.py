@@ -9,14 +9,14 @@ from torch.nn import functional as F
 
 from regard.attention.types import Memory
 from regard.decoding.engines.cuda.add_norm import add_norm
-from regard.decoding.engines.cuda.matrices import Matrices
+from regard.decoding.engines.cuda.matrices import LayerWeights
 from regard.decoding.engines.cuda.types import Counter
 
 Rows = Float[Tensor, "rows size"]
 
 
-def through(
-    layer: Matrices,
+def run_layer(
+    layer: LayerWeights,
     data: tuple[Rows, Rows],
     cache: Float[Tensor, "sentences room width sides"],
     source: Memory,
@@ -29,20 +29,20 @@ def through(
     """
     around, entered = data
     own, source_mask = masks
-    around, entered = join(layer, 0, around, look_back(layer, entered, cache, own, place))
-    around, entered = join(layer, 1, around, look_across(layer, entered, source, source_mask))
-    return join(layer, 2, around, think(layer, entered))
+    around, entered = add_residual(layer, 0, around, attend_past(layer, entered, cache, own, place))
+    around, entered = add_residual(layer, 1, around, attend_source(layer, entered, source, source_mask))
+    return add_residual(layer, 2, around, feed_forward(layer, entered))
 
 
-def join(layer: Matrices, number: int, around: Rows, found: Rows) -> tuple[Rows, Rows]:
+def add_residual(layer: LayerWeights, number: int, around: Rows, found: Rows) -> tuple[Rows, Rows]:
     """Residual sum x + f(x), and its norm; in post-norm both outputs are the norm."""
     norm = layer.norms[number]
     total, normed = add_norm(around, found, norm.weight, norm.bias, norm.eps)
     return (total, normed) if layer.first else (normed, normed)
 
 
-def look_back(
-    layer: Matrices,
+def attend_past(
+    layer: LayerWeights,
     entered: Rows,
     cache: Float[Tensor, "sentences room width sides"],
     mask: Float[Tensor, "sentences width places"],
@@ -58,7 +58,7 @@ def look_back(
     return F.linear(found, *layer.own_output)
 
 
-def look_across(layer: Matrices, entered: Rows, source: Memory, mask: Float[Tensor, "sentences 1 keys"]) -> Rows:
+def attend_source(layer: LayerWeights, entered: Rows, source: Memory, mask: Float[Tensor, "sentences 1 keys"]) -> Rows:
     """Cross-attention of each row; the rows of a sentence share its source."""
     asked = entered if layer.asks is None else F.linear(entered, *layer.asks)
     query = asked.view(len(source.keys), -1, layer.cross_heads, source.keys.shape[3]).transpose(1, 2)
@@ -79,7 +79,7 @@ def attend(
     return found.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
-def think(layer: Matrices, entered: Rows) -> Rows:
+def feed_forward(layer: LayerWeights, entered: Rows) -> Rows:
     """Feed-forward network W₂ f(W₁ x); ReLU and bias are fused into the product."""
     matrix, bias = layer.inner
     bend: Any = layer.bend

@@ -23,7 +23,7 @@ class Norm(NamedTuple):
     eps: float
 
 
-class Matrices(NamedTuple):
+class LayerWeights(NamedTuple):
     """Weights of one layer, with a fused QKV projection.
 
     `norms` follow its three sums: in pre-norm they are those of the next sublayer.
@@ -51,58 +51,58 @@ def cast_to(dtype: torch.dtype, weight: Tensor) -> Tensor:
     return weight.detach().to(dtype)
 
 
-def linear(layer: nn.Module, dtype: torch.dtype) -> Weights | None:
+def cast_linear(layer: nn.Module, dtype: torch.dtype) -> Weights | None:
     """Weight and bias of a linear layer; None for an identity."""
     if not isinstance(layer, nn.Linear):
         return None
     return cast_to(dtype, layer.weight), None if layer.bias is None else cast_to(dtype, layer.bias)
 
 
-def norm(layer: nn.Module, dtype: torch.dtype) -> Norm | None:
+def cast_norm(layer: nn.Module, dtype: torch.dtype) -> Norm | None:
     """Arguments of a layer norm; None for an identity."""
     if not isinstance(layer, nn.LayerNorm):
         return None
     return Norm(tuple(layer.normalized_shape), cast_to(dtype, layer.weight), cast_to(dtype, layer.bias), layer.eps)
 
 
-def matrices(decoder: Transformer, dtype: torch.dtype) -> list[Matrices]:
+def collect_weights(decoder: Transformer, dtype: torch.dtype) -> list[LayerWeights]:
     """Weights of every layer, bottom to top."""
     layers = decoder.layers
     entries = [layer.around_self.norm for layer in layers[1:]] + [decoder.norm]
-    return [of_layer(layer, after, dtype) for layer, after in zip(layers, entries, strict=True)]
+    return [collect_layer_weights(layer, after, dtype) for layer, after in zip(layers, entries, strict=True)]
 
 
-def of_layer(layer: Layer, after: nn.Module, dtype: torch.dtype) -> Matrices:
+def collect_layer_weights(layer: Layer, after: nn.Module, dtype: torch.dtype) -> LayerWeights:
     """Weights of one layer; `after` is the norm of the sublayer that follows it."""
     own, cross, first = layer.self, cast(MultiHead, layer.cross), layer.around_self.first
     arounds = (layer.around_self, layer.around_cross, layer.around_feedforward)
     norms = [each.norm for each in arounds]
-    inner, outer = (cast(Weights, linear(layer.feedforward[place], dtype)) for place in (0, 2))
-    return Matrices(
-        threefold=beside([cast(Weights, linear(each, dtype)) for each in (own.query, own.key, own.value)]),
-        own_output=cast(Weights, linear(own.output, dtype)),
-        asks=linear(cross.query, dtype),
-        cross_output=linear(cross.output, dtype),
+    inner, outer = (cast(Weights, cast_linear(layer.feedforward[place], dtype)) for place in (0, 2))
+    return LayerWeights(
+        threefold=concatenate([cast(Weights, cast_linear(each, dtype)) for each in (own.query, own.key, own.value)]),
+        own_output=cast(Weights, cast_linear(own.output, dtype)),
+        asks=cast_linear(cross.query, dtype),
+        cross_output=cast_linear(cross.output, dtype),
         inner=inner,
         outer=outer,
         bend=layer.feedforward[1],
-        norms=tuple(cast(Norm, norm(each, dtype)) for each in ([*norms[1:], after] if first else norms)),
+        norms=tuple(cast(Norm, cast_norm(each, dtype)) for each in ([*norms[1:], after] if first else norms)),
         first=first,
         heads=own.heads,
         size=own.heads * own.head,
-        scale=factor(own),
+        scale=find_scale(own),
         cross_heads=cross.heads,
-        cross_scale=factor(cross),
+        cross_scale=find_scale(cross),
     )
 
 
-def beside(several: Sequence[Weights]) -> Weights:
+def concatenate(several: Sequence[Weights]) -> Weights:
     """Concatenate linear layers with the same input."""
     biases = [torch.zeros_like(matrix[:, 0]) if bias is None else bias for matrix, bias in several]
     return torch.cat([matrix for matrix, _ in several]), torch.cat(biases)
 
 
-def factor(attention: MultiHead) -> float:
+def find_scale(attention: MultiHead) -> float:
     """Scale of an attention's scores."""
     score: Any = attention.score
     return cast(ScaledDot, score).factor(torch.empty(0, 0, 0, attention.head))

@@ -7,11 +7,11 @@ import numpy as np
 from regard.data.text.vocabulary import EOS
 from regard.decoding.engines.candidates import Array, Floats, Numbers
 from regard.decoding.engines.cuda.beam import LOGPROB, ROW, SCORE, TOKEN
-from regard.decoding.hypothesis import Found
-from regard.decoding.logprobs import IMPOSSIBLE, stuck, undistributed
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.logprobs import IMPOSSIBLE, no_distribution_error, no_token_error
 
 
-class Picked(NamedTuple):
+class SelectedEndings(NamedTuple):
     """Selected endings, (sentences, best) each: the step, the candidate index, its normalised score."""
 
     steps: Array
@@ -22,7 +22,7 @@ class Picked(NamedTuple):
     """False where there are fewer hypotheses."""
 
 
-class Told:
+class SearchResults:
     """Candidates of every step, of all sentences of a search; each has a length limit of 1 or more."""
 
     def __init__(self, most: Numbers, beams: int, best: int, alpha: float):
@@ -53,50 +53,50 @@ class Told:
         lengths = np.arange(self.length + 1, self.length + len(heads) + 1)[:, None]
         growing = (self.ends[sentences] == 0) & (lengths <= ends)
         if (np.isnan(heads[:, sentences]) & growing).any():
-            raise undistributed()
+            raise no_distribution_error()
 
-    def found(self) -> list[list[Found]]:
+    def found(self) -> list[list[Hypothesis]]:
         """Best hypotheses of each sentence, best first."""
         figures = np.concatenate(self.figures)
         order = (figures[:, TOKEN] == EOS).argsort(axis=2, kind="stable")  # active ones first
         picked = self.pick(figures, order)
         scores = figures[picked.steps, SCORE, np.arange(len(self.most))[:, None], picked.places]
-        written = [each.transpose(1, 2, 0) for each in follow(figures, order, picked)]
+        written = [each.transpose(1, 2, 0) for each in backtrace(figures, order, picked)]
         parts = picked.there, picked.steps, scores, picked.worth, picked.finished, *written
         there, steps, scores, worth, finished, tokens, logprobs = (part.ravel().tolist() for part in parts)  # one list each
         best, length = picked.steps.shape[1], len(figures)
-        found: list[list[Found]] = []
+        found: list[list[Hypothesis]] = []
         for sentence in range(len(self.most)):
             few = []
             for each in range(sentence * best, (sentence + 1) * best):
                 if there[each]:
                     whole = slice(each * length, each * length + steps[each] + 1)
-                    few.append(Found(tokens[whole], scores[each], worth[each], logprobs[whole], finished[each]))
+                    few.append(Hypothesis(tokens[whole], scores[each], worth[each], logprobs[whole], finished[each]))
             if not few:
-                raise stuck(int(self.ends[sentence]))
+                raise no_token_error(int(self.ends[sentence]))
             found.append(few)
         return found
 
-    def pick(self, figures: Floats, order: Numbers) -> Picked:
+    def pick(self, figures: Floats, order: Numbers) -> SelectedEndings:
         """Select the best finished hypotheses, and after them the best of those that were cut off."""
         shares = np.array([length**self.alpha for length in range(1, len(figures) + 1)])
         if figures.shape[3] == 1:
             return self.only(figures, shares)
         parts = zip(self.finished(figures, shares), self.cut(figures, order, shares), strict=True)
-        both = Picked(*(np.concatenate(pair, axis=1) for pair in parts))
+        both = SelectedEndings(*(np.concatenate(pair, axis=1) for pair in parts))
         chosen = np.argsort(~both.there, axis=1, kind="stable")[:, : self.best]
-        return Picked(*(np.take_along_axis(part, chosen, 1) for part in both))
+        return SelectedEndings(*(np.take_along_axis(part, chosen, 1) for part in both))
 
-    def only(self, figures: Floats, shares: Floats) -> Picked:
+    def only(self, figures: Floats, shares: Floats) -> SelectedEndings:
         """Select the only hypothesis of each sentence, in greedy search."""
         last = self.ends - 1
         scores, tokens = figures[last, SCORE, np.arange(len(last)), 0], figures[last, TOKEN, np.arange(len(last)), 0]
         finished = tokens == EOS
         there = (scores > IMPOSSIBLE) & (finished | (self.ends == self.most))
         parts = last, np.zeros_like(last), scores / shares[last], finished, there
-        return Picked(*(part[:, None] for part in parts))
+        return SelectedEndings(*(part[:, None] for part in parts))
 
-    def finished(self, figures: Floats, shares: Floats) -> Picked:
+    def finished(self, figures: Floats, shares: Floats) -> SelectedEndings:
         """Best of the finished hypotheses, up to the step at which their sentence was done; of equals the earlier."""
         in_time = np.arange(1, len(figures) + 1)[:, None, None] <= self.ends[:, None]
         ended = (figures[:, TOKEN] == EOS) & in_time
@@ -104,19 +104,19 @@ class Told:
         flat = worth.transpose(1, 0, 2).reshape(len(self.most), -1)
         first = np.argsort(-flat, axis=1, kind="stable")[:, : self.best]
         best = np.take_along_axis(flat, first, 1)
-        return Picked(first // self.beams, first % self.beams, best, np.full(first.shape, True), best > IMPOSSIBLE)
+        return SelectedEndings(first // self.beams, first % self.beams, best, np.full(first.shape, True), best > IMPOSSIBLE)
 
-    def cut(self, figures: Floats, order: Numbers, shares: Floats) -> Picked:
+    def cut(self, figures: Floats, order: Numbers, shares: Floats) -> SelectedEndings:
         """Active hypotheses at the length limit of their sentence."""
         last, each = self.ends[:, None] - 1, np.arange(len(self.most))[:, None]
         places = order[last, each, np.arange(min(self.beams, order.shape[2]))]
         scores, tokens = figures[last, SCORE, each, places], figures[last, TOKEN, each, places]
         there = (scores > IMPOSSIBLE) & (tokens != EOS) & (self.ends == self.most)[:, None]
         steps = np.broadcast_to(last, places.shape)
-        return Picked(steps, places, scores / shares[last], np.full(places.shape, False), there)
+        return SelectedEndings(steps, places, scores / shares[last], np.full(places.shape, False), there)
 
 
-def follow(figures: Floats, order: Numbers, picked: Picked) -> tuple[Numbers, Floats]:
+def backtrace(figures: Floats, order: Numbers, picked: SelectedEndings) -> tuple[Numbers, Floats]:
     """Backtrace the tokens and log-probabilities of each hypothesis, (steps, sentences, best)."""
     if figures.shape[3] == 1:  # greedy search
         return figures[:, TOKEN].astype(np.int64), figures[:, LOGPROB]

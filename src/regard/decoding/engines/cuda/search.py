@@ -10,35 +10,35 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.decoding.backpointers import nothing
+from regard.decoding.backpointers import make_empty_hypothesis
 from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cuda.beam import Beam
-from regard.decoding.engines.cuda.buckets import ROOM, padded, room, up
-from regard.decoding.engines.cuda.graph import Pool, Replayed, pool
+from regard.decoding.engines.cuda.buckets import INITIAL_STEPS, pad_rows, round_up, round_up_steps
+from regard.decoding.engines.cuda.graph import Pool, ReplayedGraph, create_pool
 from regard.decoding.engines.cuda.greedy import Greedy
-from regard.decoding.engines.cuda.results import Told
+from regard.decoding.engines.cuda.results import SearchResults
 from regard.decoding.engines.cuda.types import Engine, Steps
-from regard.decoding.hypothesis import Found
-from regard.decoding.max_length import limits
+from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.max_length import resolve_limits
 from regard.kernels.runtime import compile
 from regard.tree import Tree, leaves
 
-TURNS = 8
+STEPS_PER_FETCH = 8
 """Steps between two synchronisations with the host."""
-ROWS = 1024
+MAX_ROWS = 1024
 """Maximum number of hypotheses at once, unless one sentence alone has more: enough to keep a GPU busy, and the memory of a
 beam does not grow with the batch beyond it."""
-KEPT = 32
+MAX_SHAPES = 32
 """Maximum number of shapes in the cache; the least recently used one is dropped."""
 
 
-class Board:
+class SearchBuffers:
     """Search buffers of one shape: decoder state, beam state, and the CUDA graph of a step."""
 
     def __init__(self, steps: Steps, choice: Greedy | Beam, where: torch.device, memory: Pool | None):
         self.steps, self.choice = steps, choice
         self.clock = torch.zeros(2, dtype=torch.long, device=where)
-        self.step = Replayed(self.advance, where, memory)
+        self.step = ReplayedGraph(self.advance, where, memory)
 
     def advance(self) -> None:
         """Advance all sentences by one step."""
@@ -65,65 +65,69 @@ class Board:
             self.step()
 
 
-class Searching:
+class GPUSearch:
     """Search over a prepared decoder, with the buffers of each shape that it has met."""
 
     def __init__(self, engine: Engine, where: torch.device):
-        self.engine, self.device, self.pool = engine, where, pool(where)
-        self.boards: OrderedDict[tuple[Any, ...], Board] = OrderedDict()
+        self.engine, self.device, self.pool = engine, where, create_pool(where)
+        self.boards: OrderedDict[tuple[Any, ...], SearchBuffers] = OrderedDict()
 
     @torch.no_grad()
     def __call__(
         self, memory: Tree, *, beams: int, length: int | Sequence[int], best: int = 1, length_penalty: float = 1.0
-    ) -> list[list[Found]]:
+    ) -> list[list[Hypothesis]]:
         """Search: the `best` hypotheses of each sentence; equals `decoding.beam`, and greedy search with one beam."""
-        most = np.array(limits(length, memory), dtype=np.int64)
-        found = [[nothing(weights=False)] for _ in most]
-        shape = Shape(self, memory, beams, best)
-        write: Callable[[], None] = idle
-        for group in groups(np.flatnonzero(most > 0), ROWS // beams):
-            told = Told(most[group], beams, best, length_penalty)
+        most = np.array(resolve_limits(length, memory), dtype=np.int64)
+        found = [[make_empty_hypothesis(weights=False)] for _ in most]
+        shape = BufferCache(self, memory, beams, best)
+        write: Callable[[], None] = do_nothing
+        for group in split_sentences(np.flatnonzero(most > 0), MAX_ROWS // beams):
+            told = SearchResults(most[group], beams, best, length_penalty)
             self.run(told, shape, memory, group, write)
-            write = partial(put, found, group, told)
+            write = partial(store_hypotheses, found, group, told)
         write()
         return found
 
-    def run(self, told: Told, shape: "Shape", memory: Tree, group: Numbers, meanwhile: Callable[[], None]) -> None:
+    def run(
+        self, told: SearchResults, shape: "BufferCache", memory: Tree, group: Numbers, meanwhile: Callable[[], None]
+    ) -> None:
         """Search step by step until every sentence of a group is done; `meanwhile` runs once while the GPU is busy."""
         most, sentences = told.most, np.arange(len(group))
-        count, space = up(len(group)), room(min(ROOM, int(most.max())))
+        count, space = round_up(len(group)), round_up_steps(min(INITIAL_STEPS, int(most.max())))
         board = shape.board(count, space)
         board.steps.begin(memory, group)
-        self.begin(board, most[padded(sentences, count)], told.alpha)
+        self.begin(board, most[pad_rows(sentences, count)], told.alpha)
         while True:
-            turns = min(TURNS, space - told.length, int(most[sentences].max()) - told.length)
+            turns = min(STEPS_PER_FETCH, space - told.length, int(most[sentences].max()) - told.length)
             if self.engine.limit is not None:
                 turns = min(turns, self.engine.limit - told.length)
                 if not turns:
                     self.engine.refuse()
             board.start(told.length, turns)
             meanwhile()
-            meanwhile = idle
+            meanwhile = do_nothing
             figures, done = board.choice.fetch(turns)
             told.add(figures.numpy(), done.numpy(), sentences)
             staying = np.flatnonzero(told.ends[sentences] == 0)
             if not len(staying):
                 return
-            full, fewer = told.length == space, up(len(staying))
+            full, fewer = told.length == space, round_up(len(staying))
             if full or 2 * fewer <= count:
                 count, space = fewer, 2 * space if full else space
                 before, board = board, shape.board(count, space)
-                rows, sentences = self.placed(padded(staying, count)), sentences[staying]
-                self.move(before, board, rows, most[padded(sentences, count)], told.alpha)
+                rows, sentences = self.placed(pad_rows(staying, count)), sentences[staying]
+                self.move(before, board, rows, most[pad_rows(sentences, count)], told.alpha)
 
-    def begin(self, board: Board, longest: Numbers, alpha: float) -> None:
+    def begin(self, board: SearchBuffers, longest: Numbers, alpha: float) -> None:
         """Reset the beam state of these buffers."""
         if isinstance(board.choice, Beam):
             board.choice.begin(longest, alpha)
         else:
             board.choice.begin()
 
-    def move(self, before: Board, after: Board, rows: Int[Tensor, " sentences"], longest: Numbers, alpha: float) -> None:
+    def move(
+        self, before: SearchBuffers, after: SearchBuffers, rows: Int[Tensor, " sentences"], longest: Numbers, alpha: float
+    ) -> None:
         """Copy selected rows into other buffers."""
         after.steps.take(before.steps, rows)
         if isinstance(after.choice, Beam) and isinstance(before.choice, Beam):
@@ -137,41 +141,41 @@ class Searching:
         return torch.from_numpy(rows).to(self.device)
 
 
-def idle() -> None:
+def do_nothing() -> None:
     """Do nothing."""
 
 
-def put(found: list[list[Found]], group: Numbers, told: Told) -> None:
+def store_hypotheses(found: list[list[Hypothesis]], group: Numbers, told: SearchResults) -> None:
     """Write the hypotheses of a group's sentences to their places."""
     for sentence, few in zip(group.tolist(), told.found(), strict=True):
         found[sentence] = few
 
 
-def groups(sentences: Numbers, most: int) -> list[Numbers]:
+def split_sentences(sentences: Numbers, most: int) -> list[Numbers]:
     """Split sentences into groups of about the same size, of at most `most` and at least one each."""
     return np.array_split(sentences, -(-len(sentences) // max(1, most))) if len(sentences) else []
 
 
-class Shape:
+class BufferCache:
     """Cache key and factory of the buffers of one search."""
 
-    def __init__(self, searching: Searching, memory: Tree, beams: int, best: int):
+    def __init__(self, searching: GPUSearch, memory: Tree, beams: int, best: int):
         self.searching, self.memory, self.beams, self.best = searching, memory, beams, best
         self.sizes = tuple((tuple(each.shape[1:]), each.dtype) for each in leaves(memory, Tensor))
 
-    def board(self, sentences: int, space: int) -> Board:
+    def board(self, sentences: int, space: int) -> SearchBuffers:
         """Buffers for so many sentences and steps, from the cache or newly allocated."""
         boards, engine, where = self.searching.boards, self.searching.engine, self.searching.device
         key = sentences, space, self.beams, self.best, self.sizes
         if key not in boards:
-            choice: Greedy | Beam = Greedy(sentences, TURNS, where)
+            choice: Greedy | Beam = Greedy(sentences, STEPS_PER_FETCH, where)
             if self.beams > 1:
                 each = min(self.beams + 1, engine.vocabulary)
-                choice = Beam(sentences, self.beams, self.best, each, space, TURNS, where)
+                choice = Beam(sentences, self.beams, self.best, each, space, STEPS_PER_FETCH, where)
             steps = engine.steps(self.memory, sentences, self.beams, space)
-            boards[key] = Board(steps, choice, where, self.searching.pool)
+            boards[key] = SearchBuffers(steps, choice, where, self.searching.pool)
             boards[key].prepare()
         boards.move_to_end(key)
-        while len(boards) > KEPT:
+        while len(boards) > MAX_SHAPES:
             boards.popitem(last=False)
         return boards[key]

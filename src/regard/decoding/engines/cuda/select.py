@@ -7,62 +7,62 @@ import torch
 from torch import nn
 
 from regard.decoding.engines.cuda import generic, transformer
-from regard.decoding.engines.cuda.search import Searching
-from regard.decoding.engines.select import listened
-from regard.decoding.engines.version import Watched
-from regard.decoding.max_length import first_tensor
+from regard.decoding.engines.cuda.search import GPUSearch
+from regard.decoding.engines.select import has_hooks
+from regard.decoding.engines.version import ModelVersion
+from regard.decoding.max_length import find_tensor
 from regard.errors import ConfigError
 from regard.tree import Tree
 
 KINDS = (transformer, generic)
 
 
-class Made(NamedTuple):
+class CachedSearch(NamedTuple):
     """GPU search with the version of the model and the options that it was made for."""
 
-    search: Searching
-    watched: Watched
+    search: GPUSearch
+    watched: ModelVersion
     how: tuple[Any, ...]
 
 
-MADE: WeakKeyDictionary[nn.Module, Made] = WeakKeyDictionary()
+SEARCHES: WeakKeyDictionary[nn.Module, CachedSearch] = WeakKeyDictionary()
 """GPU search of each decoder; weakly keyed by the decoder."""
 
 
-def on_gpu(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> Searching | None:
+def select_gpu_search(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> GPUSearch | None:
     """Select the GPU search for a model in inference; None elsewhere, and where only the reference covers it."""
-    if first_tensor(memory).device.type != "cuda" or torch.is_autocast_enabled("cuda") or precision == "int8":
+    if find_tensor(memory).device.type != "cuda" or torch.is_autocast_enabled("cuda") or precision == "int8":
         return None
-    return ready(decoder, memory, precision, compiled)
+    return find_search(decoder, memory, precision, compiled)
 
 
-def ready(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> Searching | None:
+def find_search(decoder: Any, memory: Tree, precision: str = "float32", compiled: bool = False) -> GPUSearch | None:
     """GPU search for a decoder and these sources, in their precision.
 
     None where only the reference covers it; with bf16, which the reference does not have, that raises. `compiled` lets
     torch.compile fuse small kernels, which takes its time for each new shape.
     """
-    like = first_tensor(memory)
+    like = find_tensor(memory)
     how = like.dtype, like.device, compiled
-    made = MADE.get(decoder) if isinstance(decoder, nn.Module) and not decoder.training else None
+    made = SEARCHES.get(decoder) if isinstance(decoder, nn.Module) and not decoder.training else None
     if made is not None and made.how == how and made.watched.unchanged:
         return made.search
-    why = reason(decoder)
+    why = find_reason(decoder)
     if why is not None and precision == "bf16":
         raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
     if why is not None:
         return None
     kind = next(kind for kind in KINDS if kind.covers(decoder) is None)
     engine = kind.Engine(decoder, like.dtype, compiled)
-    MADE[decoder] = made = Made(Searching(engine, like.device), Watched(decoder), how)
+    SEARCHES[decoder] = made = CachedSearch(GPUSearch(engine, like.device), ModelVersion(decoder), how)
     return made.search
 
 
-def reason(decoder: Any) -> str | None:
+def find_reason(decoder: Any) -> str | None:
     """Reason why the GPU search does not cover a decoder, or None."""
     if not isinstance(decoder, nn.Module) or decoder.training:
         return "it needs a trained module"
-    if any(map(listened, decoder.modules())):
+    if any(map(has_hooks, decoder.modules())):
         return "somebody listens to its modules"
     reasons = [kind.covers(decoder) for kind in KINDS]
     return None if None in reasons else "; ".join(filter(None, reasons))

@@ -14,28 +14,28 @@ from regard.decoding.engines.cuda.types import Project
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.kernels.runtime import capability
 
-PIECE = 512
+CHUNK = 512
 """Maximum rows of logits at a time: they are the widest tensors, and so a beam takes no more memory for them."""
 FORBIDDEN = slice(PAD, BOS + 1)
 """Token ids that no target holds: the lowest ones."""
-Best = tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]
+TopTokens = tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]
 
 
-def likeliest(found: Float[Tensor, "rows size"], project: Project, count: int) -> Best:
+def select_top_tokens(found: Float[Tensor, "rows size"], project: Project, count: int) -> TopTokens:
     """Top-k log-probabilities of each row and their tokens, best first.
 
     They are in float32 whatever the decoder's dtype; float64 stays. A row that has no distribution is NaN at least in the
     first place. Of equally likely tokens the lowest id comes first; without the kernel, for k > 1, any may.
     """
-    pieces = [best(project(piece), count) for piece in torch.split(found, PIECE)]
+    pieces = [select_top_of_chunk(project(piece), count) for piece in torch.split(found, CHUNK)]
     values, tokens = zip(*pieces, strict=True)
     return pieces[0] if len(pieces) == 1 else (torch.cat(values), torch.cat(tokens))
 
 
-def best(logits: Float[Tensor, "rows vocabulary"], count: int) -> Best:
+def select_top_of_chunk(logits: Float[Tensor, "rows vocabulary"], count: int) -> TopTokens:
     """Top-k of a chunk of rows."""
     if fits(logits, count):
-        return triton().launch(logits, count)
+        return load_kernel().launch(logits, count)
     logs = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
     logs[:, FORBIDDEN] = IMPOSSIBLE
     found = logs.max(-1, keepdim=True) if count == 1 else logs.topk(count)
@@ -45,18 +45,18 @@ def best(logits: Float[Tensor, "rows vocabulary"], count: int) -> Best:
 def fits(logits: Float[Tensor, "rows vocabulary"], count: int) -> bool:
     """Return True if the kernel covers such logits."""
     some = logits.is_cuda and logits.dtype != torch.float64 and capability.lacking(logits.device, logits.dtype) is None
-    return some and triton() is not None and logits.shape[1] <= triton().WIDEST and count <= triton().MOST
+    return some and load_kernel() is not None and logits.shape[1] <= load_kernel().WIDEST and count <= load_kernel().MOST
 
 
-def prepare(logits: Float[Tensor, "1 vocabulary"], rows: int, count: int) -> Best:
+def prepare_top_tokens(logits: Float[Tensor, "1 vocabulary"], rows: int, count: int) -> TopTokens:
     """Launch the kernels of `likeliest`, so that they are compiled (kernels/runtime/compile.py); returns buffers."""
     if fits(logits, count):
-        triton().launch(logits, count)
+        load_kernel().launch(logits, count)
     kind = torch.promote_types(logits.dtype, torch.float32)
     return logits.new_empty(rows, count, dtype=kind), logits.new_empty(rows, count, dtype=torch.long)
 
 
 @cache
-def triton() -> Any:
+def load_kernel() -> Any:
     """Load the module of the kernel; None without Triton."""
     return None if find_spec("triton") is None else import_module("regard.decoding.engines.cuda.topk_triton")

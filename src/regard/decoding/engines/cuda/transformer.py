@@ -23,16 +23,16 @@ from regard.attention.types import Memory
 from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpu import transformer
 from regard.decoding.engines.cuda import fused_layer
-from regard.decoding.engines.cuda.layer import Rows, through
-from regard.decoding.engines.cuda.matrices import Norm, Weights, cast_to, linear, matrices, norm
+from regard.decoding.engines.cuda.layer import Rows, run_layer
+from regard.decoding.engines.cuda.matrices import Norm, Weights, cast_linear, cast_norm, cast_to, collect_weights
 from regard.decoding.engines.cuda.types import Counter
-from regard.models.decoders import Remembered
+from regard.models.decoders import DecoderMemory
 from regard.models.decoders.transformer import Transformer
 from regard.user_cache import set_compiler_cache
 
-KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+BACKENDS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """Attention backends on a GPU that need no plan for every new shape."""
-NOBODY = -1
+UNWRITTEN = -1
 """Table entry of a position where nothing is written."""
 
 
@@ -58,11 +58,11 @@ class Engine:
         self.dtype = dtype
         if compiled:
             set_compiler_cache()
-        self.through = torch.compile(through, dynamic=False) if compiled else through
+        self.through = torch.compile(run_layer, dynamic=False) if compiled else run_layer
         self.embedding, output = decoder.embedding, cast(Any, decoder.output)
         embedding = self.embedding
         self.table, self.scale = cast_to(dtype, embedding.table.weight), embedding.scale
-        self.embedding_norm, self.widen = norm(embedding.norm, dtype), linear(decoder.widen, dtype)
+        self.embedding_norm, self.widen = cast_norm(embedding.norm, dtype), cast_linear(decoder.widen, dtype)
         self.adds = (
             embedding.positions is not None
             and embedding.positions.join == "add"
@@ -70,18 +70,18 @@ class Engine:
             and self.widen is None
         )
         """True if token and position embeddings are added, and nothing else is done."""
-        self.layers = matrices(decoder, dtype)
+        self.layers = collect_weights(decoder, dtype)
         self.fused = not compiled and fused_layer.covers(self.layers, self.table.device, dtype) is None
-        self.enters: Norm | None = norm(decoder.layers[0].around_self.norm, dtype) if self.layers[0].first else None
-        self.fit: Weights | None = linear(output.fit, dtype)
+        self.enters: Norm | None = cast_norm(decoder.layers[0].around_self.norm, dtype) if self.layers[0].first else None
+        self.fit: Weights | None = cast_linear(output.fit, dtype)
         self.onto: Weights = cast_to(dtype, output.matrix(embedding.table.weight)), cast_to(dtype, output.bias)
         self.vocabulary = len(output.bias)
         self.limit: int | None = getattr(embedding.positions, "limit", None)
         self.places: dict[int, Float[Tensor, "room size"] | None] = {}
 
-    def steps(self, memory: Remembered, sentences: int, width: int, room: int) -> "Cached":
+    def steps(self, memory: DecoderMemory, sentences: int, width: int, room: int) -> "TransformerSteps":
         """Allocate the buffers of steps for sentences with memories of this shape."""
-        return Cached(self, memory, sentences, width, room)
+        return TransformerSteps(self, memory, sentences, width, room)
 
     def refuse(self) -> None:
         """Raise the decoder's own error for a step beyond its limit."""
@@ -99,16 +99,16 @@ class Engine:
         return self.places[room]
 
 
-class Cached:
+class TransformerSteps:
     """Decoder state of a number of sentences: KV caches, back-pointer table and sources."""
 
-    def __init__(self, engine: Engine, memory: Remembered, sentences: int, width: int, room: int):
+    def __init__(self, engine: Engine, memory: DecoderMemory, sentences: int, width: int, room: int):
         self.engine, self.width = engine, width
         like: dict[str, Any] = {"dtype": engine.dtype, "device": engine.table.device}
         self.caches = [torch.zeros(sentences, room, width, 2 * layer.size, **like) for layer in engine.layers]
         each = torch.arange(width, dtype=torch.int32, device=engine.table.device)
         self.own = each[:, None].expand(sentences, width, 1).contiguous()
-        self.past = torch.full((sentences, width, room), NOBODY, dtype=torch.int32, device=engine.table.device)
+        self.past = torch.full((sentences, width, room), UNWRITTEN, dtype=torch.int32, device=engine.table.device)
         """Back-pointer table: the row of its sentence that each row sees at each position."""
         self.sources = list[Memory]()
         for kept in memory.memories.values():
@@ -119,12 +119,12 @@ class Cached:
         self.places = engine.positions(room)
         self.placed = self.places if engine.fused and engine.adds else None
 
-    def begin(self, memory: Remembered, rows: Numbers) -> None:
+    def begin(self, memory: DecoderMemory, rows: Numbers) -> None:
         """Copy a batch into the buffers, in its initial state."""
         given = list(memory.memories.values())
-        fill(sides(self.sources), sides(given), rows)
+        copy_rows(list_keys_and_values(self.sources), list_keys_and_values(given), rows)
         if given[0].keep is not None:
-            fill([self.keep], [given[0].keep], rows)
+            copy_rows([self.keep], [given[0].keep], rows)
         if not self.engine.fused:
             self.clear()
 
@@ -133,7 +133,7 @@ class Cached:
 
         A fully masked source yields zero: its values are set to zero.
         """
-        self.past.fill_(NOBODY)
+        self.past.fill_(UNWRITTEN)
         for cache in self.caches:
             cache.zero_()
         blind = ~self.keep.any(1, keepdim=True)
@@ -141,16 +141,16 @@ class Cached:
         for mine in self.sources:
             mine.values.masked_fill_(blind[..., None, None], 0.0)
 
-    def take(self, other: "Cached", rows: Int[Tensor, " sentences"]) -> None:
+    def take(self, other: "TransformerSteps", rows: Int[Tensor, " sentences"]) -> None:
         """Copy selected sentences of another state, whose buffers are of the same size or smaller."""
         room = other.past.shape[2]
-        self.past.fill_(NOBODY)
+        self.past.fill_(UNWRITTEN)
         self.past[:, :, :room] = other.past.index_select(0, rows)
         self.keep.copy_(other.keep.index_select(0, rows))
         for mine, theirs in zip(self.caches, other.caches, strict=True):
             mine[:, :room] = theirs.index_select(0, rows)
             mine[:, room:] = 0.0
-        for source, given in zip(sides(self.sources), sides(other.sources), strict=True):
+        for source, given in zip(list_keys_and_values(self.sources), list_keys_and_values(other.sources), strict=True):
             source.copy_(given.index_select(0, rows))
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
@@ -158,11 +158,11 @@ class Cached:
         engine, data = self.engine, self.embed(tokens, place)
         if not engine.fused:
             return self.masked(data, parents, place)
-        seen = fused_layer.Seen(self.caches, self.sources, self.past, self.keep)
-        fused_layer.follow(self.past, parents, place)
-        if engine.enters is not None and fused_layer.joins(engine.layers, len(tokens)):
-            return fused_layer.joined(engine.layers, engine.enters, data, seen, place)
-        return fused_layer.stacked(engine.layers, engine.enters, data, seen, place)
+        seen = fused_layer.AttentionBuffers(self.caches, self.sources, self.past, self.keep)
+        fused_layer.update_backpointers(self.past, parents, place)
+        if engine.enters is not None and fused_layer.can_fuse(engine.layers, len(tokens)):
+            return fused_layer.run_fused_layers(engine.layers, engine.enters, data, seen, place)
+        return fused_layer.run_layers(engine.layers, engine.enters, data, seen, place)
 
     def prepare(
         self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
@@ -172,8 +172,8 @@ class Cached:
         if engine.fused:
             size = engine.layers[0].threefold[0].shape[1]
             data = engine.table.new_empty(len(tokens), size) if self.placed is None else self.embed(tokens, place)
-            fused_layer.follow(self.past, parents, place)
-            seen = fused_layer.Seen(self.caches, self.sources, self.past, self.keep)
+            fused_layer.update_backpointers(self.past, parents, place)
+            seen = fused_layer.AttentionBuffers(self.caches, self.sources, self.past, self.keep)
             fused_layer.prepare(engine.layers, engine.enters, data, seen, place)
         return engine.onto[0].new_empty(1, engine.vocabulary)
 
@@ -182,10 +182,13 @@ class Cached:
         if self.width > 1:
             self.past.copy_(self.past.gather(1, parents[..., None].expand_as(self.past)))
         self.past.index_copy_(2, place, self.own)
-        masks = hiding(self.past[..., None] == self.own[0, :, 0], data).flatten(2), hiding(self.keep[:, None], data)
+        masks = (
+            build_additive_mask(self.past[..., None] == self.own[0, :, 0], data).flatten(2),
+            build_additive_mask(self.keep[:, None], data),
+        )
         enters = self.engine.enters
         both = data, data if enters is None else F.layer_norm(data, *enters)
-        with kernels(data.device):
+        with restrict_backends(data.device):
             for layer, cache, source in zip(self.engine.layers, self.caches, self.sources, strict=True):
                 both = self.engine.through(layer, both, cache, source, masks, place)
         return both[1]
@@ -212,22 +215,22 @@ class Cached:
         return F.linear(found if self.engine.fit is None else F.linear(found, *self.engine.fit), *self.engine.onto)
 
 
-def kernels(where: torch.device) -> AbstractContextManager[Any]:
+def restrict_backends(where: torch.device) -> AbstractContextManager[Any]:
     """Restrict PyTorch's attention to a few backends on a GPU."""
-    return sdpa_kernel(KERNELS) if where.type == "cuda" else nullcontext()
+    return sdpa_kernel(BACKENDS) if where.type == "cuda" else nullcontext()
 
 
-def hiding(seen: Bool[Tensor, "*places"], like: Tensor) -> Float[Tensor, "*places"]:
+def build_additive_mask(seen: Bool[Tensor, "*places"], like: Tensor) -> Float[Tensor, "*places"]:
     """Additive mask: 0 where a key may be seen, else -infinity."""
     return torch.zeros(seen.shape, dtype=like.dtype, device=like.device).masked_fill_(~seen, -math.inf)
 
 
-def sides(memories: Iterable[Memory]) -> list[Tensor]:
+def list_keys_and_values(memories: Iterable[Memory]) -> list[Tensor]:
     """Keys and values of all layers."""
     return [side for memory in memories for side in memory[:2]]
 
 
-def fill(mine: list[Tensor], given: list[Tensor], rows: Numbers) -> None:
+def copy_rows(mine: list[Tensor], given: list[Tensor], rows: Numbers) -> None:
     """Copy these rows of tensors to the first rows of others: in one slice where they are consecutive."""
     count, first = len(rows), int(rows[0])
     if np.array_equal(rows, np.arange(first, first + count)):
