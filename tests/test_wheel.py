@@ -29,7 +29,7 @@ def wheel(tmp_path_factory):
 
 def test_the_page_and_everything_it_needs_is_in_the_wheel(wheel):
     _, names = wheel
-    for needed in ("static/viewer.html", "static/palettes.json", "file/schema.json"):
+    for needed in ("static/viewer.html", "static/palettes.json", "io/schema.json"):
         assert f"regard/viewer/{needed}" in names
     assert "regard/py.typed" in names
     assert {"regard/decoding/engines/cpp/lanes.hpp", "regard/decoding/engines/cpp/search.cpp"} < set(names)

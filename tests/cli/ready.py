@@ -89,7 +89,7 @@ def serve() -> None:
     return None
 
 
-def become(arguments: list[str], folder: str, surroundings: dict[str, str], streams: list[str], before: str) -> None:
+def become(arguments: list[str], folder: str, surroundings: dict[str, str], streams: list[str], before: str = "") -> None:
     """The command, in this process."""
     from regard.cli import main
 

@@ -151,7 +151,7 @@ def bounded(config: Any) -> None:
             raise ConfigError(
                 f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {quoted(value)}"
             )
-        if value > (most := BOUNDS.get(name, MOST)):
+        if isinstance(value, int) and value > (most := BOUNDS.get(name, MOST)):
             raise ConfigError(f"{path} needs to be {most:,} or less, got {quoted(value)}")
         if share and value >= 1:
             raise ConfigError(f"{path} needs to be a share below 1, got {value}")

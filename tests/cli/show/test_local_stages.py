@@ -41,7 +41,7 @@ def test_the_page_says_what_is_hidden_and_how_a_share_falls_off():
 
 
 def test_one_kernel_reads_through_windows():
-    for name, kernel in (("local_m", "flash"), ("local_p", "local")):
+    for name, kernel in (("local_m", "flash"), ("local_p", "predicted_window")):
         answers = covered(name, "mechanisms")
         assert answers.pop(kernel) == "needs a GPU, got cpu"
         assert set(answers.values()) == {f"reads all keys, and {name} gathers those of its windows"}

@@ -19,7 +19,9 @@ def test_a_constructor_comes_with_its_defaults_and_what_it_hands_on():
 
 
 def test_a_kernel_is_shown_by_its_module():
-    assert show.page("sdpa", "kernels").startswith("sdpa (kernels)\n==============\n\nPyTorch's fused attention")
+    assert show.page("sdpa", "kernels").startswith(
+        "sdpa (kernels)\n==============\n\nPyTorch's scaled_dot_product_attention"
+    )
 
 
 def test_a_page_leaves_the_random_numbers_alone():
@@ -37,31 +39,31 @@ def test_every_kernel_has_its_say_about_every_stage(kind, name):
 
 def test_kernels_say_what_they_cover_and_why_not():
     products = "Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl"
-    windows = {"local": "needs the windows of local_p, which no other scope has"}
-    weights = {"rows": "gives weights, and none are asked for"}
+    windows = {"predicted_window": "needs the windows of local_p, which no other scope has"}
+    weights = {"weights": "gives weights, and none are asked for"}
     assert covered("additive", "score") == {
         "additive": "covers it",
         "additive_gpu": "needs a GPU, got cpu",
-        "brief": "needs one of Dot, ScaledDot, Bilinear, got Additive",
+        "short": "needs one of Dot, ScaledDot, Bilinear, got Additive",
         "decode": f"needs one of {products}, T5, Alibi, got Additive",
         "flash": f"needs one of {products}, T5, Alibi, got Additive",
         "flex": f"needs one of {products}, got Additive",
         "linear": "needs FeatureMap, got Additive",
         "sdpa": f"needs one of {products}, got Additive",
-        "simplex": f"needs one of {products}, got Additive",
+        "entmax": f"needs one of {products}, got Additive",
         **windows,
         **weights,
     }
     assert covered("sparsemax", "normalise") == {
         "additive": "covers it with additive, concat",
         "additive_gpu": "needs a GPU, got cpu",
-        "brief": "needs Softmax, got Sparsemax",
+        "short": "needs Softmax, got Sparsemax",
         "decode": "needs Softmax, got Sparsemax",
         "flash": "needs Softmax, got Sparsemax",
         "flex": "needs Softmax, got Sparsemax",
         "linear": "needs SumToOne, got Sparsemax",
         "sdpa": "needs Softmax, got Sparsemax",
-        "simplex": "needs a GPU, got cpu",
+        "entmax": "needs a GPU, got cpu",
         **windows,
         **weights,
     }
@@ -73,19 +75,19 @@ def test_kernels_say_what_they_cover_and_why_not():
         (
             "softmax",
             "normalise",
-            {"flash": "needs a GPU, got cpu", "brief": "needs a GPU, got cpu", "decode": "needs a GPU, got cpu",
-             "flex": "needs a GPU, got cpu", "simplex": "needs Sparsemax or Entmax, got Softmax", "linear": "needs SumToOne, got Softmax"},
+            {"flash": "needs a GPU, got cpu", "short": "needs a GPU, got cpu", "decode": "needs a GPU, got cpu",
+             "flex": "needs a GPU, got cpu", "entmax": "needs Sparsemax or Entmax, got Softmax", "linear": "needs SumToOne, got Softmax"},
         ),
         (
             "causal",
             "scope",
-            {"flash": "needs a GPU, got cpu", "brief": "needs a GPU, got cpu", "decode": "needs a GPU, got cpu",
-             "flex": "needs a GPU, got cpu", "simplex": "needs Sparsemax or Entmax, got Softmax", "linear": "needs SumToOne, got Softmax"},
+            {"flash": "needs a GPU, got cpu", "short": "needs a GPU, got cpu", "decode": "needs a GPU, got cpu",
+             "flex": "needs a GPU, got cpu", "entmax": "needs Sparsemax or Entmax, got Softmax", "linear": "needs SumToOne, got Softmax"},
         ),
         (
             "local",
             "scope",
-            {"flash": "needs a GPU, got cpu", "brief": "needs Everywhere, Padding, Causal, Document or several of them joined by &, got Local"},
+            {"flash": "needs a GPU, got cpu", "short": "needs Everywhere, Padding, Causal, Document or several of them joined by &, got Local"},
         ),
     ],
 )  # fmt: skip
@@ -112,7 +114,7 @@ def test_a_scope_that_is_the_same_for_every_query_says_so():
 
 def test_an_output_layer_says_how_a_training_is_told_of_it():
     text = show.page("mixture", "output_heads")
-    assert text.startswith("mixture (outputs)\n=================\n\nSeveral heads propose a distribution each")
+    assert text.startswith("mixture (output_heads)\n======================\n\nMixture of softmaxes")
     assert text.rstrip().endswith("regard train TASK --model.output=mixture --model.output.heads=4")
     text = show.page("attention", "output_heads")
     assert text.rstrip().endswith("--model.output=attention --model.output.score=dot --model.output.scale=1.0")

@@ -87,9 +87,9 @@ def test_vectors_that_point_nowhere_are_refused(tmp_path, number, fault):
 
 def test_a_pipe_and_a_name_that_no_file_can_have_are_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "i")
-    with pytest.raises(DamagedError, match="i cannot be read: it is a pipe, and a regular file is needed"):
+    with pytest.raises(DamagedError, match="i is no regular file but a pipe"):
         Index.load(tmp_path / "i")
-    with pytest.raises(DamagedError, match="cannot be read: File name too long"):
+    with pytest.raises(DamagedError, match="there is no file"):
         Index.load(tmp_path / ("x" * 300))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli.view import distinct, gather, view
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, UnwritableError
 from regard.viewer.html import render
 
 from ..invented import translation
@@ -76,6 +76,6 @@ def test_the_legend_of_a_difference_says_which_run_is_which(watched):
 def test_what_would_be_passed_over_in_silence_is_refused(files, options, told, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     paths = {name: Path(value) for name, value in options.items() if name in ("html", "out")}
-    with pytest.raises((ConfigError, DataError)) as refused:
+    with pytest.raises((ConfigError, DataError, UnwritableError)) as refused:
         view([str(path) for path in files], **{**options, **paths})
     assert str(refused.value) == told

@@ -27,5 +27,5 @@ class Coverage(Covering):
         nn.init.zeros_(self.w.bias)
 
     def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
-        """The memory with the coverage in its keys, U k + w c + b."""
+        """U k + w c + b."""
         return memory._replace(keys=memory.keys + self.w(state[:, None, :, None]))

@@ -119,7 +119,7 @@ def present(records: Iterable[Record]) -> None:
     """Raise where pictures are missing, and list the first of them with their lines."""
     records = list(records)
     if absent := missing(records):
-        listed = ", ".join(f"{record.where} {shortened(record.source)}" for record in absent[:SHOWN])
+        listed = ", ".join(f"{record.where} {shortened(record.source, 300)}" for record in absent[:SHOWN])
         more = f" and {len(absent) - SHOWN:,} more" * (len(absent) > SHOWN)
         raise DataError(
             f"{len(absent):,} of {len(records):,} pictures are missing: {listed}{more}; "

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard import tasks
+from regard import registry, tasks
 from regard.boundary import boundary
 from regard.config import AttentionPart, Data, Dropout, Model
 from regard.data.text.codec import TextCodec
@@ -29,6 +29,8 @@ def files(folder: Path, task: str | None = None, first: str | None = None) -> di
 
     The task is translate, or caption for a model of pictures, unless another is named.
     """
+    if task is not None:
+        registry.locate(task, "tasks")  # before the boundary: a name is the user's, and no fault of the folder
     with boundary(folder):
         if opened(folder)[1] == PICTURES:
             return pictured(folder, task or usual_task(PICTURES), first)

@@ -133,7 +133,7 @@ def opened(path: Path) -> Index:
 
     if os.path.isdir(path):
         raise DamagedError(f"{path} is a directory, and an index is one file; name the file")
-    if path.exists():
+    if os.path.exists(path):  # False where a name is too long
         open_regular(path).close()  # the library maps the file, and would wait for a pipe
     try:
         with safe_open(path, framework="pt") as file:

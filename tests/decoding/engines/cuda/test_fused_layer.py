@@ -71,7 +71,7 @@ def test_only_plain_layers_of_few_rows_are_joined():
 
 @interpreted
 def test_the_limits_are_those_of_the_kernel():
-    kernel = fused_layer.load_kernels("product")
+    kernel = fused_layer.load_kernels("matmul")
     assert (fused_layer.FEW, fused_layer.WIDEST) == (kernel.MOST, kernel.WIDEST)
 
 
