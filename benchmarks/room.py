@@ -97,21 +97,24 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
     yield "flash", flash.covers(learned) or (lambda: flash.run(learned).context.sum().backward())
     seen = learned._replace(statistics=(), weights=True)
     with torch.no_grad():
-        yield "rows", weights.covers(seen) or (lambda: weights.run(seen._replace(query=asked[0].detach())))
+        yield "weights", weights.covers(seen) or (lambda: weights.run(seen._replace(query=asked[0].detach())))
     short = Request(*(each[:, :, :64] for each in asked), flash.ScaledDot(), Softmax(), Causal(), 0.0, 0, False, ())
-    yield "brief", brief.covers(short) or (lambda: brief.run(short).context.sum().backward())
+    yield "short", brief.covers(short) or (lambda: brief.run(short).context.sum().backward())
     for queries in (20, 200):  # of one tile, and of several, whose windows are put in order
         centre = torch.zeros(1, queries, requires_grad=True)
         dimmed, query = Dimmed(Softmax(), centre, 8), asked[0][:, :, :queries]
         narrow = Request(query, *asked[1:], flash.ScaledDot(), dimmed, Within(centre, 8), 0.1, 0, False, ())
-        yield "local", windowed.covers(narrow) or (lambda narrow=narrow: windowed.run(narrow).context.sum().backward())
+        yield (
+            "predicted_window",
+            windowed.covers(narrow) or (lambda narrow=narrow: windowed.run(narrow).context.sum().backward()),
+        )
     sparse = Request(*asked, flash.ScaledDot(), Entmax(1.3), Causal(), 0.1, 0, False, ())
-    yield "simplex", entmax.covers(sparse) or (lambda: entmax.run(sparse).context.sum().backward())
+    yield "entmax", entmax.covers(sparse) or (lambda: entmax.run(sparse).context.sum().backward())
     with torch.no_grad():
         long = Request(torch.empty(1, 16, 1, size, dtype=kind), *asked[1:], T5(16), Softmax(), Causal(), 0.0, 199, False, ())
         yield "decode", decode.covers(long) or (lambda: decode.run(long))
     walk = [torch.empty(1, 1, each, 200, requires_grad=True) for each in (20, 20, 1)]
-    yield "chances", expected_monotonic.covers(walk[0]) or (lambda: expected_monotonic.stops(*walk).sum().backward())
+    yield "monotonic", expected_monotonic.covers(walk[0]) or (lambda: expected_monotonic.stops(*walk).sum().backward())
     v = torch.empty(1, size, dtype=kind, requires_grad=True)
     yield "additive", lambda: attention(*asked, v)[0].sum().backward()
     yield "additive", lambda: by_tiles(Tiles(four_least=1 << 30), lambda: attention(*asked, v)[0].sum().backward())
@@ -133,7 +136,9 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", default=["float32", "float16", "bfloat16"])
     parser.add_argument("--sizes", nargs="*", type=int, default=[8, 24, 64, 80, 96, 128, 160, 256])
     parser.add_argument(
-        "--kernels", nargs="*", default=["flash", "rows", "brief", "local", "simplex", "decode", "chances", "additive"]
+        "--kernels",
+        nargs="*",
+        default=["flash", "weights", "short", "predicted_window", "entmax", "decode", "monotonic", "additive"],
     )
     options = parser.parse_args()
     driver.set_active(ABSENT)

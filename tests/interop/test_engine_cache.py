@@ -147,9 +147,9 @@ def test_many_processes_at_once_find_it_whole(run, engines):
     program = """
 import sys
 from pathlib import Path
-from regard.interop import cache
+from regard.interop import engine_cache
 for number in range(20):
-    home = cache.kept(Path(sys.argv[1]), "kind", lambda: {"model.bin": b"weights", "other.bin": b"x" * 100_000})
+    home = engine_cache.kept(Path(sys.argv[1]), "kind", lambda: {"model.bin": b"weights", "other.bin": b"x" * 100_000})
     if number % 3 == int(sys.argv[2]):
         (home / "model.bin").unlink(missing_ok=True)
 """

@@ -15,7 +15,7 @@ PROGRAMS = {
     "predicted_window": {"tally", "order", "forward", "of_queries", "of_memory"},
     "entmax": {"forward", "of_queries", "of_memory"},
     "decode": {"split", "join"},
-    "chances": {"forward", "backward"},
+    "monotonic": {"forward", "backward"},
     "additive": {"turn", "raised", "compare", "read", "slope", "descend", "split", "trace"},
 }
 

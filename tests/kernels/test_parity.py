@@ -108,7 +108,7 @@ def test_a_gradient_may_be_three_times_as_far_away(cases):
 @pytest.mark.parametrize("name", ["transformer", "additive"])
 def test_losses_of_a_training_part_where_a_kernel_is_wrong(cases, name, monkeypatch):
     import _updates as updates
-    from regard.kernels import additive_gpu
+    from regard.kernels import additive_gpu, short
 
     kernel = {"transformer": short, "additive": additive_gpu}[name]
     right = kernel.run

@@ -91,7 +91,7 @@ class Audit:
         paths = [each for each in map(str, arguments[1:]) if each.startswith("/")]
         if str(executable) == sys.executable:
             return arguments[1:3] == ["-I", "-c"] and all(within(each, self.own[1]) for each in paths)
-        sources = Path(regard.__file__).parent / "native" / "compiled"
+        sources = Path(regard.__file__).parent / "decoding" / "engines" / "cpp"
         return executable in self.compilers and all(within(each, sources) or within(each, self.own[1]) for each in paths)
 
     def strange_open(self, path: object, mode: object, flags: object) -> str | None:

@@ -61,13 +61,13 @@ SKIPPED = {(each, kind) for each in MADE for kind in ("nowhere", "deleted")}
 CASES = [(option, target) for option in OUTPUTS for target in TARGETS if (option, target) not in SKIPPED]
 DELETE = """
 import inspect, shutil
-from regard.training import atomic
-name = atomic.temporary_name
+from regard import io
+name = io.temporary_name
 def delete(directory):
     if inspect.currentframe().f_back.f_code.co_name != "check_place":
         shutil.rmtree({!r}, ignore_errors=True)
     return name(directory)
-atomic.temporary_name = delete
+io.temporary_name = delete
 """
 """Deletes the directory of the output when the command, which has computed everything, is about to write there."""
 

@@ -1,4 +1,5 @@
 import torch
+from torch.testing import assert_close
 
 from regard.attention.mechanisms._coverage import Covering
 from regard.attention.types import Encoded, Memory
