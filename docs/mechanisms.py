@@ -113,7 +113,7 @@ def train(attention: str, decoder: str, task: str, setting: str, steps: int | No
     """One training; what came of it."""
     import torch
 
-    from regard import tasks
+    from regard import registry, tasks
     from regard.inference.load import load
     from regard.training.loop import train as run
 

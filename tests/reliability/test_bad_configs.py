@@ -15,6 +15,7 @@ from regard import config as configuration
 from regard import tasks
 from regard.cli._search_options import apart
 from regard.cli.train import _without_task, settings
+from regard.config.parse import merge, nested
 from regard.data.lines import Line
 from regard.data.table import read as table
 from regard.decoding.constraints.spec import parse_spec as wish
@@ -111,7 +112,7 @@ def toml(rng: random.Random, name: str, folder: Path) -> None:
     else:
         found: dict[str, Any] = {}
         for _ in range(rng.choice((1, 1, 3))):
-            configuration.reading.merge(found, configuration.reading.nested(path(rng, name), value(rng)))
+            merge(found, nested(path(rng, name), value(rng)))
         content = tomli_w.dumps(found).encode()
     if rng.random() < 0.2:
         changed = bytearray(content or b"\0")
@@ -155,7 +156,7 @@ def given(rng: random.Random, name: str, folder: Path) -> None:
     """A table that is Python's own, as a program hands it over."""
     found: dict[str, Any] = {}
     for _ in range(rng.choice((1, 2, 4))):
-        configuration.reading.merge(found, configuration.reading.nested(path(rng, name), value(rng)))
+        merge(found, nested(path(rng, name), value(rng)))
     configuration.check(CONFIGS[name], found)
 
 

@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 
 os.environ.pop("TRITON_INTERPRET", None)
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[4] / "benchmarks"))
 
 import numpy as np
 import torch

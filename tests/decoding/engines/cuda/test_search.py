@@ -229,7 +229,7 @@ start = file.SearchBuffers.start
 @pytest.mark.skipif(not capability.INSTALLED, reason="Triton is for Linux")
 def test_what_is_prepared_is_all_that_a_step_starts():
     told = [sys.executable, "-m", "tests.decoding.engines.cuda.counted"]
-    done = subprocess.run(told, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
+    done = subprocess.run(told, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[4])
     assert done.returncode == 0, done.stdout + done.stderr
     cases = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(cases) == 9
