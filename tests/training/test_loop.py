@@ -328,8 +328,12 @@ def test_a_directory_renamed_while_training_goes_on_under_its_new_name(tmp_path,
 
 @pytest.mark.parametrize("place", [".", "checkpoints", "log.jsonl"])
 def test_a_directory_made_read_only_while_training_ends_it_in_one_paragraph(tmp_path, place):
-    """Root may write anywhere, so that the training runs as somebody else while it lasts."""
+    """Root may write anywhere, so that the training runs as somebody else while it lasts.
+
+    Who may not be able to read the sources: what a training imports and looks up is there before.
+    """
     run, me = tmp_path / "run", os.geteuid()
+    train(experiment(max_steps=1), tmp_path / "before", quiet=True)
     run.mkdir()
     for path in (tmp_path, *tmp_path.parents):
         if path.stat().st_uid == me and path.stat().st_mode & 0o005 != 0o005:
@@ -338,12 +342,13 @@ def test_a_directory_made_read_only_while_training_ends_it_in_one_paragraph(tmp_
     def protect():
         (run / place).chmod(0o555 if (run / place).is_dir() else 0o444)
 
+    disturbed = meanwhile(8, protect)
     try:
         if me == 0:
             os.chown(run, 65534, -1)
             os.seteuid(65534)
         with pytest.raises(UnwritableError, match=rf"cannot write {run}.*: Permission denied; choose a place"):
-            train(meanwhile(8, protect), run, quiet=True)
+            train(disturbed, run, quiet=True)
     finally:
         os.seteuid(me)
     assert not list(run.rglob(".tmp-*"))
