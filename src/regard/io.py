@@ -23,6 +23,8 @@ from typing import BinaryIO
 from regard.errors import UnwritableError
 
 TEMPORARY = ".tmp-"
+RANDOM = "[0-9a-f]" * 16
+"""The pattern of what stands behind the prefix in a temporary name."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 ADVICE = {
@@ -111,9 +113,12 @@ def remove(path: Path) -> None:
         doomed.unlink(missing_ok=True)
 
 
-def sweep(directory: Path) -> None:
-    """Clear away what a killed process left half-written. What a live process is writing is locked, and stays."""
-    for path in directory.glob(f"{TEMPORARY}*"):
+def sweep(directory: Path, names: str = "*") -> None:
+    """Clear away what a killed process left half-written. What a live process is writing is locked, and stays.
+
+    `names` is the pattern behind the prefix; RANDOM leaves alone what was not named by `temporary_name`.
+    """
+    for path in directory.glob(f"{TEMPORARY}{names}"):
         if not _in_use(path):
             remove(path)
 

@@ -115,7 +115,7 @@ def test_a_directory_deleted_while_trainings_go_on_ends_in_one_paragraph_and_is_
 
 def test_what_a_kill_left_half_written_is_swept_and_what_is_somebody_elses_is_not(sweep, tmp_path):
     (tmp_path / "cmp").mkdir()
-    for name in (".tmp-compare.md", ".tmp-mine"):
+    for name in (".tmp-0123456789abcdef", ".tmp-mine"):
         (tmp_path / "cmp" / name).write_text("half")
     sweep().run(quiet=True)
     assert [path.name for path in (tmp_path / "cmp").glob(".tmp-*")] == [".tmp-mine"]

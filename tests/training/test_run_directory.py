@@ -247,3 +247,12 @@ def test_files_beside_a_run_are_put_there_once_and_no_part_of_it(tmp_path):
         run.put({"samples/1.png": b"two"})
     assert (tmp_path / "samples" / "1.png").read_bytes() == b"one"
     assert "samples/1.png" not in run.manifest()["files"]
+
+
+def test_a_note_clears_away_what_an_earlier_one_left_that_was_killed(tmp_path):
+    with RunDirectory(tmp_path) as run:
+        run.claim(experiment())
+    for name in (".tmp-0123456789abcdef", ".tmp-mine"):
+        (tmp_path / name).write_text("half")
+    RunDirectory(tmp_path).note("alignment", {"head": 1})
+    assert [path.name for path in tmp_path.glob(".tmp-*")] == [".tmp-mine"]

@@ -41,8 +41,7 @@ class Sweep:
         """Train what is not trained yet, and return the table. A signal stops it; the next start goes on."""
         try:
             self.out.mkdir(parents=True, exist_ok=True)
-            for path in self.out.glob(f"{io.TEMPORARY}*compare.*"):  # what a kill left half-written
-                io.remove(path)
+            io.sweep(self.out, io.RANDOM)
         except OSError as error:
             text = f"cannot write to {self.out}: {error.strerror}; choose a directory that can be written"
             raise RefusedError(text) from error

@@ -188,6 +188,7 @@ class RunDirectory:
     def note(self, name: str, value: Any) -> None:
         """Write something beside the files into the manifest of a run; it stays there when files change."""
         manifest.unseal(self.path / manifest.NAME)  # one that is missing or damaged is no place to write to
+        io.sweep(self.path, io.RANDOM)  # what an earlier note left that was killed
         self._seal({**self.manifest(), name: value})
 
     def holds(self, name: str, expected: str | None = None) -> bool:
