@@ -85,6 +85,20 @@ def test_what_fails_is_tried_again_and_then_left_to_the_launch(fails, tried, loa
     assert len(program.started) == 1
 
 
+@pytest.mark.parametrize(("fails", "asked", "loaded"), [(1, 2, 1), (100, together.AGAIN + 1, 0)])
+def test_a_kernel_that_fails_to_parse_beside_the_threads_is_tried_again(fails, asked, loaded):
+    class Parsed(Program):
+        def warmup(self, *given, grid, **options):
+            if len(self.asked) < fails:
+                self.asked.append((grid, given, options))
+                raise SystemError("AST constructor recursion depth mismatch (before=66, after=233)")
+            return super().warmup(*given, grid=grid, **options)
+
+    program = Parsed()
+    together.prepare(lambda: together.launch(program, (1,)), CPU)
+    assert (len(program.asked), len(program.loaded)) == (asked, loaded)
+
+
 def test_a_failure_of_the_work_itself_is_none_and_what_was_asked_for_is_there():
     program = Program()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ AGAIN = 3
 def launch(program: Any, grid: tuple[int, ...], /, *given: Any, **options: Any) -> None:
     """Launch a kernel, or compile it for arguments like these."""
     if PREPARING.get():
-        program.warmup(*given, grid=grid, **options)
+        retry(partial(program.warmup, *given, grid=grid, **options))  # it parses too, beside the threads
     else:
         program[grid](*given, **options)
 
@@ -61,20 +62,20 @@ class Makers:
     def make(self, compiled: Callable[[], Any]) -> Any:
         """Compile and load a kernel, ready to launch."""
         with on(self.device):  # the current device is per thread
-            program = parsed(compiled)
+            program = retry(compiled)
             program._init_handles()  # otherwise the first launch does
         return program
 
 
-def parsed(compiled: Callable[[], Any]) -> Any:
-    """Compile a kernel with retries: until 3.11.8 and 3.12.2 Python sometimes failed when two threads parsed.
+def retry(parse: Callable[[], Any]) -> Any:
+    """Parse, or compile, a kernel with retries: until 3.11.8 and 3.12.2 Python sometimes failed when two threads parsed.
 
     https://github.com/python/cpython/issues/106905
     """
     for _ in range(AGAIN):
         with suppress(Exception):
-            return compiled()
-    return compiled()
+            return parse()
+    return parse()
 
 
 def on(device: torch.device) -> AbstractContextManager[Any]:
