@@ -21,7 +21,7 @@ from _parity import DEVICE, DTYPES, GPU, Found, Verdict, interpreted, judged, ou
 from _parity_models import mapped
 from _shapes import FAMILIES, RUNS, Family, Shape, request, shape, through
 from regard.attention import masked_norm
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 
 DRAWS = 16
 """How often numbers are drawn for a shape whose first were too far away."""
@@ -61,7 +61,7 @@ def attending(family: Family, drawn: Shape) -> Ready:
     ours = partial(outcome, partial(through, RUNS[family.kernel]), asked, dtype, family.learns)
     return Ready(
         partial(crowded, ours) if family.also == "crowded" else ours,
-        lambda kind: outcome(partial(through, compose), clean, kind, family.learns),
+        lambda kind: outcome(partial(through, run_reference), clean, kind, family.learns),
         longest.item() * family.size**0.5 * largest,
     )
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import _bare  # noqa: F401
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -123,8 +123,8 @@ class Case(NamedTuple):
 
     def __call__(self, dtype: torch.dtype) -> Verdict:
         asked = self.asked(dtype)
-        mine, again, plain = (outcome(run, asked, dtype, self.learns) for run in (self.run, self.run, compose))
-        return judged(mine, again if self.ours else mine, plain, outcome(compose, asked, torch.float64, self.learns))
+        mine, again, plain = (outcome(run, asked, dtype, self.learns) for run in (self.run, self.run, run_reference))
+        return judged(mine, again if self.ours else mine, plain, outcome(run_reference, asked, torch.float64, self.learns))
 
 
 def request(
@@ -278,7 +278,7 @@ def interpreted() -> None:
         return
     from regard.attention import expected_monotonic, masked_norm
     from regard.kernels.triton.additive import operator
-    from regard.kernels.triton.additive.arguments import Reading, Tiles
+    from regard.kernels.triton.additive.arguments import ReadTile, Tiles
     from regard.losses import linear_cross_entropy
     from regard.models.decoders import recurrent_fused
     from regard.models.layers import add_norm, feedforward
@@ -295,9 +295,9 @@ def interpreted() -> None:
         expected_monotonic,
     ):
         each.DEVICES = ("cuda", "cpu")
-    flash.tiles = entmax.tiles = lambda query, values: [16, 16, 4, 1]
-    decode.tiles = lambda request: [16, 16, 4, 1]
+    flash.select_tiles = entmax.select_tiles = lambda query, values: [16, 16, 4, 1]
+    decode.select_tiles = lambda request: [16, 16, 4, 1]
     sizes = {"rows": 16, "columns": 16, "pairs": 2, "both": 8, "both_rows": 16}
     sizes |= {"four_rows": 16, "four_columns": 32, "four_least": 2}
-    small = {"read": Reading(16, 16, 128, 4), "read_single": Reading(16, 16, 64, 4)}
+    small = {"read": ReadTile(16, 16, 128, 4), "read_single": ReadTile(16, 16, 64, 4)}
     operator.TILES = Tiles(**sizes, **small, slope_columns=16)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import _bare  # noqa: F401
 from _parity import DEVICE, GPU, LENGTH, Found, Verdict, judged, padding, request
 from regard.attention import expected_monotonic, masked_norm
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.mechanisms.mocha import Mocha
@@ -65,10 +65,10 @@ def sides(run: Callable[[str, torch.dtype], Found], dtype: torch.dtype) -> Verdi
 def chosen(dtype: torch.dtype) -> Verdict:
     """The weights of a few queries and heads, beside those rows of all weights."""
     asked, places = request(dtype, scope=Causal() & padding()), [0, LENGTH // 2, LENGTH - 1]
-    mine = [Found([rows.chosen(asked, places, [1, 3])], []) for _ in range(2)]
+    mine = [Found([rows.select_weights(asked, places, [1, 3])], []) for _ in range(2)]
     wide = asked._replace(query=asked.query.double(), keys=asked.keys.double(), values=asked.values.double())
     plain, exact = (
-        Found([compose(each._replace(weights=True)).weights[:, [1, 3]][:, :, places]], []) for each in (asked, wide)
+        Found([run_reference(each._replace(weights=True)).weights[:, [1, 3]][:, :, places]], []) for each in (asked, wide)
     )
     return judged(*mine, plain, exact)
 
@@ -76,7 +76,7 @@ def chosen(dtype: torch.dtype) -> Verdict:
 def corners(dtype: torch.dtype) -> Verdict:
     """q = 60 and k = -59.5 meet at 0.5, and keys that nobody may see may hold NaN."""
     from regard.kernels.triton.additive import operator
-    from regard.kernels.triton.additive.arguments import Scoped
+    from regard.kernels.triton.additive.arguments import MaskArguments
 
     v = torch.randn(1, 24, device=DEVICE, dtype=dtype)
     far, near = (torch.full((2, 1, 19, 24), each, device=DEVICE, dtype=dtype) for each in (60.0, -59.5))
@@ -84,7 +84,7 @@ def corners(dtype: torch.dtype) -> Verdict:
     poisoned = near.masked_fill(~keep[:, None, :, None], torch.nan)
 
     def ours() -> Found:
-        context, _ = operator.attention(far, poisoned, poisoned, v, Scoped(keep))
+        context, _ = operator.attention(far, poisoned, poisoned, v, MaskArguments(keep))
         return Found([operator.scores(far, near, v), context], [])
 
     def right(kind: torch.dtype) -> Found:

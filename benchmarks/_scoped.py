@@ -12,7 +12,7 @@ import _bare  # noqa: F401
 from _queued import Ways, measured, once, rows_of, timed, too_far
 from _timing import Budget
 from regard.attention import dispatch
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import Scope
 from regard.attention.scope.blocks import Blocks
@@ -71,11 +71,11 @@ def by(kernel: Any, asked: Request, *given: Tensor) -> Tensor:
     """The context by one kernel, or by that which `auto` picks."""
     query, keys, values = given
     made = asked._replace(query=query, keys=keys, values=values)
-    found = dispatch.choose(made, "auto") if kernel is None else kernel
-    reason = compiled.refusal(flex.key(made)) if found is flex else None
+    found = dispatch.select_kernel(made, "auto") if kernel is None else kernel
+    reason = compiled.find_refusal(flex.build_cache_key(made)) if found is flex else None
     if reason is not None:  # another kernel would run and be taken for it
         raise RuntimeError(reason)
-    return (compose(made) if found is None else found.run(made)).context
+    return (run_reference(made) if found is None else found.run(made)).context
 
 
 def by_open(asked: Request, *given: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ def warm(name: str) -> list[str]:
 
 def reference(asked: Request, *given: Tensor) -> Tensor:
     """The three stages."""
-    return compose(asked._replace(query=given[0], keys=given[1], values=given[2])).context
+    return run_reference(asked._replace(query=given[0], keys=given[1], values=given[2])).context
 
 
 def scopes(rounds: int, budget: Budget, write: Callable[..., None]) -> None:
@@ -132,11 +132,11 @@ def scopes(rounds: int, budget: Budget, write: Callable[..., None]) -> None:
             found = measured(name, ways(name, asked), list(asked[:3]), flow, rounds)
             fastest = min(each.ms for path, each in found.items() if path != "auto")
             told = ", ".join(f"{path} {each.ms:.4f}" for path, each in found.items())
-            chosen = dispatch.choose(asked, "auto")
-            picked = next((each for each, kernel in dispatch.LOADED.items() if kernel is chosen), "reference")
+            chosen = dispatch.select_kernel(asked, "auto")
+            picked = next((each for each, kernel in dispatch.KERNELS.items() if kernel is chosen), "reference")
             print(f"scopes {name:26} {which:7} {told}; auto is {picked}, {found['auto'].ms / fastest:.3f}", flush=True)
             write(*rows_of("scopes", name, which, found, fastest))
-        made = timed(lambda asked=asked: blocks.make(asked), 3)
+        made = timed(lambda asked=asked: blocks.build_block_mask(asked), 3)
         print(f"scopes {name:26} tiles found in {made.ms:.3f} ms, host {made.host:.0f} us", flush=True)
     for reason in compiled.REFUSED.values():
         print(f"scopes: flex {reason}", flush=True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import _bare  # noqa: F401
 from _parity import DEVICE, DTYPES, GPU, module
-from regard.attention.local_window import Dimmed, Within
+from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -146,8 +146,8 @@ class Placed(nn.Module):
 
     def told(self, request: Request) -> Request:
         """The request with the stages that a window is."""
-        dimmed = Dimmed(Softmax(), self.centre, self.width, self.also == "renormalised")
-        within = Within(self.centre, self.width, request.offset)
+        dimmed = GaussianWindow(Softmax(), self.centre, self.width, self.also == "renormalised")
+        within = WindowScope(self.centre, self.width, request.offset)
         return request._replace(normalise=Softmax() if self.also == "flat" else dimmed, scope=within & request.scope)
 
 

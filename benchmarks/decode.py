@@ -74,7 +74,7 @@ def sides() -> dict[str, Callable[[], object]]:
 
 
 def tiled(asked: Request, tiles: list[int], parts: int) -> Tensor:
-    decode.tiles, launch.MOST = lambda request: tiles, parts
+    decode.select_tiles, launch.MAX_SPLITS = lambda request: tiles, parts
     return decode.run(asked).context
 
 

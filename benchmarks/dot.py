@@ -50,7 +50,7 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
 from regard.kernels import sdpa
 from regard.kernels.sdpa_backends import choice
-from regard.kernels.sdpa_backends.priority import prioritised
+from regard.kernels.sdpa_backends.priority import set_priority
 
 RESULTS = Path(__file__).parent / "results" / "dot.csv"
 WITHIN = 1.03
@@ -175,7 +175,7 @@ def host(rounds: int) -> None:
     shape = Shape(8, 8, 128, 64, True)
     given = [each.detach() for each in sides(shape)]
     asked = Request(*given, ScaledDot(), Softmax(), Causal(), 0.0, 0, False, ())
-    order = choice.choose(choice.kind(asked)).order
+    order = choice.choose_backends(choice.describe_request(asked)).order
 
     def around(manager: Callable[[], AbstractContextManager[Any]]) -> None:
         with manager():
@@ -185,9 +185,9 @@ def host(rounds: int) -> None:
         "PyTorch's function": lambda: F.scaled_dot_product_attention(*given, is_causal=True),
         "attend": lambda: attend(*given, scope=Causal()),
         "sdpa.run": lambda: sdpa.run(asked),
-        "choosing a kernel": lambda: dispatch.choose(asked, "auto"),
-        "kind and order": lambda: choice.choose(choice.kind(asked)),
-        "the order, there and back": lambda: around(lambda: prioritised(order)),
+        "choosing a kernel": lambda: dispatch.select_kernel(asked, "auto"),
+        "kind and order": lambda: choice.choose_backends(choice.describe_request(asked)),
+        "the order, there and back": lambda: around(lambda: set_priority(order)),
         "sdpa_kernel, there and back": lambda: around(lambda: sdpa_kernel(list(order), set_priority=True)),
     }
     taken = {name: timed(side, 5 * rounds).host for name, side in parts.items()}
@@ -280,7 +280,7 @@ def main() -> int:
         return 2
     torch.manual_seed(0)
     warnings.simplefilter("ignore")  # a backend that does not take a shape says so at length
-    print(f"{choice.machine(0)}; PyTorch by itself takes {default_backend(GRID[0])} at {GRID[0].name}", flush=True)
+    print(f"{choice.find_machine(0)}; PyTorch by itself takes {default_backend(GRID[0])} at {GRID[0].name}", flush=True)
     notes = [] if options.compile == "never" else compile_all(options)
     if options.compile == "alone":
         print("\n".join(notes), flush=True)

@@ -32,15 +32,15 @@ import _timing
 from _apart import apart
 from _timing import WHERE, Budget, Measured, captured, highest, measure, put, staged, where
 from parity import passed
-from regard.attention.attend import compose
-from regard.attention.local_window import Dimmed, Within
+from regard.attention.attend import run_reference
+from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import Scope
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.local import Local
-from regard.attention.score import distances
+from regard.attention.score import compute_relative_positions
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
@@ -52,7 +52,7 @@ HEADER = ["case", "name", "pass", "dtype", "ms", "spread_ms", "peak_bytes", *WHE
 QUICK = ("entropy", "max", "argmax", "mean_position")
 EVERY = (*QUICK, "spread", "received", "uniform", "top_3")
 TILES = ([64, 64, 4, 3], [128, 64, 8, 3])
-CHOSEN = flash.tiles
+CHOSEN = flash.select_tiles
 
 Side = Callable[[], list[Tensor]]
 
@@ -77,11 +77,11 @@ def tiled(tiles: list[int], side: Side) -> Side:
     """The same with other tiles."""
 
     def run() -> list[Tensor]:
-        flash.tiles = lambda query, values: tiles
+        flash.select_tiles = lambda query, values: tiles
         try:
             return side()
         finally:
-            flash.tiles = CHOSEN
+            flash.select_tiles = CHOSEN
 
     return run
 
@@ -111,11 +111,11 @@ def t5_case() -> dict[str, Side]:
     flow = torch.randn_like(asked.values)
 
     def masked(part: Request) -> object:
-        bucket = score.bucket(distances(2048, 2048, 0, part.query.device))[0]
+        bucket = score.bucket(compute_relative_positions(2048, 2048, 0, part.query.device))[0]
         bias = score.b[:, bucket].to(part.query.dtype).masked_fill(~part.allowed[0, 0], float("-inf"))
         return flash.Attended(F.scaled_dot_product_attention(part.query, part.keys, part.values, bias[None], scale=0.125))
 
-    sides: dict[str, Side] = {"reference fwd+bwd": lambda: once(compose, asked, flow)}
+    sides: dict[str, Side] = {"reference fwd+bwd": lambda: once(run_reference, asked, flow)}
     sides["sdpa with a mask fwd+bwd"] = lambda: once(masked, asked, flow)
     for tiles in TILES:
         sides[f"flash fwd+bwd {'x'.join(map(str, tiles))}"] = tiled(tiles, lambda: once(flash.run, asked, flow))
@@ -172,8 +172,8 @@ def windows(asked: Request, width: int) -> Side:
     centre = queries * torch.rand(batch, queries, device="cuda")
 
     def run(part: Request) -> object:
-        dimmed = Dimmed(Softmax(), centre, width)
-        return predicted_window.run(part._replace(normalise=dimmed, scope=Within(centre, width)))
+        dimmed = GaussianWindow(Softmax(), centre, width)
+        return predicted_window.run(part._replace(normalise=dimmed, scope=WindowScope(centre, width)))
 
     return lambda: once(run, asked, asked.values)
 
@@ -219,7 +219,7 @@ def rows_case() -> dict[str, Side]:
         parts = [asked._replace(query=asked.query[:, :, row, None], offset=row) for row in places]
         return [torch.cat([formed(part) for part in parts], dim=2)]
 
-    return {"rows": lambda: [rows.chosen(asked, places)], "one by one": one_by_one}
+    return {"rows": lambda: [rows.select_weights(asked, places)], "one by one": one_by_one}
 
 
 @torch.no_grad()

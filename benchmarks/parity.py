@@ -79,7 +79,7 @@ def main() -> int:
     from regard.kernels.runtime import capability
 
     for dtype in options.dtype:
-        if reason := capability.lacking(torch.device("cuda"), _parity.DTYPES[dtype]):
+        if reason := capability.find_obstacle(torch.device("cuda"), _parity.DTYPES[dtype]):
             print(f"parity {dtype}: this GPU {reason}", flush=True)
     if options.shapes:
         drawn = options.shapes, options.seed, options.repeats, options.seconds or 240.0

@@ -29,7 +29,7 @@ from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITFunction
 
 from regard.attention import expected_monotonic
-from regard.attention.local_window import Dimmed, Within
+from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
@@ -102,8 +102,8 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
     yield "short", brief.covers(short) or (lambda: brief.run(short).context.sum().backward())
     for queries in (20, 200):  # of one tile, and of several, whose windows are put in order
         centre = torch.zeros(1, queries, requires_grad=True)
-        dimmed, query = Dimmed(Softmax(), centre, 8), asked[0][:, :, :queries]
-        narrow = Request(query, *asked[1:], flash.ScaledDot(), dimmed, Within(centre, 8), 0.1, 0, False, ())
+        dimmed, query = GaussianWindow(Softmax(), centre, 8), asked[0][:, :, :queries]
+        narrow = Request(query, *asked[1:], flash.ScaledDot(), dimmed, WindowScope(centre, 8), 0.1, 0, False, ())
         yield (
             "predicted_window",
             windowed.covers(narrow) or (lambda narrow=narrow: windowed.run(narrow).context.sum().backward()),
@@ -114,7 +114,10 @@ def cases(kind: torch.dtype, size: int) -> Iterator[tuple[str, Callable[[], obje
         long = Request(torch.empty(1, 16, 1, size, dtype=kind), *asked[1:], T5(16), Softmax(), Causal(), 0.0, 199, False, ())
         yield "decode", decode.covers(long) or (lambda: decode.run(long))
     walk = [torch.empty(1, 1, each, 200, requires_grad=True) for each in (20, 20, 1)]
-    yield "monotonic", expected_monotonic.covers(walk[0]) or (lambda: expected_monotonic.stops(*walk).sum().backward())
+    yield (
+        "monotonic",
+        expected_monotonic.covers(walk[0]) or (lambda: expected_monotonic.expect_alignment(*walk).sum().backward()),
+    )
     v = torch.empty(1, size, dtype=kind, requires_grad=True)
     yield "additive", lambda: attention(*asked, v)[0].sum().backward()
     yield "additive", lambda: by_tiles(Tiles(four_least=1 << 30), lambda: attention(*asked, v)[0].sum().backward())
@@ -146,10 +149,10 @@ def main() -> None:
     knobs.runtime.add_stages_inspection_hook = no_further
     JITFunction.run = compiled
     flash.DEVICES = brief.DEVICES = expected_monotonic.DEVICES = ("cpu",)  # tensors are on the CPU, and nothing reads them
-    chip.room = tiles.room = lambda device: ROOM[ABSENT.chip] << 10
+    chip.find_shared_memory = tiles.find_shared_memory = lambda device: ROOM[ABSENT.chip] << 10
     failed = False
     for ABSENT.chip in options.chips:
-        tiles.PASSED.clear()
+        tiles.TOO_LARGE.clear()
         for kind in options.kinds:
             for size in options.sizes:
                 for name, start in cases(getattr(torch, kind), size):

@@ -22,7 +22,7 @@ import _bare  # noqa: F401
 from _apart import apart
 from _timing import WHERE, Budget, measure, put, staged, where
 from parity import passed
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -76,7 +76,7 @@ def sides() -> dict[str, tuple[Callable[[Request], object], Request, bool, list[
         found[f"flash softmax {label} -"] = flash.run, asked, backward, []
         for which, normalise in NORMALISERS.items():
             part = asked._replace(normalise=normalise())
-            found[f"stages {which} {label} -"] = compose, part, backward, []
+            found[f"stages {which} {label} -"] = run_reference, part, backward, []
             for tiles in TILES[numbers[3]] if which == "entmax" else TILES[numbers[3]][:1]:
                 found[f"ours {which} {label} {'x'.join(map(str, tiles))}"] = entmax.run, part, backward, tiles
     return found
@@ -84,7 +84,7 @@ def sides() -> dict[str, tuple[Callable[[Request], object], Request, bool, list[
 
 def tiled(run: Callable[[Request], object], asked: Request, backward: bool, tiles: list[int]) -> Callable[[], object]:
     def side() -> object:
-        entmax.tiles = lambda query, values: tiles
+        entmax.select_tiles = lambda query, values: tiles
         return once(run, asked, backward)
 
     return side

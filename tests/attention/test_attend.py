@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.attention import Memory, Sampled, attend
-from regard.attention.attend import compose, last, read
+from regard.attention.attend import align_offset, run_reference, run_request
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
@@ -110,14 +110,14 @@ def test_what_a_stochastic_normaliser_drew_comes_back():
 def test_read_takes_keys_that_were_prepared_beforehand():
     score = ScaledDot()
     query, key = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4)
-    found = read(query, Memory(score.prepare(key), key), score=score, normalise=Softmax(), scope=Everywhere())
+    found = run_request(query, Memory(score.prepare(key), key), score=score, normalise=Softmax(), scope=Everywhere())
     torch.testing.assert_close(found.context, attend(query, key, key).context)
 
 
 def test_the_composition_is_score_then_normalise_then_combine():
     query, key, value = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 6)
     request = Request(query, key, value, ScaledDot(), Softmax(), Causal(), 0.0, 2, True, ())
-    attended = compose(request)
+    attended = run_reference(request)
     scores = (query @ key.mT / 2).masked_fill(~torch.ones(3, 5, dtype=torch.bool).tril(2), -math.inf)
     torch.testing.assert_close(attended.weights, scores.softmax(-1))
     torch.testing.assert_close(attended.context, scores.softmax(-1) @ value)
@@ -127,7 +127,7 @@ def test_lengths_that_are_known_stay_plain_numbers_when_they_are_traced(monkeypa
     """PyTorch 2.11 cannot trace torch.sym_max of numbers."""
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     monkeypatch.setattr(torch, "sym_max", None)
-    assert (last(2, 5), last(5, 2)) == (3, 0)
+    assert (align_offset(2, 5), align_offset(5, 2)) == (3, 0)
 
 
 @IMPLS

@@ -22,7 +22,7 @@ def request(score=ScaledDot(), normalise=Softmax(), weights=False) -> Request:
 
 
 def test_every_kernel_file_is_loaded_when_attention_is():
-    assert list(dispatch.LOADED) == list(dispatch.ORDER)
+    assert list(dispatch.KERNELS) == list(dispatch.ORDER)
     assert sorted(dispatch.ORDER) == registry.names("kernels")
 
 
@@ -32,14 +32,14 @@ def test_the_order_of_the_kernels_is_pinned():
 
 
 def test_the_first_kernel_that_covers_a_request_takes_it():
-    assert dispatch.choose(request(), "auto") is dispatch.LOADED["sdpa"]
-    assert dispatch.choose(request(), "fused") is dispatch.LOADED["sdpa"]
-    assert dispatch.choose(request(Additive(3, 3)), "auto") is dispatch.LOADED["additive"]
+    assert dispatch.select_kernel(request(), "auto") is dispatch.KERNELS["sdpa"]
+    assert dispatch.select_kernel(request(), "fused") is dispatch.KERNELS["sdpa"]
+    assert dispatch.select_kernel(request(Additive(3, 3)), "auto") is dispatch.KERNELS["additive"]
 
 
 def test_the_reference_is_taken_where_it_is_asked_for_and_where_nothing_else_fits():
-    assert dispatch.choose(request(), "reference") is None
-    assert dispatch.choose(request(normalise=Sparsemax()), "auto") is None
+    assert dispatch.select_kernel(request(), "reference") is None
+    assert dispatch.select_kernel(request(normalise=Sparsemax()), "auto") is None
 
 
 def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason():
@@ -58,7 +58,7 @@ def test_an_explicit_request_never_falls_back_in_silence_and_lists_each_reason()
         "impl='auto' takes the reference instead"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
-        dispatch.choose(request(Distance()), "fused")
+        dispatch.select_kernel(request(Distance()), "fused")
     with pytest.raises(ValueError, match=re.escape("entmax needs a GPU, got cpu. impl='auto' takes the")):
         attend(DATA, DATA, DATA, normalise=Sparsemax(), impl="fused")
 
@@ -71,29 +71,29 @@ def test_an_unknown_implementation_is_refused():
 def test_a_kernel_that_does_not_pay_is_left_unless_it_is_asked_for():
     query, memory = torch.randn(2, 1, 1, 4, requires_grad=True), torch.randn(2, 1, 3, 4)
     made = Request(query, memory, memory, ScaledDot(), Softmax(), Everywhere(), 0.0, 0, False, ())
-    assert dispatch.choose(made, "auto") is None
-    assert dispatch.choose(made, "fused") is sdpa
+    assert dispatch.select_kernel(made, "auto") is None
+    assert dispatch.select_kernel(made, "fused") is sdpa
     with torch.no_grad():
-        assert dispatch.choose(made, "auto") is sdpa
-    assert dispatch.choose(made._replace(keys=memory.clone().requires_grad_()), "auto") is sdpa
+        assert dispatch.select_kernel(made, "auto") is sdpa
+    assert dispatch.select_kernel(made._replace(keys=memory.clone().requires_grad_()), "auto") is sdpa
 
 
 def test_a_kernel_that_does_not_pay_leaves_the_request_to_the_next(monkeypatch):
-    monkeypatch.setattr(dispatch.LOADED["flash"], "DEVICES", ("cpu",))
-    monkeypatch.setattr(dispatch.LOADED["flash"], "INSTALLED", True)
-    assert dispatch.LOADED["flash"].covers(request()) is None
-    assert dispatch.choose(request(), "auto") is sdpa
-    assert dispatch.choose(request(), "fused") is sdpa
+    monkeypatch.setattr(dispatch.KERNELS["flash"], "DEVICES", ("cpu",))
+    monkeypatch.setattr(dispatch.KERNELS["flash"], "INSTALLED", True)
+    assert dispatch.KERNELS["flash"].covers(request()) is None
+    assert dispatch.select_kernel(request(), "auto") is sdpa
+    assert dispatch.select_kernel(request(), "fused") is sdpa
 
 
 def test_a_kernel_that_nobody_has_timed_is_taken_first_where_a_kernel_is_asked_for(monkeypatch):
-    flash = dispatch.LOADED["flash"]
+    flash = dispatch.KERNELS["flash"]
     monkeypatch.setattr(flash, "DEVICES", ("cpu",))
     monkeypatch.setattr(flash, "INSTALLED", True)
     monkeypatch.setattr(flash, "untimed", lambda request: not request.dropout, raising=False)
-    assert dispatch.choose(request(), "auto") is sdpa
-    assert dispatch.choose(request(), "fused") is flash
-    assert dispatch.choose(request()._replace(dropout=0.5), "fused") is sdpa
+    assert dispatch.select_kernel(request(), "auto") is sdpa
+    assert dispatch.select_kernel(request(), "fused") is flash
+    assert dispatch.select_kernel(request()._replace(dropout=0.5), "fused") is sdpa
 
 
 def test_a_kernel_that_is_given_takes_every_request():
@@ -105,4 +105,4 @@ def test_a_kernel_that_is_given_takes_every_request():
             return Attended(torch.zeros(1))
 
     own = Own()
-    assert dispatch.choose(None, own) is own
+    assert dispatch.select_kernel(None, own) is own

@@ -8,15 +8,23 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import registry
 from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax, local
-from regard.attention.local import Windows, around, fold, gather, lengths, spread_out, unfold
-from regard.attention.mechanisms.local_m import LocalM, Monotone
+from regard.attention.local import (
+    Windows,
+    build_window,
+    count_keys,
+    fold_queries,
+    gather_windows,
+    scatter_windows,
+    unfold_queries,
+)
+from regard.attention.mechanisms.local_m import LocalM, MonotoneCentre
 from regard.attention.mechanisms.local_p import LocalP
-from regard.attention.score import positional
+from regard.attention.score import is_positional
 from regard.attention.statistics import measure
 
 BATCH, QUERIES, KEYS, SIZE = 3, 4, 7, 3
 KEEP = torch.arange(KEYS) < torch.tensor([[7], [3], [1]])
-SCORES = [name for name in registry.names("score") if not positional(registry.find(name, "score"))]
+SCORES = [name for name in registry.names("score") if not is_positional(registry.find(name, "score"))]
 both = pytest.mark.parametrize("kind", [LocalM, LocalP], ids=["local_m", "local_p"])
 
 
@@ -37,7 +45,7 @@ def dense(attention, query, source, keep, offset=0):
     keys = source.shape[1]
     keep = torch.ones(batch, keys, dtype=torch.bool) if keep is None else keep
     place = torch.arange(keys, dtype=query.dtype)
-    if isinstance(attention.centre, Monotone):
+    if isinstance(attention.centre, MonotoneCentre):
         centre = (torch.arange(queries) + offset).to(query.dtype).expand(batch, queries)
     else:
         predict = attention.centre
@@ -50,7 +58,7 @@ def dense(attention, query, source, keep, offset=0):
     scope = attention.scope.allowed(batch, 1, queries, keys, offset, query.device)
     allowed = allowed if scope is None else allowed & scope
     weights = attention.normalise(scores, allowed)
-    if not isinstance(attention.centre, Monotone):
+    if not isinstance(attention.centre, MonotoneCentre):
         sigma = attention.width / 2
         weights = weights * torch.exp(-(distance**2) / (2 * sigma**2))[:, None]
     if attention.renormalise:
@@ -286,28 +294,28 @@ def test_a_query_without_its_batch_is_refused(kind):
 
 
 def test_a_window_is_moved_inwards_at_the_ends_and_keeps_its_distance():
-    window = around(torch.tensor([[0.0, 2.4, 9.0]]), width=1, keys=5)
+    window = build_window(torch.tensor([[0.0, 2.4, 9.0]]), width=1, keys=5)
     assert window.keys.tolist() == [[[0, 1, 2], [2, 3, 4], [2, 3, 4]]]
     assert_close(window.distance[0], torch.tensor([[0.0, 1.0, 2.0], [-0.4, 0.6, 1.6], [-7.0, -6.0, -5.0]]))
     assert window.near.tolist() == [[[True, True, False], [True, True, False], [False, False, False]]]
-    assert around(torch.tensor([[1.0]]), width=4, keys=3).keys.tolist() == [[[0, 1, 2]]]
+    assert build_window(torch.tensor([[1.0]]), width=4, keys=3).keys.tolist() == [[[0, 1, 2]]]
 
 
 def test_folding_and_unfolding_and_spreading_out_undo_each_other():
-    data, window = torch.randn(2, 1, 4, 5), around(torch.zeros(2, 4), width=1, keys=5)
-    assert torch.equal(fold(data)[5, 0, 0], data[1, 0, 1])
-    assert torch.equal(unfold(fold(data), window), data)
+    data, window = torch.randn(2, 1, 4, 5), build_window(torch.zeros(2, 4), width=1, keys=5)
+    assert torch.equal(fold_queries(data)[5, 0, 0], data[1, 0, 1])
+    assert torch.equal(unfold_queries(fold_queries(data), window), data)
     source, places = torch.randn(2, 1, 6, 3), torch.tensor([[[4, 5]], [[0, 1]]])
-    found = gather(source, places)
+    found = gather_windows(source, places)
     assert torch.equal(found[:, 0], torch.stack((source[0, 0, 4:6], source[1, 0, 0:2])))
-    spread = spread_out(torch.tensor([[[[0.1, 0.2]]], [[[0.3, 0.4]]]]), places, 6)
+    spread = scatter_windows(torch.tensor([[[[0.1, 0.2]]], [[[0.3, 0.4]]]]), places, 6)
     assert_close(spread[:, 0, 0], torch.tensor([[0, 0, 0, 0, 0.1, 0.2], [0.3, 0.4, 0, 0, 0, 0]]))
 
 
 def test_lengths_leave_the_padding_out():
     values = torch.zeros(3, 1, KEYS, 2)
-    assert lengths(Memory(values, values, KEEP)).tolist() == [7, 3, 1]
-    assert lengths(Memory(values, values)).tolist() == [7, 7, 7]
+    assert count_keys(Memory(values, values, KEEP)).tolist() == [7, 3, 1]
+    assert count_keys(Memory(values, values)).tolist() == [7, 7, 7]
 
 
 class Whole(torch.nn.Module):
@@ -342,11 +350,11 @@ def batch_of(queries, keys):
 @both
 def test_a_window_as_wide_as_the_source_is_the_source_and_asks_no_kernel(kind, monkeypatch):
     asked = []
-    monkeypatch.setattr(local, "against", lambda kernel, request: asked.append(request) or "is not asked here")
+    monkeypatch.setattr(local, "find_refusal", lambda kernel, request: asked.append(request) or "is not asked here")
     check(made(kind, width=3), *inputs(), KEEP)  # 7 keys, and windows of 7
     assert not asked
     check(made(kind, width=2), *inputs(), KEEP)
     assert asked
     source = torch.randn(2, 1, KEYS, SIZE)
-    found = gather(source, torch.arange(KEYS).expand(2, QUERIES, KEYS))
+    found = gather_windows(source, torch.arange(KEYS).expand(2, QUERIES, KEYS))
     assert torch.equal(found, source.repeat_interleave(QUERIES, 0))

@@ -4,14 +4,14 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from regard.attention.masked_norm import BatchNorm, GroupNorm, norm
+from regard.attention.masked_norm import BatchNorm, GroupNorm, build_norm
 
 KEEP = torch.zeros(2, 4, 5, dtype=torch.bool)
 KEEP[0, :3, :2] = KEEP[1, :1, :4] = True
 
 
 def learned(kind, channels=16):
-    made = norm(kind, channels).double()
+    made = build_norm(kind, channels).double()
     nn.init.normal_(made.weight)
     nn.init.normal_(made.bias)
     return made
@@ -94,4 +94,4 @@ def test_half_precision_is_added_up_in_single():
 
 def test_another_norm_is_refused():
     with pytest.raises(ValueError, match="norm needs to be 'group' or 'batch', got 'layer'"):
-        norm("layer", 8)
+        build_norm("layer", 8)

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.attention import Causal, Everywhere, Memory
-from regard.attention.monotonic import BLOCK, Walk
+from regard.attention.monotonic import BLOCK, MonotonicStep
 from regard.attention.scope.padding import Padding
 
 
@@ -26,7 +26,7 @@ def walk(scores, rows=None, keep=None, scope=Everywhere(), offset=0):
     """One query a row over a source whose scores are given."""
     keys = torch.tensor(scores)[:, None, :, None]
     rows = len(keys) if rows is None else rows
-    return Walk(torch.ones(rows, 1, 1, 1), Memory(keys, keys, keep), Counting(), scope, offset)
+    return MonotonicStep(torch.ones(rows, 1, 1, 1), Memory(keys, keys, keep), Counting(), scope, offset)
 
 
 def test_each_row_stops_at_the_first_score_above_0_from_its_own_place_on():

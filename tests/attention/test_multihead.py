@@ -6,8 +6,8 @@ from torch import nn
 
 from regard import registry
 from regard.attention import Encoded, MultiHead, attend
-from regard.attention.module import cleaned
-from regard.attention.multihead import Packed
+from regard.attention.module import zero_padding
+from regard.attention.multihead import PackedProjection
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.scope.causal import Causal
 from regard.attention.score.additive import Additive
@@ -253,7 +253,7 @@ def test_self_attention_in_one_product_is_that_in_three(keep):
     expected, memory = heads.itself(Encoded(data, keep))
     torch.testing.assert_close(expected.context, heads(data, heads.remember(Encoded(data, keep))).context)
     three = heads.query, heads.key, heads.value
-    heads.packed = Packed(torch.cat([each.weight for each in three]), torch.cat([each.bias for each in three]), 3)
+    heads.packed = PackedProjection(torch.cat([each.weight for each in three]), torch.cat([each.bias for each in three]), 3)
     found, packed = heads.itself(Encoded(data, keep))
     there = slice(None) if keep is None else keep
     torch.testing.assert_close(found.context[there], expected.context[there])
@@ -267,7 +267,7 @@ def test_keys_and_values_in_one_product_are_those_of_two():
     heads, source = MultiHead(8, key=6, heads=2), torch.randn(2, 4, 6)
     expected = heads.remember(source)
     two = heads.key, heads.value
-    heads.packed = Packed(torch.cat([each.weight for each in two]), torch.cat([each.bias for each in two]), 2)
+    heads.packed = PackedProjection(torch.cat([each.weight for each in two]), torch.cat([each.bias for each in two]), 2)
     for mine, theirs in zip(heads.remember(source)[:2], expected[:2], strict=True):
         torch.testing.assert_close(mine, theirs)
     others = heads.remember(source, torch.randn(2, 4, 6))
@@ -276,9 +276,9 @@ def test_keys_and_values_in_one_product_are_those_of_two():
 
 def test_what_is_known_to_be_clean_is_taken_as_it_is():
     data, keep = torch.ones(1, 2, 3), torch.tensor([[True, False]])
-    assert cleaned(Encoded(data, keep, clean=True)) is data
-    assert cleaned(Encoded(data)) is data
-    assert cleaned(Encoded(data, keep)).tolist() == [[[1, 1, 1], [0, 0, 0]]]
+    assert zero_padding(Encoded(data, keep, clean=True)) is data
+    assert zero_padding(Encoded(data)) is data
+    assert zero_padding(Encoded(data, keep)).tolist() == [[[1, 1, 1], [0, 0, 0]]]
 
 
 def test_a_cache_of_packed_rows_cannot_be_extended():

@@ -3,7 +3,7 @@ import re
 import pytest
 import torch
 
-from regard.attention.per_head import PerHead, spread
+from regard.attention.per_head import PerHead, repeat_heads
 
 
 def test_each_head_goes_through_its_own_matrix():
@@ -47,17 +47,17 @@ def test_it_says_what_it_is():
 
 def test_groups_are_spread_over_neighbouring_heads():
     groups = torch.tensor([1.0, 2.0])[None, :, None, None]
-    assert spread(groups, 4).flatten().tolist() == [1.0, 1.0, 2.0, 2.0]
+    assert repeat_heads(groups, 4).flatten().tolist() == [1.0, 1.0, 2.0, 2.0]
 
 
 def test_as_many_groups_as_heads_or_one_of_either_stay_as_they_are():
     data, one = torch.zeros(1, 3, 2, 2), torch.zeros(1, 1, 2, 2)
-    assert spread(data, 3) is data
-    assert spread(data, 1) is data
-    assert spread(one, 6) is one
+    assert repeat_heads(data, 3) is data
+    assert repeat_heads(data, 1) is data
+    assert repeat_heads(one, 6) is one
 
 
 def test_groups_that_do_not_divide_the_heads_are_refused():
     text = "4 heads cannot share 3 key heads evenly; choose a divisor of 4"
     with pytest.raises(ValueError, match=re.escape(text)):
-        spread(torch.zeros(1, 3, 2, 2), 4)
+        repeat_heads(torch.zeros(1, 3, 2, 2), 4)

@@ -3,7 +3,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
-from regard.attention.scan import before, doublings, recur, scan
+from regard.attention.scan import count_doublings, recur, scan, shift
 
 
 def one_by_one(carry, enter):
@@ -64,11 +64,11 @@ def test_a_scan_joins_from_left_to_right():
 
 @pytest.mark.parametrize(("keys", "times"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1024, 10), (1025, 11)])
 def test_doubling_stops_when_the_last_key_reaches_the_first(keys, times):
-    assert doublings(keys) == times
+    assert count_doublings(keys) == times
 
 
 def test_what_stands_before():
     data = torch.tensor([[1.0, 2.0, 3.0]])
-    assert before(data).tolist() == [[0, 1, 2]]
-    assert before(data, 2, 7.0).tolist() == [[7, 7, 1]]
-    assert before(data, 5).tolist() == [[0, 0, 0]]
+    assert shift(data).tolist() == [[0, 1, 2]]
+    assert shift(data, 2, 7.0).tolist() == [[7, 7, 1]]
+    assert shift(data, 5).tolist() == [[0, 0, 0]]

@@ -4,12 +4,12 @@ from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, Sampled
 from regard.attention.mechanisms.coverage import Coverage
-from regard.attention.stateful import Stepping, join
+from regard.attention.stateful import Stateful, concatenate_steps
 
 KEEP = torch.tensor([[True, True, True, True], [True, True, False, False]])
 
 
-class Counting(Stepping):
+class Counting(Stateful):
     """Its context grows with every look, for each row apart."""
 
     def start(self, memory):
@@ -28,7 +28,7 @@ def test_several_queries_are_several_looks():
     for place in range(3):
         looks.append(attention(query[:, place : place + 1], memory, state, offset=place, weights=True))
         state = looks[-1].state
-    alone = join(looks)
+    alone = concatenate_steps(looks)
     assert_close((together.context, together.weights, together.state), (alone.context, alone.weights, alone.state))
     assert together.state[0].flatten().tolist() == [3, 3]
     assert_close(together.statistics["received"], together.weights.sum(2))
@@ -53,12 +53,12 @@ def test_joined_steps_stand_in_a_row_and_keys_to_come_have_no_weight():
     ones = torch.ones(1, 1, 1)
     first = Attended(torch.zeros(1, 1, 2), torch.ones(1, 1, 1, 1), sampled=Sampled(ones, ones))
     second = Attended(torch.ones(1, 1, 2), torch.full((1, 1, 1, 2), 0.5), state=(3,), sampled=Sampled(2 * ones, ones))
-    found = join([first, second])
+    found = concatenate_steps([first, second])
     assert found.context.tolist() == [[[0, 0], [1, 1]]]
     assert found.weights.tolist() == [[[[1, 0], [0.5, 0.5]]]]
     assert found.state == (3,)
     assert found.sampled.log_probability.tolist() == [[[1, 2]]]
-    assert join([Attended(torch.zeros(1, 1, 2))]).weights is None
+    assert concatenate_steps([Attended(torch.zeros(1, 1, 2))]).weights is None
 
 
 def test_packed_rows_are_refused():

@@ -10,7 +10,7 @@ from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.padding import Padding
 from regard.attention.score.scaled_dot import ScaledDot
-from regard.attention.statistics import known, measure, sweep
+from regard.attention.statistics import check_names, measure, sweep
 from regard.attention.types import Request
 
 ALL = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_2")
@@ -150,11 +150,11 @@ def test_an_unknown_statistic_is_refused(name):
         "and top_3 for the best three"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
-        known((name,))
+        check_names((name,))
 
 
 def test_known_statistics_pass():
-    known((*ALL, "top_1", "top_25"))
+    check_names((*ALL, "top_1", "top_25"))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -169,4 +169,4 @@ def test_positions_of_a_long_memory_are_exact_in_half_precision(dtype):
 @pytest.mark.unhooked
 def test_one_name_needs_a_comma():
     with pytest.raises(ValueError, match=r"statistics needs a tuple of names, got a text; write \('entropy',\)"):
-        known("entropy")
+        check_names("entropy")

@@ -11,14 +11,14 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score.cosine import Cosine
 from regard.attention.score.distance import Distance
 from regard.attention.score.scaled_dot import ScaledDot
-from regard.attention.validation import check, stages
+from regard.attention.validation import check_inputs, check_stages
 
 PLAIN = (ScaledDot(), Softmax(), Everywhere())
 
 
 def test_what_fits_together_passes():
     query, key = torch.zeros(2, 4, 3, 5), torch.zeros(2, 2, 6, 5)
-    check(query, key, key, *PLAIN, ("entropy", "top_3"))
+    check_inputs(query, key, key, *PLAIN, ("entropy", "top_3"))
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -28,54 +28,54 @@ def test_a_tensor_of_another_rank_is_refused(place):
     name = ("query", "key", "value")[place]
     text = f"attend needs a {name} of (batch, heads, positions, dim), got (2, 3, 5); one head is tensor[:, None]"
     with pytest.raises(ValueError, match=re.escape(text)):
-        check(*tensors, *PLAIN, ())
+        check_inputs(*tensors, *PLAIN, ())
 
 
 def test_different_batch_sizes_are_refused():
     text = "attend needs one batch size, got 2 for queries, 3 for keys and 2 for values; expand the smaller ones"
     with pytest.raises(ValueError, match=re.escape(text)):
-        check(torch.zeros(2, 1, 1, 1), torch.zeros(3, 1, 1, 1), torch.zeros(2, 1, 1, 1), *PLAIN, ())
+        check_inputs(torch.zeros(2, 1, 1, 1), torch.zeros(3, 1, 1, 1), torch.zeros(2, 1, 1, 1), *PLAIN, ())
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 7, 2), (1, 3, 5, 2)])
 def test_a_key_without_a_value_is_refused(shape):
     text = f"attend needs a value for each key, got keys of (heads, keys) (1, 5) and values of {shape[1:3]}"
     with pytest.raises(ValueError, match=re.escape(text)):
-        check(torch.zeros(1, 3, 1, 2), torch.zeros(1, 1, 5, 2), torch.zeros(shape), *PLAIN, ())
+        check_inputs(torch.zeros(1, 3, 1, 2), torch.zeros(1, 1, 5, 2), torch.zeros(shape), *PLAIN, ())
 
 
 def test_key_heads_that_do_not_divide_the_query_heads_are_refused():
     query, key = torch.zeros(1, 4, 1, 2), torch.zeros(1, 3, 1, 2)
     text = "4 query heads cannot share 3 key heads evenly; choose a number of key heads that divides 4"
     with pytest.raises(ValueError, match=re.escape(text)):
-        check(query, key, key, *PLAIN, ())
+        check_inputs(query, key, key, *PLAIN, ())
 
 
 def test_an_unknown_statistic_is_refused():
     data = torch.zeros(1, 1, 1, 2)
     with pytest.raises(ValueError, match="there is no statistic 'surprise'"):
-        check(data, data, data, *PLAIN, ("surprise",))
+        check_inputs(data, data, data, *PLAIN, ("surprise",))
 
 
 @pytest.mark.parametrize("stage", ["additive", ScaledDot, None, Softmax()])
 def test_a_score_that_is_not_built_is_refused(stage):
     text = f"score needs a built stage such as ScaledDot(), got {stage!r}; regard.find(name) gives the class"
     with pytest.raises(TypeError, match=re.escape(text)):
-        stages(stage, Softmax(), Everywhere())
+        check_stages(stage, Softmax(), Everywhere())
 
 
 @pytest.mark.parametrize("stage", ["softmax", Softmax, None, torch.softmax])
 def test_a_normaliser_that_is_not_built_is_refused(stage):
     text = f"normalise needs a built stage such as Softmax(), got {stage!r}; regard.find(name) gives the class"
     with pytest.raises(TypeError, match=re.escape(text)):
-        stages(ScaledDot(), stage, Everywhere())
+        check_stages(ScaledDot(), stage, Everywhere())
 
 
 @pytest.mark.parametrize("stage", ["causal", Everywhere, None])
 def test_a_scope_that_is_not_built_is_refused(stage):
     text = f"scope needs a Scope such as Causal(), got {stage!r}; regard.find(name) gives the class"
     with pytest.raises(TypeError, match=re.escape(text)):
-        stages(ScaledDot(), Softmax(), stage)
+        check_stages(ScaledDot(), Softmax(), stage)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
@@ -85,7 +85,7 @@ def test_a_mask_in_place_of_a_scope_is_refused(dtype):
         "a boolean mask of (batch, keys), True where a key may be seen, becomes Padding(mask)"
     )
     with pytest.raises(TypeError, match=re.escape(text)):
-        stages(ScaledDot(), Softmax(), torch.ones(2, 3, dtype=dtype))
+        check_stages(ScaledDot(), Softmax(), torch.ones(2, 3, dtype=dtype))
 
 
 def test_stages_that_make_no_sense_together_are_refused():
@@ -94,8 +94,8 @@ def test_stages_that_make_no_sense_together_are_refused():
         "its scores are never positive, so no key would get a share; use Softmax or Sparsemax"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
-        stages(Distance(), SumToOne(), Everywhere())
-    stages(Cosine(), SumToOne(), Everywhere())
+        check_stages(Distance(), SumToOne(), Everywhere())
+    check_stages(Cosine(), SumToOne(), Everywhere())
 
 
 @pytest.mark.unhooked

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from regard import registry
 from regard.attention import Attention, Encoded, Local, Location, Memory
-from regard.attention.per_head import spread
+from regard.attention.per_head import repeat_heads
 from regard.attention.score import combine, compare
 from regard.models.attention_factory import accepts_option, build_attention
 
@@ -152,7 +152,7 @@ def read(made: Attention, weights: Tensor, memory: Memory) -> Tensor:
 
     The first query stands at 1, which is for scores that add to what is read.
     """
-    heads = combine(made.score, weights, spread(memory.values, weights.shape[1]), 1)
+    heads = combine(made.score, weights, repeat_heads(memory.values, weights.shape[1]), 1)
     heads = heads[:, -1:] if hasattr(made, "hops") else heads
     return made.output(heads.sum(1) if getattr(made, "how", "") == "sum" else heads.transpose(1, 2).flatten(2))
 

@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from regard import registry
 from regard.attention import Encoded, Padding
-from regard.attention.stateful import join
+from regard.attention.stateful import concatenate_steps
 from regard.attention.statistics import measure
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
@@ -71,7 +71,7 @@ def test_queries_one_at_a_time_equal_all_at_once(case):
         offset = torch.full((BATCH,), 1 + place)
         looks.append(made(query[:, place : place + 1], memory, state, offset=offset, weights=True))
         state = looks[-1].state
-    alone = join(looks)
+    alone = concatenate_steps(looks)
     close((together.context, together.weights, together.state), (alone.context, alone.weights, alone.state))
     close(made(query, memory, offset=1).context, together.context)  # without a state it begins by itself
 
@@ -289,7 +289,7 @@ def test_beams_that_share_a_memory_find_what_they_would_alone(case):
     first = attend_beams(made, query[:, :1], memory, repeat(made.start(memory), BEAMS), position=position, weights=True)
     first = select(first, swapped)
     second = attend_beams(made, query[:, 1:], memory, first.state, position=position + 1, weights=True)
-    found = join([first, second])
+    found = concatenate_steps([first, second])
     asked = torch.cat((query[swapped, :1], query[:, 1:]), dim=1)
     alone = made(asked, made.remember(repeat(whole, BEAMS)), offset=position, weights=True)
     close((found.context, found.weights, found.state), (alone.context, alone.weights, alone.state))
@@ -334,7 +334,7 @@ def test_a_decoder_step_by_step_equals_itself_taught_and_itself_saved(name, kind
     for found, expected in ((taught.output, output), (rest.output, output[:, 1:])):
         assert_close(slopes(found, learned), slopes(expected, learned), rtol=1e-7, atol=1e-7)
     for path in memory.memories:
-        joined = join([step.attended[path] for step in steps])
+        joined = concatenate_steps([step.attended[path] for step in steps])
         close(looks.attended[path].weights, joined.weights)
         close((looks.attended[path].state, taught.attended[path].state), (joined.state, joined.state))
     saved = decoder(name, kind)

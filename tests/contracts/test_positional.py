@@ -8,13 +8,13 @@ from torch.testing import assert_close
 
 from regard import registry
 from regard.attention import Encoded, MultiHead
-from regard.attention.score import positional
+from regard.attention.score import is_positional
 from regard.models.attention_factory import build_attention
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
 from regard.tree import repeat
 
-POSITIONAL = [name for name in registry.names("score") if positional(registry.find(name, "score"))]
+POSITIONAL = [name for name in registry.names("score") if is_positional(registry.find(name, "score"))]
 DECODERS = {
     "luong": partial(Recurrent, 9, 6, 4),
     "luong without feeding": partial(Recurrent, 9, 6, 4, input_feeding=False),

@@ -81,7 +81,7 @@ def test_compiled_steps_have_the_users_cache_and_never_the_run_directory(tmp_pat
 @pytest.mark.unhooked
 def test_a_transformer_in_training_and_a_scope_are_compiled_in_the_users_cache_too(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
-    for number, compiles in enumerate((lambda: Compiled(transformer()), lambda: flex_blocks.program("a structure"))):
+    for number, compiles in enumerate((lambda: Compiled(transformer()), lambda: flex_blocks.compile_program("a structure"))):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(number)))
         monkeypatch.delenv(INDUCTOR, raising=False)
         compiles()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention import attend
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
@@ -43,7 +43,7 @@ def request(score, normalise=Softmax(), scope=Everywhere(), heads=1, weights=Fal
 
 def test_one_hidden_unit_can_be_worked_by_hand():
     query, key = torch.tensor([[[[0.0], [1.0]]]]), torch.tensor([[[[0.0], [1.0]]]])
-    found = additive.scores(query, key, torch.tensor([[2.0]]))
+    found = additive.compute_scores(query, key, torch.tensor([[2.0]]))
     expected = [[0.0, 2 * math.tanh(1)], [2 * math.tanh(1), 2 * math.tanh(2)]]
     torch.testing.assert_close(found[0, 0], torch.tensor(expected))
 
@@ -55,7 +55,9 @@ def test_one_hidden_unit_can_be_worked_by_hand():
 def test_it_equals_the_formula_in_every_output_and_gradient(batch, heads, queries, keys, hidden):
     tensors = inputs(batch, heads, queries, keys, hidden)
     gradient = torch.randn(batch, heads, queries, keys, dtype=torch.float64)
-    for found, expected in zip(outcome(additive.scores, tensors, gradient), outcome(plain, tensors, gradient), strict=True):
+    for found, expected in zip(
+        outcome(additive.compute_scores, tensors, gradient), outcome(plain, tensors, gradient), strict=True
+    ):
         torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-12)
 
 
@@ -64,32 +66,36 @@ def test_the_size_of_a_block_changes_nothing(monkeypatch, block):
     monkeypatch.setattr(additive, "BLOCK", block)
     tensors = inputs(3, 2, 5, 7, 3)
     gradient = torch.randn(3, 2, 5, 7, dtype=torch.float64)
-    for found, expected in zip(outcome(additive.scores, tensors, gradient), outcome(plain, tensors, gradient), strict=True):
+    for found, expected in zip(
+        outcome(additive.compute_scores, tensors, gradient), outcome(plain, tensors, gradient), strict=True
+    ):
         torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-12)
 
 
 def test_keys_and_v_may_be_shared_by_all_heads():
     tensors = inputs(2, 3, 4, 5, 6, key_heads=1, v_heads=1)
     gradient = torch.randn(2, 3, 4, 5, dtype=torch.float64)
-    for found, expected in zip(outcome(additive.scores, tensors, gradient), outcome(plain, tensors, gradient), strict=True):
+    for found, expected in zip(
+        outcome(additive.compute_scores, tensors, gradient), outcome(plain, tensors, gradient), strict=True
+    ):
         torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-12)
 
 
 def test_no_keys_and_no_queries_are_no_trouble():
-    assert additive.scores(*inputs(2, 1, 3, 0, 4)).shape == (2, 1, 3, 0)
-    assert additive.scores(*inputs(2, 1, 0, 3, 4)).shape == (2, 1, 0, 3)
+    assert additive.compute_scores(*inputs(2, 1, 3, 0, 4)).shape == (2, 1, 3, 0)
+    assert additive.compute_scores(*inputs(2, 1, 0, 3, 4)).shape == (2, 1, 0, 3)
 
 
 def test_gradients_pass_the_check():
     tensors = [each.requires_grad_() for each in inputs(2, 2, 3, 4, 3)]
-    assert torch.autograd.gradcheck(additive.scores, tensors)
+    assert torch.autograd.gradcheck(additive.compute_scores, tensors)
 
 
 def test_in_single_precision_it_is_as_near_to_the_truth_as_the_formula():
     tensors = inputs(2, 3, 37, 53, 64, dtype=torch.float32)
     gradient = torch.randn(2, 3, 37, 53)
     truth = outcome(plain, [each.double() for each in tensors], gradient.double())
-    found, formula = outcome(additive.scores, tensors, gradient), outcome(plain, tensors, gradient)
+    found, formula = outcome(additive.compute_scores, tensors, gradient), outcome(plain, tensors, gradient)
     for place, (name, factor) in enumerate({"scores": 2, "d query": 3, "d key": 3, "d v": 3}.items()):
         error, allowed = (found[place] - truth[place]).abs(), (formula[place] - truth[place]).abs()
         assert error.max() <= factor * allowed.max(), name
@@ -115,7 +121,7 @@ def test_huge_queries_and_keys_beside_small_ones_are_no_trouble(monkeypatch, blo
     query[0, 0, 1, :2], key[0, 0, 2, :2] = q, k
     query[1, 1, 3], key[1, 1, 4] = k, q
     gradient = torch.randn(2, 2, 6, 5)
-    found = outcome(additive.scores, (query, key, v), gradient)
+    found = outcome(additive.compute_scores, (query, key, v), gradient)
     truth = outcome(plain, [each.double() for each in (query, key, v)], gradient.double())
     for ours, expected in zip(found, truth, strict=True):
         assert ours.isfinite().all()
@@ -124,7 +130,7 @@ def test_huge_queries_and_keys_beside_small_ones_are_no_trouble(monkeypatch, blo
 
 def test_the_difference_of_two_large_numbers_is_what_counts():
     query, key = torch.full((1, 1, 1, 1), 60.0), torch.full((1, 1, 1, 1), -59.5)
-    found = additive.scores(query, key, torch.ones(1, 1)).item()
+    found = additive.compute_scores(query, key, torch.ones(1, 1)).item()
     assert found == pytest.approx(math.tanh(0.5), rel=1e-5)
 
 
@@ -132,7 +138,7 @@ def test_the_difference_of_two_large_numbers_is_what_counts():
 def test_half_precision_is_rounded_once(dtype):
     query, key, v = inputs(2, 2, 9, 11, 16, dtype=dtype, spread=3.0)
     gradient = torch.randn(2, 2, 9, 11, dtype=dtype)
-    found = outcome(additive.scores, (query, key, v), gradient)
+    found = outcome(additive.compute_scores, (query, key, v), gradient)
     truth = outcome(plain, [each.double() for each in (query, key, v)], gradient.double())
     for ours, expected in zip(found, truth, strict=True):
         assert ours.dtype == dtype
@@ -142,7 +148,7 @@ def test_half_precision_is_rounded_once(dtype):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_stays_finite_at_the_ends_of_its_range(dtype):
     query, key, v = inputs(1, 1, 3, 3, 4, dtype=dtype, spread=1e4)
-    for each in outcome(additive.scores, (query, key, v), torch.ones(1, 1, 3, 3, dtype=dtype)):
+    for each in outcome(additive.compute_scores, (query, key, v), torch.ones(1, 1, 3, 3, dtype=dtype)):
         assert each.isfinite().all()
 
 
@@ -159,7 +165,7 @@ def test_a_tensor_of_batch_by_queries_by_keys_by_hidden_never_exists():
     gradient = torch.randn(4, 1, 64, 128)
     whole = 4 * 64 * 128 * 128 * 4  # bytes
     assert largest_allocation(lambda: outcome(plain, tensors, gradient)) >= whole
-    assert largest_allocation(lambda: outcome(additive.scores, tensors, gradient)) <= whole / 8
+    assert largest_allocation(lambda: outcome(additive.compute_scores, tensors, gradient)) <= whole / 8
 
 
 def test_nothing_of_that_size_is_kept_for_the_way_back():
@@ -171,7 +177,7 @@ def test_nothing_of_that_size_is_kept_for_the_way_back():
 
     tensors = [each.requires_grad_() for each in inputs(2, 1, 16, 16, 32)]
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        additive.scores(*tensors)
+        additive.compute_scores(*tensors)
     assert max(kept) == 2 * 16 * 32
 
 
@@ -207,14 +213,14 @@ def test_attend_gives_the_same_with_it_and_without(build, normalise, key_heads):
 
 def test_it_runs_the_three_stages_with_scores_in_blocks():
     asked = request(Additive(3, 4, heads=2), heads=2, weights=True, scope=Causal())
-    found, expected = additive.run(asked), compose(asked)
+    found, expected = additive.run(asked), run_reference(asked)
     torch.testing.assert_close(found.context, expected.context)
     torch.testing.assert_close(found.weights, expected.weights)
 
 
 def test_in_blocks_a_score_prepares_its_keys_as_ever():
     score, key = Additive(3, 4), torch.randn(1, 1, 5, 4)
-    torch.testing.assert_close(additive.Blocked(score).prepare(key), score.prepare(key))
+    torch.testing.assert_close(additive.BlockedScore(score).prepare(key), score.prepare(key))
 
 
 def test_it_covers_both_scores_under_any_normaliser_and_scope():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention import attend, dispatch
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.mechanisms.location_sensitive import LocationSensitive
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -24,7 +24,7 @@ if torch.cuda.is_available():
     pytest.skip("these run in the interpreter; benchmarks/additive.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.triton.additive import operator
-from regard.kernels.triton.additive.arguments import Reading, Tiles
+from regard.kernels.triton.additive.arguments import ReadTile, Tiles
 
 SMALL = {
     "rows": 16,
@@ -35,8 +35,8 @@ SMALL = {
     "four_least": 3,
     "both": 8,
     "both_rows": 16,
-    "read": Reading(16, 16, 128, 4),
-    "read_single": Reading(16, 16, 64, 4),
+    "read": ReadTile(16, 16, 128, 4),
+    "read_single": ReadTile(16, 16, 64, 4),
     "slope_columns": 16,
 }
 KEEP = torch.tensor([[True] * 9, [True, False, True, True, True, False, False, False, False]])
@@ -74,8 +74,8 @@ def outcome(run, build, dtype, **options):
 
 def agree(build, dtype=torch.float32, **options):
     """No further from double precision than twice the three stages in the same precision; backward three times."""
-    exact = outcome(compose, build, torch.float64, **options)
-    plain, ours = (outcome(run, build, dtype, **options) for run in (compose, additive_gpu.run))
+    exact = outcome(run_reference, build, torch.float64, **options)
+    plain, ours = (outcome(run, build, dtype, **options) for run in (run_reference, additive_gpu.run))
     for number, (found, beside, expected) in enumerate(zip(ours, plain, exact, strict=True)):
         assert found.shape == expected.shape
         assert found.dtype == beside.dtype
@@ -197,7 +197,7 @@ def test_dropout_follows_the_seed_and_leaves_the_weights_that_are_returned():
     first, again, other = (additive_gpu.run(asked) for seed in (1, 1, 2) if torch.manual_seed(seed))
     assert torch.equal(first.context, again.context)
     assert not torch.equal(first.context, other.context)
-    torch.testing.assert_close(first.weights, compose(asked).weights)
+    torch.testing.assert_close(first.weights, run_reference(asked).weights)
     assert additive_gpu.run(asked._replace(dropout=1.0)).context.eq(0).all()
 
 
@@ -222,7 +222,7 @@ def test_with_another_normaliser_the_scores_alone_come_from_the_kernel():
 
 def test_statistics_are_those_of_the_three_stages():
     asked = request(additive(), dtype=torch.float32, statistics=("entropy", "received"), weights=False, scope=Causal())
-    found, expected = additive_gpu.run(asked), compose(asked)
+    found, expected = additive_gpu.run(asked), run_reference(asked)
     assert found.weights is None
     for name in asked.statistics:
         torch.testing.assert_close(found.statistics[name], expected.statistics[name])
@@ -231,13 +231,13 @@ def test_statistics_are_those_of_the_three_stages():
 def test_autocast_leaves_the_weights_in_single_precision_as_it_does_on_a_gpu():
     asked = request(additive(), dtype=torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
-        found, expected = additive_gpu.run(asked), compose(asked)
+        found, expected = additive_gpu.run(asked), run_reference(asked)
     assert (found.context.dtype, found.weights.dtype) == (expected.context.dtype, torch.float32)
     torch.testing.assert_close(found.context, expected.context, rtol=0.05, atol=0.05)
 
 
 def test_location_sensitive_attention_takes_it(monkeypatch):
-    monkeypatch.setattr(dispatch, "LOADED", {"additive_gpu": additive_gpu})
+    monkeypatch.setattr(dispatch, "KERNELS", {"additive_gpu": additive_gpu})
     attention = LocationSensitive(3, 4, filters=2, kernel=3)
     source, query = torch.randn(2, 9, 4), torch.randn(2, 2, 3)
 
@@ -253,7 +253,7 @@ def test_location_sensitive_attention_takes_it(monkeypatch):
 
 def test_it_prepares_keys_as_ever():
     score, key = additive(), torch.randn(1, 1, 5, 4)
-    torch.testing.assert_close(additive_gpu.Tiled(score).prepare(key), score.prepare(key))
+    torch.testing.assert_close(additive_gpu.TiledScore(score).prepare(key), score.prepare(key))
 
 
 def test_it_covers_both_scores_under_any_normaliser_and_scope():
@@ -265,9 +265,9 @@ def test_it_pays_for_one_query_and_where_much_would_be_held(monkeypatch):
     one, few = (request(Additive(3, 4, hidden=5), queries=queries, dtype=torch.float32) for queries in (1, 3))
     assert additive_gpu.worthwhile(one)
     assert not additive_gpu.worthwhile(few)
-    monkeypatch.setattr(additive_gpu, "MANY", 2 * 3 * 9 * 5)
+    monkeypatch.setattr(additive_gpu, "MIN_ELEMENTS", 2 * 3 * 9 * 5)
     assert additive_gpu.worthwhile(few)
-    monkeypatch.setattr(additive_gpu, "MANY", 2 * 2 * 3 * 9 * 5)
+    monkeypatch.setattr(additive_gpu, "MIN_ELEMENTS", 2 * 2 * 3 * 9 * 5)
     assert not additive_gpu.worthwhile(few)
     with torch.no_grad():
         assert additive_gpu.worthwhile(few)
@@ -303,12 +303,12 @@ def test_what_cannot_be_traced_is_refused(monkeypatch):
 
 def test_on_a_cpu_it_is_left_out():
     query, key = torch.randn(1, 1, 2, 3), torch.randn(1, 1, 5, 4)
-    assert dispatch.choose(request(additive(), dtype=torch.float32), "auto") is dispatch.LOADED["additive"]
+    assert dispatch.select_kernel(request(additive(), dtype=torch.float32), "auto") is dispatch.KERNELS["additive"]
     assert attend(query, key, key, score=additive()).context.shape == (1, 1, 2, 4)
 
 
 def test_a_gpu_that_lacks_something_is_named(monkeypatch):
-    monkeypatch.setattr(additive_gpu.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(additive_gpu.capability, "find_obstacle", lambda device, dtype: f"lacks {dtype}")
     asked = request(Additive(3, 4), dtype=torch.float32)
     assert additive_gpu.covers(asked) == "lacks torch.float32"
     assert additive_gpu.covers(asked._replace(values=asked.values.bfloat16())) == "lacks torch.bfloat16"
@@ -320,7 +320,7 @@ def test_a_gpu_that_lacks_something_is_named(monkeypatch):
 @pytest.mark.parametrize("queries", [1, 4])
 def test_it_compiles_whole_and_equals_itself(monkeypatch, queries):
     torch._dynamo.reset()
-    monkeypatch.setattr(dispatch, "LOADED", {"additive_gpu": additive_gpu})
+    monkeypatch.setattr(dispatch, "KERNELS", {"additive_gpu": additive_gpu})
     score = additive()
     query, key, value = torch.randn(2, 1, queries, 3), torch.randn(2, 1, 9, 4), torch.randn(2, 1, 9, 6)
 

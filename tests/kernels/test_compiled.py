@@ -10,13 +10,22 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 ROOM = Path(__file__).parents[2] / "benchmarks" / "room.py"
 PROGRAMS = {
     "flash": {"forward", "following", "received", "counted", "evened", "of_queries", "of_memory", "of_bias"},
-    "weights": {"forward", "weigh"},
+    "weights": {"forward", "weights_kernel"},
     "short": {"forward", "backward"},
-    "predicted_window": {"tally", "order", "forward", "of_queries", "of_memory"},
+    "predicted_window": {"count_kernel", "order_kernel", "forward", "of_queries", "of_memory"},
     "entmax": {"forward", "of_queries", "of_memory"},
-    "decode": {"split", "join"},
+    "decode": {"split_kernel", "join_kernel"},
     "monotonic": {"forward", "backward"},
-    "additive": {"turn", "raised", "compare", "read", "slope", "descend", "split", "trace"},
+    "additive": {
+        "transpose_kernel",
+        "exponentials_kernel",
+        "compare_kernel",
+        "read_kernel",
+        "write_dscores",
+        "backward_kernel",
+        "split_kernel",
+        "trace_kernel",
+    },
 }
 
 

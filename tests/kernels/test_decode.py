@@ -10,7 +10,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/decode.py checks on a GPU", allow_module_level=True)
 
 from regard.attention import attend, dispatch
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
@@ -26,7 +26,7 @@ from regard.attention.score.t5 import T5
 from regard.attention.types import Request
 from regard.kernels import decode, flash, sdpa
 
-CHOSEN = decode.tiles
+CHOSEN = decode.select_tiles
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_2")
 
 
@@ -34,7 +34,7 @@ STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received",
 def interpreted(monkeypatch):
     """The CPU, by Triton's interpreter, without gradients, in tiles that make several of even the smallest memory."""
     monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
-    monkeypatch.setattr(decode, "tiles", lambda request: [16, 16, 4, 1])
+    monkeypatch.setattr(decode, "select_tiles", lambda request: [16, 16, 4, 1])
     with torch.no_grad():
         yield
 
@@ -68,7 +68,7 @@ CASES = {
 @pytest.mark.parametrize("build", CASES.values(), ids=CASES)
 def test_it_equals_the_three_stages_in_output_weights_and_statistics(build):
     asked = build()
-    expected = compose(asked._replace(weights=True, statistics=STATISTICS))
+    expected = run_reference(asked._replace(weights=True, statistics=STATISTICS))
     plain = decode.run(asked)
     torch.testing.assert_close(plain.context, expected.context, rtol=1e-5, atol=2e-6)
     assert plain.weights is None
@@ -86,8 +86,8 @@ def test_it_equals_the_three_stages_in_output_weights_and_statistics(build):
 def test_half_precision_is_as_near_to_the_truth_as_plain_pytorch(dtype):
     asked = request(weights=True)
     half = asked._replace(**{name: getattr(asked, name).to(dtype) for name in ("query", "keys", "values")})
-    truth = compose(half._replace(**{name: getattr(half, name).double() for name in ("query", "keys", "values")}))
-    found, plain = decode.run(half), compose(half)
+    truth = run_reference(half._replace(**{name: getattr(half, name).double() for name in ("query", "keys", "values")}))
+    found, plain = decode.run(half), run_reference(half)
     assert found.context.dtype == found.weights.dtype == dtype
     error, usual = ((each.context.double() - truth.context).abs().max() for each in (found, plain))
     assert error <= 2 * usual + torch.finfo(dtype).eps * truth.context.abs().max()
@@ -133,15 +133,15 @@ def test_a_cache_that_lies_apart_in_memory_is_read_where_it_lies():
 def test_keys_and_values_may_have_heads_of_their_own_and_products_turn_with_the_position():
     asked = request(Rotary(), Causal(), shape=(1, 4, 2, 1, 20), sizes=(6, 7))
     asked = asked._replace(values=torch.randn(1, 1, 20, 7))
-    torch.testing.assert_close(decode.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(decode.run(asked).context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 
 
 def test_auto_takes_it_for_a_long_cache_that_is_partly_filled(monkeypatch):
-    monkeypatch.setattr(decode, "LONG", 20)
+    monkeypatch.setattr(decode, "MIN_KEYS", 20)
     made = request(scope=Causal(), shape=(1, 2, 1, 1, 20), offset=9)
     half = made._replace(query=made.query.half(), keys=made.keys.half(), values=made.values.half())
-    assert dispatch.choose(half, "auto") is decode
-    assert dispatch.choose(half._replace(scope=Causal() & Local(3)), "auto") is decode
+    assert dispatch.select_kernel(half, "auto") is decode
+    assert dispatch.select_kernel(half._replace(scope=Causal() & Local(3)), "auto") is decode
     assert not decode.worthwhile(half._replace(scope=Everywhere()))
     assert not decode.worthwhile(made)  # in single precision nobody timed it
     assert not decode.worthwhile(half._replace(query=torch.randn(1, 2, 2, 5)))
@@ -150,11 +150,11 @@ def test_auto_takes_it_for_a_long_cache_that_is_partly_filled(monkeypatch):
 
 def test_auto_leaves_the_rest_and_fused_takes_it():
     asked = request(shape=(1, 2, 1, 1, 20))
-    assert dispatch.choose(asked, "auto") is sdpa
-    assert dispatch.choose(asked, "fused") is decode
-    assert dispatch.choose(asked._replace(query=torch.randn(1, 2, 2, 5)), "fused") is sdpa
+    assert dispatch.select_kernel(asked, "auto") is sdpa
+    assert dispatch.select_kernel(asked, "fused") is decode
+    assert dispatch.select_kernel(asked._replace(query=torch.randn(1, 2, 2, 5)), "fused") is sdpa
     found = attend(asked.query, asked.keys, asked.values, impl="fused")
-    torch.testing.assert_close(found.context, compose(asked).context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found.context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 
 
 def test_it_says_why_it_does_not_cover_a_request(monkeypatch):

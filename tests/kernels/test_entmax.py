@@ -11,7 +11,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/simplex.py checks on a GPU", allow_module_level=True)
 
 from regard.attention import attend, dispatch
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -27,14 +27,14 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
 from regard.kernels import entmax, flash
 
-CHOSEN = entmax.tiles
+CHOSEN = entmax.select_tiles
 
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
     """The CPU, by Triton's interpreter, in tiles that make several of even the smallest shapes."""
     monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
-    monkeypatch.setattr(entmax, "tiles", lambda query, values: [16, 16, 4, 1])
+    monkeypatch.setattr(entmax, "select_tiles", lambda query, values: [16, 16, 4, 1])
 
 
 def request(
@@ -83,8 +83,8 @@ CASES = {
 @pytest.mark.parametrize("build", CASES.values(), ids=CASES)
 def test_it_equals_the_three_stages_in_output_and_gradients(build):
     asked = build()
-    found, plain = (outcome(run, asked, torch.float32) for run in (entmax.run, compose))
-    truth = outcome(compose, asked, torch.float64)
+    found, plain = (outcome(run, asked, torch.float32) for run in (entmax.run, run_reference))
+    truth = outcome(run_reference, asked, torch.float64)
     for place, (ours, theirs, exact) in enumerate(zip(found, plain, truth, strict=True)):
         assert ours.isfinite().all()
         error, usual = ((each.double() - exact).abs().max() for each in (ours, theirs))
@@ -95,8 +95,10 @@ def test_it_equals_the_three_stages_in_output_and_gradients(build):
 def test_half_precision_is_as_near_to_the_truth_as_plain_pytorch(dtype):
     asked = request(Entmax(), shape=(1, 1, 1, 17, 20))
     asked = asked._replace(**{name: getattr(asked, name).to(dtype) for name in ("query", "keys", "values")})
-    found, plain = (outcome(run, asked, dtype) for run in (entmax.run, compose))
-    for place, (ours, theirs, exact) in enumerate(zip(found, plain, outcome(compose, asked, torch.float64), strict=True)):
+    found, plain = (outcome(run, asked, dtype) for run in (entmax.run, run_reference))
+    for place, (ours, theirs, exact) in enumerate(
+        zip(found, plain, outcome(run_reference, asked, torch.float64), strict=True)
+    ):
         assert ours.dtype == dtype
         error, usual = ((each.double() - exact).abs().max() for each in (ours, theirs))
         assert error <= (3 if place else 2) * usual + torch.finfo(dtype).eps * exact.abs().max(), place
@@ -128,7 +130,7 @@ def test_dropout_falls_on_the_weights_alike_there_and_back():
     shown = asked._replace(values=torch.eye(12)[None, None], dropout=0.4)
     torch.manual_seed(3)
     kept = entmax.run(shown).context.detach()  # values that are a unit matrix read the weights themselves
-    weights = compose(shown._replace(dropout=0.0)).context.detach()
+    weights = run_reference(shown._replace(dropout=0.0)).context.detach()
     falls = torch.where(kept > 0, 1 / 0.6, 0.0)
     torch.testing.assert_close(kept, weights * falls, rtol=1e-5, atol=1e-6)
     assert 0.3 < (kept > 0).sum() / (weights > 0).sum() < 0.9
@@ -158,12 +160,12 @@ def test_keys_that_score_alike_share_alike():
 def test_keys_and_values_may_have_heads_of_their_own_and_products_turn_with_the_position():
     asked = request(score=Rotary(), scope=Causal(), shape=(1, 4, 2, 3, 5), sizes=(6, 7))
     asked = asked._replace(values=torch.randn(1, 1, 5, 7))
-    torch.testing.assert_close(entmax.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(entmax.run(asked).context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 
 
 def test_statistics_are_those_of_the_three_stages():
     asked = request(Entmax(), shape=(1, 1, 1, 4, 9), statistics=("entropy", "top_2", "received"))
-    found, expected = entmax.run(asked).statistics, compose(asked).statistics
+    found, expected = entmax.run(asked).statistics, run_reference(asked).statistics
     assert set(found) == {"entropy", "top_2", "top_2_keys", "received"}
     torch.testing.assert_close(found, dict(expected))
 
@@ -172,15 +174,15 @@ def test_auto_takes_it_where_it_was_timed_and_fused_everywhere(monkeypatch):
     monkeypatch.setattr(entmax, "LENGTH", 8)
     long = request(shape=(1, 1, 1, 8, 9))
     half = long._replace(query=long.query.half(), keys=long.keys.half(), values=long.values.half())
-    assert dispatch.choose(half, "auto") is entmax
-    assert dispatch.choose(long, "auto") is None  # in single precision nobody timed it
-    assert dispatch.choose(half._replace(query=half.query[:, :, 1:]), "auto") is None
-    assert dispatch.choose(half._replace(values=torch.zeros(1, 1, 9, 65, dtype=torch.float16)), "auto") is None
+    assert dispatch.select_kernel(half, "auto") is entmax
+    assert dispatch.select_kernel(long, "auto") is None  # in single precision nobody timed it
+    assert dispatch.select_kernel(half._replace(query=half.query[:, :, 1:]), "auto") is None
+    assert dispatch.select_kernel(half._replace(values=torch.zeros(1, 1, 9, 65, dtype=torch.float16)), "auto") is None
     asked = request(shape=(1, 1, 1, 2, 3))
-    assert dispatch.choose(asked, "auto") is None
-    assert dispatch.choose(asked, "fused") is entmax
+    assert dispatch.select_kernel(asked, "auto") is None
+    assert dispatch.select_kernel(asked, "fused") is entmax
     found = attend(asked.query, asked.keys, asked.values, normalise=Sparsemax(), impl="fused")
-    torch.testing.assert_close(found.context, compose(asked).context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found.context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 
 
 def test_it_says_why_it_does_not_cover_a_request(monkeypatch):

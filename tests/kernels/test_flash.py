@@ -10,7 +10,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
 from regard.attention import attend, dispatch
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
@@ -36,7 +36,7 @@ STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received",
 def interpreted(monkeypatch):
     """The CPU, by Triton's interpreter, in tiles that make several of even the smallest shapes."""
     monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
-    monkeypatch.setattr(flash, "tiles", lambda query, values: [16, 16, 4, 1])
+    monkeypatch.setattr(flash, "select_tiles", lambda query, values: [16, 16, 4, 1])
 
 
 def request(score=ScaledDot(), scope=Everywhere(), shape=(1, 2, 1, 18, 21), sizes=(5, 7), **options) -> Request:
@@ -93,8 +93,8 @@ CASES = {
 def test_it_equals_the_three_stages_in_output_gradients_and_statistics(build):
     asked = build()._replace(statistics=STATISTICS)
     context, gradients, statistics = outcome(flash.run, asked, torch.float32)
-    truth, true_gradients, true_statistics = outcome(compose, asked, torch.float64)
-    plain, plain_gradients, _ = outcome(compose, asked, torch.float32)
+    truth, true_gradients, true_statistics = outcome(run_reference, asked, torch.float64)
+    plain, plain_gradients, _ = outcome(run_reference, asked, torch.float32)
     pairs = zip((context, *gradients), (truth, *true_gradients), (plain, *plain_gradients), strict=True)
     for place, (found, expected, beside) in enumerate(pairs):
         assert found.isfinite().all()
@@ -106,15 +106,15 @@ def test_it_equals_the_three_stages_in_output_gradients_and_statistics(build):
 @pytest.mark.parametrize("score", [Rotary(), TransformerXl(6, heads=2)], ids=["rotary", "transformer_xl"])
 def test_products_that_turn_with_the_position_are_products(score):
     asked = request(score, Causal(), shape=(1, 2, 2, 3, 6), sizes=(6, 4))
-    torch.testing.assert_close(flash.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(flash.run(asked).context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_as_near_to_the_truth_as_plain_pytorch(dtype):
     asked = request(shape=(1, 1, 1, 17, 20))
     asked = asked._replace(**{name: getattr(asked, name).to(dtype) for name in ("query", "keys", "values")})
-    found, plain = (outcome(run, asked, dtype) for run in (flash.run, compose))
-    truth = outcome(compose, asked, torch.float64)
+    found, plain = (outcome(run, asked, dtype) for run in (flash.run, run_reference))
+    truth = outcome(run_reference, asked, torch.float64)
     for place in range(4):
         ours, theirs, exact = ((each[0], *each[1])[place] for each in (found, plain, truth))
         assert ours.dtype == dtype
@@ -171,7 +171,7 @@ def test_masks_and_offsets_that_lie_apart_in_memory_are_read_where_they_lie():
     for offset in (places, torch.tensor(3).expand(3)):
         asked = request(scope=Padding(keep) & Causal(), shape=(3, 1, 1, 18, 21), offset=offset)
         assert keep.stride() == (1, 3)
-        torch.testing.assert_close(flash.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(flash.run(asked).context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 
 
 def test_dropout_falls_on_the_weights_alike_there_and_back():
@@ -179,7 +179,7 @@ def test_dropout_falls_on_the_weights_alike_there_and_back():
     shown = asked._replace(values=torch.eye(12)[None, None], dropout=0.4)
     torch.manual_seed(3)
     kept = flash.run(shown).context.detach()  # values that are a unit matrix read the weights themselves
-    weights = compose(shown._replace(dropout=0.0)).context.detach()
+    weights = run_reference(shown._replace(dropout=0.0)).context.detach()
     falls = torch.where(kept > 0, 1 / 0.6, 0.0)
     torch.testing.assert_close(kept, weights * falls)
     assert 0.3 < (kept > 0).sum() / (weights > 0).sum() < 0.9
@@ -216,7 +216,7 @@ def test_the_spread_of_far_positions_is_exact():
 def test_keys_and_values_may_have_heads_of_their_own():
     asked = request(shape=(1, 4, 2, 3, 5))
     asked = asked._replace(values=torch.randn(1, 1, 5, 7))
-    torch.testing.assert_close(flash.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(flash.run(asked).context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 
 
 def test_statistics_have_no_gradient_and_only_what_is_asked_for_comes():
@@ -236,12 +236,12 @@ def test_more_best_keys_than_there_are_keys_are_all_keys():
 
 def test_auto_takes_it_where_pytorchs_own_kernel_would_need_more_than_one_pass():
     plain = request(shape=(1, 1, 1, 2, 3))
-    assert dispatch.choose(plain, "auto") is sdpa
-    assert dispatch.choose(plain._replace(statistics=("entropy",)), "auto") is flash
-    assert dispatch.choose(plain._replace(scope=Causal() & Local(1)), "auto") is flash
-    assert dispatch.choose(plain._replace(score=Alibi()), "fused") is flash
+    assert dispatch.select_kernel(plain, "auto") is sdpa
+    assert dispatch.select_kernel(plain._replace(statistics=("entropy",)), "auto") is flash
+    assert dispatch.select_kernel(plain._replace(scope=Causal() & Local(1)), "auto") is flash
+    assert dispatch.select_kernel(plain._replace(score=Alibi()), "fused") is flash
     found = attend(plain.query, plain.keys, plain.values, score=Alibi(), impl="fused")
-    torch.testing.assert_close(found.context, compose(plain._replace(score=Alibi())).context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found.context, run_reference(plain._replace(score=Alibi())).context, rtol=1e-5, atol=1e-5)
 
 
 def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
@@ -284,11 +284,11 @@ def test_a_program_has_room_for_every_size_of_head():
             assert warps in (4, 8)
 
 
-FOR_GPUS = flash.tiles
+FOR_GPUS = flash.select_tiles
 
 
 def test_a_gpu_that_has_no_room_for_the_smallest_tiles_is_named(monkeypatch):
-    monkeypatch.setattr(flash.capability, "room", lambda device: 64 << 10)
+    monkeypatch.setattr(flash.capability, "find_shared_memory", lambda device: 64 << 10)
     wide = request(shape=(1, 1, 1, 2, 3), sizes=(160, 256))
     assert flash.covers(wide) == "needs 66 KiB of shared memory for heads of this size, got a GPU with 64"
     biased = wide._replace(score=T5(1))
@@ -300,7 +300,7 @@ def test_a_gpu_that_has_no_room_for_the_smallest_tiles_is_named(monkeypatch):
 
 
 def test_a_gpu_that_lacks_something_is_named(monkeypatch):
-    monkeypatch.setattr(flash.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(flash.capability, "find_obstacle", lambda device, dtype: f"lacks {dtype}")
     assert flash.covers(request()) == "lacks torch.float32"
 
 
@@ -311,10 +311,10 @@ def test_tiles_that_do_not_fit_give_way_to_smaller_ones_there_and_back(monkeypat
         tried.append(kind[0])
         return start(sets[-1])
 
-    monkeypatch.setattr(flash, "tiles", lambda query, values: [64, 64, 4, 2])
-    monkeypatch.setattr("regard.kernels.triton.flash.arguments.largest", refuse)
+    monkeypatch.setattr(flash, "select_tiles", lambda query, values: [64, 64, 4, 2])
+    monkeypatch.setattr("regard.kernels.triton.flash.arguments.launch_largest", refuse)
     asked = request(T5(2, buckets=8, farthest=16), Causal())._replace(statistics=("received",))
-    found, exact = (outcome(run, asked, torch.float32) for run in (flash.run, compose))
+    found, exact = (outcome(run, asked, torch.float32) for run in (flash.run, run_reference))
     assert tried == ["forward", "received", "of_queries", "of_memory", "of_bias"]
     for one, other in zip((found[0], *found[1]), (exact[0], *exact[1]), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
@@ -344,4 +344,4 @@ def test_a_short_window_is_not_asked_of_flex(monkeypatch):
 
 def test_where_no_statistics_are_asked_for_nothing_is_worked_out():
     assert flash.run(request()).statistics == {}
-    assert flash.asked(request()) is flash.NOTHING
+    assert flash.list_statistics(request()) is flash.NO_STATISTICS

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention import attend, dispatch
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope import Scope
@@ -63,7 +63,7 @@ CASES = {
 def test_it_equals_the_three_stages(make):
     asked = make()
     assert flex.covers(asked) is None
-    torch.testing.assert_close(flex.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(flex.run(asked).context, run_reference(asked).context)
     assert len(compiled.PROGRAMS) == 1
     assert compiled.REFUSED == {}
 
@@ -73,7 +73,7 @@ def test_a_query_that_sees_nothing_gets_zeros():
     asked = request(Padding(torch.tensor([[True], [False]]).expand(2, 150)))
     context = flex.run(asked).context
     assert context[1].abs().max() == 0
-    torch.testing.assert_close(context, compose(asked).context)
+    torch.testing.assert_close(context, run_reference(asked).context)
 
 
 @pytest.mark.unhooked
@@ -83,7 +83,7 @@ def test_other_documents_run_the_same_program_and_other_lengths_few_more():
     before = counted["unique_graphs"]
     for length in (150, 150, 290, 410, 500):
         asked = request(documents(length), (2, 2, length, length))
-        torch.testing.assert_close(flex.run(asked).context, compose(asked).context)
+        torch.testing.assert_close(flex.run(asked).context, run_reference(asked).context)
     assert len(compiled.PROGRAMS) == 1
     assert 1 <= counted["unique_graphs"] - before <= 3
 
@@ -102,13 +102,13 @@ class Next:
 @pytest.mark.parametrize("how", ["the limit is reached", "the compiler is switched off"])
 def test_where_the_compiler_gives_up_the_next_kernel_takes_it_and_a_warning_says_so(how, monkeypatch):
     torch._dynamo.reset()
-    monkeypatch.setattr(dispatch, "LOADED", {"flex": flex, "next": Next()})
+    monkeypatch.setattr(dispatch, "KERNELS", {"flex": flex, "next": Next()})
     asked = request(Blocks(40))
     if how == "the limit is reached":
         flex.run(asked)
         asked = request(Blocks(40), (2, 2, 290, 290))
     else:
-        monkeypatch.setattr(compiled, "program", lambda key: compiled.body)
+        monkeypatch.setattr(compiled, "compile_program", lambda key: compiled.run_flex_attention)
     assert flex.covers(asked) is None
     said = {"the limit is reached": "Dynamo recompile limit exceeded"}.get(how, how)
     text = f"flex could not be compiled for this scope: {said}; next takes it from now on"
@@ -130,11 +130,11 @@ def test_it_pays_where_a_scope_hides_much_that_flash_would_read():
 def test_a_window_within_blocks_is_its_own_and_goes_to_flash_where_it_cannot_be():
     asked = request(Blocks(128) & Local(9), (1, 1, 1024, 1024), (1, 1))
     assert flex.worthwhile(asked)
-    assert dispatch.choose(asked, "auto") is flex
-    assert dispatch.choose(asked._replace(dropout=0.1), "auto") is flash
-    assert dispatch.choose(asked._replace(statistics=("max",)), "auto") is flash
-    compiled.REFUSED[flex.key(asked)] = "could not be compiled"
-    assert dispatch.choose(asked, "auto") is flash
+    assert dispatch.select_kernel(asked, "auto") is flex
+    assert dispatch.select_kernel(asked._replace(dropout=0.1), "auto") is flash
+    assert dispatch.select_kernel(asked._replace(statistics=("max",)), "auto") is flash
+    compiled.REFUSED[flex.build_cache_key(asked)] = "could not be compiled"
+    assert dispatch.select_kernel(asked, "auto") is flash
     assert not flex.worthwhile(request(Blocks(128) & Local(9), (1, 1, 1023, 1024), (1, 1)))
 
 
@@ -142,18 +142,18 @@ def test_a_window_within_blocks_is_its_own_and_goes_to_flash_where_it_cannot_be(
 def test_a_window_alone_is_left_to_flash_however_long(scope):
     asked = request(scope, (1, 1, 9000, 9000), (1, 1))
     assert not flex.worthwhile(asked)
-    assert dispatch.choose(asked, "auto") is flash
+    assert dispatch.select_kernel(asked, "auto") is flash
 
 
 def test_nothing_is_waited_for_while_a_graph_is_captured(monkeypatch):
     asked = request(Blocks(128), (1, 1, 1024, 1024), (1, 1))
-    monkeypatch.setattr(blocks, "capturing", lambda: True)
+    monkeypatch.setattr(blocks, "is_capturing", lambda: True)
     assert not flex.worthwhile(asked)
     assert flex.covers(asked) == "is compiled first, which cannot be part of a CUDA graph"
-    monkeypatch.setattr(blocks, "capturing", lambda: False)
+    monkeypatch.setattr(blocks, "is_capturing", lambda: False)
     assert flex.worthwhile(asked)
-    compiled.PROGRAMS[flex.key(asked)] = flex.run
-    monkeypatch.setattr(blocks, "capturing", lambda: True)
+    compiled.PROGRAMS[flex.build_cache_key(asked)] = flex.run
+    monkeypatch.setattr(blocks, "is_capturing", lambda: True)
     assert flex.worthwhile(asked)
     assert flex.covers(asked) is None
 
@@ -161,9 +161,9 @@ def test_nothing_is_waited_for_while_a_graph_is_captured(monkeypatch):
 def test_auto_takes_it_there_and_leaves_the_rest():
     sides = [torch.randn(1, 1, 1024, 16) for _ in range(3)]
     asked = Request(*sides, ScaledDot(), Softmax(), Blocks(128), 0.0, 0, False, ())
-    assert dispatch.choose(asked, "auto") is flex
-    assert dispatch.choose(asked._replace(scope=Causal()), "auto") is dispatch.LOADED["sdpa"]
-    assert dispatch.choose(asked._replace(statistics=("entropy",)), "auto") is flash
+    assert dispatch.select_kernel(asked, "auto") is flex
+    assert dispatch.select_kernel(asked._replace(scope=Causal()), "auto") is dispatch.KERNELS["sdpa"]
+    assert dispatch.select_kernel(asked._replace(statistics=("entropy",)), "auto") is flash
 
 
 def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
@@ -182,7 +182,7 @@ def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
             return k == q
 
     assert flex.covers(asked._replace(scope=Own())) == "needs scopes that are dataclasses, got Own"
-    monkeypatch.setattr(compiled, "MOST", 0)
+    monkeypatch.setattr(compiled, "MAX_PROGRAMS", 0)
     assert flex.covers(asked) == "is compiled for at most 0 scopes and sizes, and this is another one"
     monkeypatch.setattr(flash, "DEVICES", ("cuda",))
     assert flex.covers(asked) == "needs a GPU, got cpu"

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention import attend
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.mechanisms.linear import Linear
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sum_to_one import SumToOne
@@ -42,7 +42,7 @@ def outcome(run, asked, direction=None):
 
 def compare(asked, **tolerance):
     found, direction = outcome(linear.run, asked)
-    expected, _ = outcome(compose, asked, direction)
+    expected, _ = outcome(run_reference, asked, direction)
     for ours, reference in zip(found, expected, strict=True):
         torch.testing.assert_close(ours, reference, **tolerance)
 
@@ -103,7 +103,9 @@ def test_key_heads_may_be_shared(groups, scope):
 )
 def test_a_query_that_sees_nothing_gets_zeros_and_passes_no_gradient(scope):
     asked = request(scope, offset=0)
-    seen = compose(asked._replace(keys=FeatureMap().prepare(asked.keys), weights=True)).weights.sum(-1, keepdim=True) > 0
+    seen = (
+        run_reference(asked._replace(keys=FeatureMap().prepare(asked.keys), weights=True)).weights.sum(-1, keepdim=True) > 0
+    )
     assert not seen.all()
     (context, *_), _ = outcome(linear.run, asked)
     assert not context.masked_fill(seen, 0.0).any()
@@ -136,9 +138,9 @@ def test_it_is_no_further_from_the_truth_than_the_stages_in_the_same_precision(d
     asked = request(scope, (2, 2, length, length), offset=0, dtype=dtype)
     names = ("query", "keys", "values")
     exact = asked._replace(**{name: getattr(asked, name).detach().double().requires_grad_() for name in names})
-    truth, direction = outcome(compose, exact)
+    truth, direction = outcome(run_reference, exact)
     found, _ = outcome(linear.run, asked, direction.to(dtype))
-    plain, _ = outcome(compose, asked, direction.to(dtype))
+    plain, _ = outcome(run_reference, asked, direction.to(dtype))
     for ours, reference, right in zip(found, plain, truth, strict=True):
         assert ours.dtype == dtype
         assert (ours - right).abs().mean() <= 2 * (reference - right).abs().mean()
@@ -168,14 +170,14 @@ def test_no_matrix_of_queries_by_keys_ever_exists(scope):
     length = 2048
     asked = request(scope, (1, 1, length, length), 1, offset=0, dtype=torch.float32)
     square = 4 * length * length  # bytes
-    assert largest_allocation(lambda: outcome(compose, asked)) >= square
+    assert largest_allocation(lambda: outcome(run_reference, asked)) >= square
     assert largest_allocation(lambda: outcome(linear.run, asked)) <= square / 16
 
 
 @every_scope
 def test_statistics_come_by_a_sweep_and_equal_those_of_the_weights(scope):
     asked = request(scope(7), statistics=("entropy", "max", "received", "uniform", "top_2"))
-    found, expected = linear.run(asked).statistics, compose(asked).statistics
+    found, expected = linear.run(asked).statistics, run_reference(asked).statistics
     assert found.keys() == expected.keys()
     for name in expected:
         torch.testing.assert_close(found[name], expected[name], msg=name)
@@ -184,7 +186,7 @@ def test_statistics_come_by_a_sweep_and_equal_those_of_the_weights(scope):
 @every_scope
 def test_attend_takes_it_unless_told_otherwise(monkeypatch, scope):
     taken = []
-    monkeypatch.setattr(linear, "run", lambda request: taken.append(request) or compose(request))
+    monkeypatch.setattr(linear, "run", lambda request: taken.append(request) or run_reference(request))
     query, data = torch.randn(2, 1, 5, 4), torch.randn(2, 1, 7, 4)
     options = {"score": FeatureMap(), "normalise": SumToOne(), "scope": scope(7)}
     attend(query, data, data, **options)
@@ -247,7 +249,7 @@ def test_the_operator_for_the_compiler_has_the_same_gradients():
     for queries, keys, offset in ((5, 7, 2), (7, 5, 0), (3, 9, 1), (70, 70, 0), (4, 6, -2)):
         asked = request(Causal(), (2, 2, queries, keys), offset=offset)
         inputs = asked.query, asked.keys, asked.values
-        found, expected = linear.traced(*inputs, offset), linear.sums(*inputs, offset)
+        found, expected = linear.causal_sums_operator(*inputs, offset), linear.compute_causal_sums(*inputs, offset)
         torch.testing.assert_close(found, expected)
         direction = torch.randn_like(expected)
         gradients = [torch.autograd.grad(each, inputs, direction) for each in (found, expected)]

@@ -12,8 +12,8 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
 from regard.attention import Causal, Dot, Encoded, Everywhere, Softmax, Sparsemax, local, statistics
-from regard.attention.attend import compose
-from regard.attention.local_window import Dimmed, Within
+from regard.attention.attend import run_reference
+from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.score.rotary import Rotary
@@ -26,7 +26,7 @@ from regard.kernels.triton.flash import window_sort as order
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
     monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
-    monkeypatch.setattr(flash, "tiles", lambda query, values: [16, 16, 4, 1])
+    monkeypatch.setattr(flash, "select_tiles", lambda query, values: [16, 16, 4, 1])
 
 
 def outcome(module, query, source, keep, impl, **options):
@@ -97,14 +97,14 @@ def test_windows_that_stand_anywhere_are_read_by_their_own_queries_alone(keys):
     centre = torch.stack([torch.full((150,), 20.0), near, 90 * torch.rand(150) - 30, torch.arange(150.0).flip(0)])
     leaves = [torch.randn(4, 1, length, 4, requires_grad=True) for length in (150, keys, keys)]
     centre.requires_grad_()
-    ours, plain = (gradients(run, leaves, centre, 3) for run in (predicted_window.run, compose))
+    ours, plain = (gradients(run, leaves, centre, 3) for run in (predicted_window.run, run_reference))
     for mine, theirs in zip(ours, plain, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=2e-5)
 
 
 def gradients(run, leaves, centre, width):
     """The context, and the gradients of everything."""
-    asked = Request(*leaves, Dot(), Dimmed(Softmax(), centre, width), Within(centre, width), 0.0, 0, False, ())
+    asked = Request(*leaves, Dot(), GaussianWindow(Softmax(), centre, width), WindowScope(centre, width), 0.0, 0, False, ())
     context = run(asked).context
     weight = torch.arange(context.numel(), dtype=context.dtype).view(context.shape).cos()
     return [context, *torch.autograd.grad(context, [*leaves, centre], weight)]
@@ -114,8 +114,8 @@ def test_a_row_that_programs_do_not_count_is_sorted_to_the_same_bits(monkeypatch
     leaves = [torch.randn(2, 1, length, 4, requires_grad=True) for length in (70, 40, 40)]
     centre = (50 * torch.rand(2, 70) - 5).requires_grad_()
     counted = gradients(predicted_window.run, leaves, centre, 4)
-    monkeypatch.setattr(launch_window_sort, "LONGEST", 69)
-    monkeypatch.setattr(launch_window_sort, "by_counting", None)
+    monkeypatch.setattr(launch_window_sort, "MAX_COUNTED", 69)
+    monkeypatch.setattr(launch_window_sort, "sort_by_counting", None)
     for one, other in zip(counted, gradients(predicted_window.run, leaves, centre, 4), strict=True):
         assert torch.equal(one, other)
 
@@ -126,7 +126,9 @@ def test_centres_that_are_no_number_leave_all_others_alone():
     odd = centre.clone()
     odd[:, ::7], odd[:, 1::7], odd[:, 2::7] = torch.nan, torch.inf, -torch.inf
     whole, found = (
-        predicted_window.run(Request(query, source, source, Dot(), Softmax(), Within(each, 4), 0.0, 0, False, ())).context
+        predicted_window.run(
+            Request(query, source, source, Dot(), Softmax(), WindowScope(each, 4), 0.0, 0, False, ())
+        ).context
         for each in (centre, odd)
     )
     same = odd == centre
@@ -164,7 +166,7 @@ def test_statistics_come_with_the_context_of_the_kernel_and_nothing_of_queries_b
     module, query = kind(5, width=3, scope="causal"), torch.randn(2, 9, 5)
     memory = module.remember(Encoded(torch.randn(2, 9, 5), torch.arange(9)[None] < torch.tensor([[9], [6]])))
     gathered = module(query, memory, offset=0, weights=True, statistics=STATISTICS)
-    monkeypatch.setattr(local, "spread_out", None)
+    monkeypatch.setattr(local, "scatter_windows", None)
     module.impl = "fused"
     asked = module(query, memory, offset=0, statistics=STATISTICS)
     torch.testing.assert_close(asked.context, gathered.context)
@@ -178,10 +180,10 @@ def test_statistics_come_with_the_context_of_the_kernel_and_nothing_of_queries_b
 def test_the_dense_formula_is_what_it_equals():
     query, memory = torch.randn(1, 1, 4, 5), torch.randn(1, 1, 20, 5)
     centre = torch.tensor([[0.0, 3.3, 19.7, 40.0]])  # the last sees nothing
-    scope = Within(centre, 2, 3)
-    for normalise in (Softmax(), Dimmed(Softmax(), centre, 2), Dimmed(Softmax(), centre, 2, True)):
+    scope = WindowScope(centre, 2, 3)
+    for normalise in (Softmax(), GaussianWindow(Softmax(), centre, 2), GaussianWindow(Softmax(), centre, 2, True)):
         asked = Request(query, memory, memory, Dot(), normalise, scope, 0.0, 3, False, ())
-        torch.testing.assert_close(predicted_window.run(asked).context, compose(asked).context, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(predicted_window.run(asked).context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
         assert (predicted_window.run(asked).context[:, :, 3] == 0).all()
 
 
@@ -197,7 +199,7 @@ def test_dropout_falls_on_what_the_gaussian_leaves():
 
 def test_it_says_why_it_does_not_cover_a_request():
     data = torch.randn(1, 1, 4, 6)
-    asked = Request(data, data, data, Dot(), Softmax(), Within(torch.zeros(1, 4), 2), 0.0, 0, False, ())
+    asked = Request(data, data, data, Dot(), Softmax(), WindowScope(torch.zeros(1, 4), 2), 0.0, 0, False, ())
     assert predicted_window.covers(asked) is None
     assert predicted_window.covers(asked._replace(statistics=("max",))) is None
     with pytest.MonkeyPatch.context() as patch:
@@ -208,7 +210,7 @@ def test_it_says_why_it_does_not_cover_a_request():
         "needs the windows of local_p, which no other scope has": asked._replace(scope=Everywhere()),
         "needs a score that looks at no positions, got Rotary": asked._replace(score=Rotary()),
         "needs one head, got 2": asked._replace(query=data.expand(1, 2, 4, 6)),
-        "needs Softmax, got Sparsemax": asked._replace(normalise=Dimmed(Sparsemax(), torch.zeros(1, 4), 2)),
+        "needs Softmax, got Sparsemax": asked._replace(normalise=GaussianWindow(Sparsemax(), torch.zeros(1, 4), 2)),
         "never forms the weights, and they are asked for": asked._replace(weights=True),
     }
     for reason, each in reasons.items():

@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional as F
 
 from regard.attention import attend
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.scope.causal import Causal
@@ -73,14 +73,14 @@ def calls(monkeypatch):
 @pytest.mark.parametrize("scope", [Everywhere(), Causal(), Local(1) & ExcludeSelf()], ids=str)
 def test_it_equals_the_three_stages(score, scope):
     asked = request(score, scope=scope)
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
 
 
 @pytest.mark.parametrize("name", ["rotary", "rotary by 0.3, interleaved", "transformer_xl"])
 @pytest.mark.parametrize("offset", [0, 4, torch.tensor([0, 3])], ids=str)
 def test_a_product_that_looks_at_positions_is_told_them(name, offset):
     asked = request(SCORES[name], scope=Causal(), offset=offset, groups=1, statistics=("entropy", "max"))
-    found, expected = sdpa.run(asked), compose(asked)
+    found, expected = sdpa.run(asked), run_reference(asked)
     torch.testing.assert_close(found.context, expected.context)
     torch.testing.assert_close(found.statistics, expected.statistics)
     assert isinstance(offset, torch.Tensor) or not torch.allclose(
@@ -91,7 +91,7 @@ def test_a_product_that_looks_at_positions_is_told_them(name, offset):
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_key_heads_may_be_shared(groups):
     asked = request(shape=(2, 4, 5, 7), groups=groups, scope=Causal())
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
 
 
 def test_a_query_that_sees_nothing_gets_zeros_and_passes_no_gradient():
@@ -108,7 +108,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_passes_no_gradient():
 @pytest.mark.parametrize("shape", [(1, 1, 6, 6), (2, 2, 5, 7), (2, 2, 7, 5), (1, 1, 1, 4)], ids=str)
 def test_from_the_first_key_on_the_kernels_own_causal_mask_is_used(calls, shape):
     asked = request(scope=Causal(), shape=shape, groups=shape[1], offset=0)
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
     assert [call.get("is_causal") for call in calls] == [True]
     assert calls[0].get("attn_mask") is None
 
@@ -116,21 +116,21 @@ def test_from_the_first_key_on_the_kernels_own_causal_mask_is_used(calls, shape)
 @pytest.mark.parametrize("offset", [1, 2, torch.tensor([0, 0]), torch.tensor([0, 3])], ids=str)
 def test_from_elsewhere_on_a_mask_is_used(calls, offset):
     asked = request(scope=Causal(), offset=offset)
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
     assert [call.get("is_causal", False) for call in calls] == [False]
     assert calls[0]["attn_mask"].dtype == torch.bool
 
 
 def test_a_causal_scope_that_is_composed_is_masked(calls):
     asked = request(scope=Causal() & Local(1), offset=0)
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
     assert calls[0]["attn_mask"] is not None
 
 
 def test_an_exported_graph_keeps_a_mask(calls, monkeypatch):
     monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
     asked = request(scope=Causal(), offset=0)
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
     assert calls[0]["attn_mask"] is not None
 
 
@@ -155,7 +155,7 @@ def test_dropout_falls_on_what_is_read(scope, offset):
 def test_statistics_come_by_a_sweep_and_equal_those_of_the_weights(scope):
     names = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_2")
     asked = request(scope=scope, statistics=names, groups=1, offset=0)
-    expected = compose(asked).statistics
+    expected = run_reference(asked).statistics
     found = sdpa.run(asked).statistics
     assert found.keys() == expected.keys()
     for name in expected:
@@ -214,7 +214,7 @@ def gpu(monkeypatch):
     """The CPU, taken for an H200."""
     monkeypatch.setattr(choice, "DEVICES", ("cpu",))
     monkeypatch.setattr(choice, "MACHINES", {0: choice.Machine((9, 0), 91900)})
-    monkeypatch.setattr(choice, "KNOWN", {})
+    monkeypatch.setattr(choice, "CHOICES", {})
 
 
 @pytest.fixture
@@ -237,10 +237,10 @@ CUDNN, FLASH = choice.CUDNN.value, choice.FLASH.value
 def test_on_a_gpu_cudnn_is_asked_first_unless_there_is_a_mask(orders):
     for scope, first in ((Everywhere(), CUDNN), (Local(1), FLASH), (Everywhere() & ExcludeSelf(), FLASH)):
         asked = request(scope=scope)
-        torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+        torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
         assert orders[-1][0] == first
     asked = request(scope=Causal(), shape=(2, 2, 7, 7), offset=0)
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
     assert orders[-1][0] == CUDNN
     assert orders[-1][2]["is_causal"]
 
@@ -249,15 +249,18 @@ def test_on_a_gpu_cudnn_is_asked_first_unless_there_is_a_mask(orders):
 def test_on_a_gpu_groups_of_heads_stay_groups_for_flash_alone(orders, groups):
     asked = request(shape=(2, 4, 5, 7), groups=groups)
     asked = asked._replace(values=asked.keys.clone())
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
     assert orders[-1][:2] == (FLASH, 4)  # float32 is not flash's
     assert not orders[-1][2]["enable_gqa"]
     half = asked._replace(**{each: getattr(asked, each).bfloat16() for each in ("query", "keys", "values")})
-    torch.testing.assert_close(sdpa.run(half).context, compose(half).context, rtol=2e-2, atol=2e-2)
+    torch.testing.assert_close(sdpa.run(half).context, run_reference(half).context, rtol=2e-2, atol=2e-2)
     assert orders[-1][:2] == (FLASH, groups)
     assert orders[-1][2]["enable_gqa"]
     torch.testing.assert_close(
-        sdpa.run(half._replace(scope=Local(2))).context, compose(half._replace(scope=Local(2))).context, rtol=2e-2, atol=2e-2
+        sdpa.run(half._replace(scope=Local(2))).context,
+        run_reference(half._replace(scope=Local(2))).context,
+        rtol=2e-2,
+        atol=2e-2,
     )
     assert orders[-1][1] == 4
 
@@ -265,7 +268,7 @@ def test_on_a_gpu_groups_of_heads_stay_groups_for_flash_alone(orders, groups):
 def test_on_a_gpu_keys_and_values_may_have_different_groups(orders):
     asked = request(shape=(2, 4, 5, 7), groups=2)
     asked = asked._replace(values=asked.values[:, :1])
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
     assert orders[-1][1] == 4
 
 
@@ -273,7 +276,7 @@ def test_on_a_gpu_rows_that_are_broken_in_memory_are_put_together(orders):
     asked = request()
     asked = asked._replace(keys=asked.keys.mT.contiguous().mT)
     assert asked.keys.stride(-1) != 1
-    torch.testing.assert_close(sdpa.run(asked).context, compose(asked).context)
+    torch.testing.assert_close(sdpa.run(asked).context, run_reference(asked).context)
 
 
 def test_on_a_gpu_what_would_be_unfused_is_left_with_a_reason(gpu):
@@ -284,7 +287,7 @@ def test_on_a_gpu_what_would_be_unfused_is_left_with_a_reason(gpu):
     with pytest.raises(ValueError, match=f"flash needs a GPU, got cpu; flex needs a GPU, got cpu; .*sdpa {text}"):
         attend(*request()[:3], impl="fused")
     asked = request(offset=2)
-    torch.testing.assert_close(attend(*asked[:3]).context, compose(asked).context)
+    torch.testing.assert_close(attend(*asked[:3]).context, run_reference(asked).context)
 
 
 def test_an_exported_graph_leaves_the_backend_to_where_it_runs(gpu, monkeypatch, calls):

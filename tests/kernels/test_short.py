@@ -7,7 +7,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/transformer.py checks on a GPU", allow_module_level=True)
 
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.multihead import MultiHead
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -69,7 +69,7 @@ def test_context_and_gradients_are_those_of_the_stages(score, scope, offset):
     asked = request(score=score, scope=scope, offset=offset)
     assert short.covers(asked) is None
     flow = torch.randn(2, 2, 5, 9)
-    for found, expected in zip(once(short.run, asked, flow), once(compose, asked, flow), strict=True):
+    for found, expected in zip(once(short.run, asked, flow), once(run_reference, asked, flow), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -77,7 +77,7 @@ def test_context_and_gradients_are_those_of_the_stages(score, scope, offset):
 def test_any_lengths_and_sizes_will_do(queries, keys, size, value):
     asked = request(queries, keys, size, value)
     flow = torch.randn(2, 2, queries, value)
-    for found, expected in zip(once(short.run, asked, flow), once(compose, asked, flow), strict=True):
+    for found, expected in zip(once(short.run, asked, flow), once(run_reference, asked, flow), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -96,7 +96,7 @@ def test_keys_that_are_not_there_may_hold_anything():
         asked._replace(**{name: side.masked_fill(hidden, filled) for name, side in sides.items()})
         for filled in (torch.nan, 0.0)
     )
-    for found, expected in zip(once(short.run, poisoned, flow), once(compose, clean, flow), strict=True):
+    for found, expected in zip(once(short.run, poisoned, flow), once(run_reference, clean, flow), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -104,9 +104,9 @@ def test_half_precision_is_no_further_from_the_exact_result_than_the_stages_are(
     asked = request(9, 9, 16, 16, dtype=torch.bfloat16, scope=Causal())
     flow = torch.randn(2, 2, 9, 16, dtype=torch.bfloat16)
     wide = asked._replace(**{name: getattr(asked, name).double() for name in ("query", "keys", "values")})
-    exact = once(compose, wide, flow.double())
+    exact = once(run_reference, wide, flow.double())
     for place, (mine, theirs, right) in enumerate(
-        zip(once(short.run, asked, flow), once(compose, asked, flow), exact, strict=True)
+        zip(once(short.run, asked, flow), once(run_reference, asked, flow), exact, strict=True)
     ):
         error, usual = ((each.double() - right).abs().max() for each in (mine, theirs))
         assert error <= (3 if place else 2) * usual + 1e-3
@@ -181,13 +181,13 @@ def test_it_is_for_a_gpu_with_triton(monkeypatch):
 def test_what_it_needs_is_what_triton_compiled_it_to(length, size, dtype, there, back):
     """In KiB, by Triton 3.6 for sm_90."""
     asked = request(length, length, size, size, dtype=dtype)
-    assert short.need(asked) == back << 10
+    assert short.estimate_shared_memory(asked) == back << 10
     with torch.no_grad():
-        assert short.need(asked) == there << 10
+        assert short.estimate_shared_memory(asked) == there << 10
 
 
 def test_a_gpu_without_room_for_a_head_is_named(monkeypatch):
-    monkeypatch.setattr(short.capability, "room", lambda device: 64 << 10)
+    monkeypatch.setattr(short.capability, "find_shared_memory", lambda device: 64 << 10)
     reason = "needs 80 KiB of shared memory for all queries and keys of a head, got a GPU with 64"
     assert short.covers(request(64, 33, 33, 64)) == reason
     with torch.no_grad():
@@ -196,5 +196,5 @@ def test_a_gpu_without_room_for_a_head_is_named(monkeypatch):
 
 
 def test_a_gpu_that_lacks_something_is_named(monkeypatch):
-    monkeypatch.setattr(short.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(short.capability, "find_obstacle", lambda device, dtype: f"lacks {dtype}")
     assert short.covers(request(dtype=torch.bfloat16)) == "lacks torch.bfloat16"

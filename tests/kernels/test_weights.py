@@ -11,8 +11,8 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
 from regard.attention import dispatch
-from regard.attention.attend import compose
-from regard.attention.local_window import Dimmed, Within
+from regard.attention.attend import run_reference
+from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.normalise.gumbel import Gumbel
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
@@ -35,7 +35,7 @@ from regard.viewer.record.hooks import Listening, Wanted
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
     monkeypatch.setattr(flash, "DEVICES", ("cuda", "cpu"))
-    monkeypatch.setattr(flash, "tiles", lambda query, values: [16, 16, 4, 1])
+    monkeypatch.setattr(flash, "select_tiles", lambda query, values: [16, 16, 4, 1])
     monkeypatch.setattr(weights, "TILES", [16, 16, 4, 1])
 
 
@@ -49,7 +49,9 @@ def request(score=ScaledDot(), scope=Everywhere(), heads=2, key_heads=2, **optio
 def true_weights(asked: Request) -> torch.Tensor:
     score = asked.score.double() if isinstance(asked.score, torch.nn.Module) else asked.score
     wide = [each.double() for each in asked[:3]]
-    found = compose(asked._replace(query=wide[0], keys=wide[1], values=wide[2], score=score, dropout=0.0)).weights.detach()
+    found = run_reference(
+        asked._replace(query=wide[0], keys=wide[1], values=wide[2], score=score, dropout=0.0)
+    ).weights.detach()
     if isinstance(score, torch.nn.Module):
         score.float()
     return found
@@ -68,7 +70,7 @@ CASES = {
 @pytest.mark.parametrize("build", CASES.values(), ids=CASES)
 def test_chosen_queries_have_the_weights_that_the_three_stages_give_them(build):
     asked = build()
-    found = weights.chosen(asked, [17, 0, 4], [1])
+    found = weights.select_weights(asked, [17, 0, 4], [1])
     expected = true_weights(asked)[:, [1]][:, :, [17, 0, 4]]
     torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-6)
 
@@ -77,7 +79,7 @@ def test_chosen_queries_have_the_weights_that_the_three_stages_give_them(build):
 @pytest.mark.parametrize("build", CASES.values(), ids=CASES)
 def test_a_tile_has_the_weights_that_the_whole_matrix_has_there(build, keys):
     asked = build()
-    found = weights.chosen(asked, list(range(3, 9)), keys=keys)
+    found = weights.select_weights(asked, list(range(3, 9)), keys=keys)
     expected = true_weights(asked)[:, :, 3:9, keys.start : keys.stop]
     torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-6)
 
@@ -85,20 +87,20 @@ def test_a_tile_has_the_weights_that_the_whole_matrix_has_there(build, keys):
 @pytest.mark.parametrize("keys", [range(0, 20, 2), range(-1, 4), range(5, 22), range(9, 3)], ids=str)
 def test_keys_that_are_no_part_of_the_source_are_refused(keys):
     with pytest.raises(ValueError, match=re.escape(f"keys needs to be a range of the 21 there are, one by one, got {keys}")):
-        weights.chosen(request(), [0], keys=keys)
+        weights.select_weights(request(), [0], keys=keys)
 
 
 def test_a_query_that_sees_nothing_has_no_weights_and_the_tanh_of_large_numbers_is_one():
     asked = request(Additive(5, 5), Causal(), heads=1, key_heads=1, offset=-2)
-    found = weights.chosen(asked._replace(query=1e4 * asked.query), [0, 5])
+    found = weights.select_weights(asked._replace(query=1e4 * asked.query), [0, 5])
     assert (found[:, :, 0] == 0).all()
     torch.testing.assert_close(found[:, :, 1].sum(-1), torch.ones(2, 1))
 
 
 def test_all_weights_come_with_the_context_of_one_pass():
     asked = request(scope=Causal(), key_heads=1, statistics=("entropy",))
-    assert dispatch.choose(asked, "auto") is weights
-    found, expected = weights.run(asked), compose(asked)
+    assert dispatch.select_kernel(asked, "auto") is weights
+    found, expected = weights.run(asked), run_reference(asked)
     torch.testing.assert_close(found.weights, expected.weights, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(found.context, expected.context, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(found.statistics["entropy"], expected.statistics["entropy"], rtol=1e-5, atol=1e-5)
@@ -109,8 +111,8 @@ def test_no_rows_are_no_trouble_and_nothing_is_drawn_for_dropout():
     asked = request(dropout=0.5)
     state = torch.random.get_rng_state()
     assert not torch.equal(before, state)
-    assert weights.chosen(asked, []).shape == (2, 2, 0, 21)
-    weights.chosen(asked, [1])
+    assert weights.select_weights(asked, []).shape == (2, 2, 0, 21)
+    weights.select_weights(asked, [1])
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
@@ -140,42 +142,44 @@ CENTRE = 21 * torch.rand(2, 18)
 OTHERS = {
     "a score of its own": lambda: request(Distance()),
     "sparse": lambda: request(scope=Causal())._replace(normalise=Sparsemax()),
-    "placed windows": lambda: request(scope=Within(CENTRE, 4, 3))._replace(normalise=Dimmed(Softmax(), CENTRE, 4)),
+    "placed windows": lambda: request(scope=WindowScope(CENTRE, 4, 3))._replace(
+        normalise=GaussianWindow(Softmax(), CENTRE, 4)
+    ),
 }
 
 
 @pytest.mark.parametrize("build", OTHERS.values(), ids=OTHERS)
 def test_what_no_program_covers_has_its_chosen_queries_one_by_one(build):
     asked = build()
-    assert weights.covers_chosen(asked) is not None
-    found = weights.chosen(asked, [17, 0, 4], [1], range(2, 9))
+    assert weights.covers_selected(asked) is not None
+    found = weights.select_weights(asked, [17, 0, 4], [1], range(2, 9))
     torch.testing.assert_close(found, true_weights(asked)[:, [1]][:, :, [17, 0, 4], 2:9].float(), rtol=1e-5, atol=1e-6)
-    assert weights.chosen(asked, []).shape == (2, 2, 0, 21)
-    assert weights.chosen(asked, [3], keys=range(5, 5)).shape == (2, 2, 1, 0)
+    assert weights.select_weights(asked, []).shape == (2, 2, 0, 21)
+    assert weights.select_weights(asked, [3], keys=range(5, 5)).shape == (2, 2, 1, 0)
 
 
 def test_it_says_why_rows_cannot_be_chosen(monkeypatch):
     additive = request(Additive(5, 5, heads=2))
-    assert weights.covers_chosen(additive) is None
-    assert weights.covers_chosen(additive._replace(normalise=Sparsemax())) == "needs Softmax, got Sparsemax"
+    assert weights.covers_selected(additive) is None
+    assert weights.covers_selected(additive._replace(normalise=Sparsemax())) == "needs Softmax, got Sparsemax"
     double = additive._replace(query=additive.query.double())
-    assert weights.covers_chosen(double) == "needs queries in float32, float16 or bfloat16, got float64"
+    assert weights.covers_selected(double) == "needs queries in float32, float16 or bfloat16, got float64"
     none = additive._replace(query=additive.query[:, :, :0])
-    assert weights.covers_chosen(none) == "needs a query and a key, and one of them is missing"
-    assert weights.covers_chosen(request(Concat(5, 5, tanh=False))).endswith("T5, Alibi, got Concat")
+    assert weights.covers_selected(none) == "needs a query and a key, and one of them is missing"
+    assert weights.covers_selected(request(Concat(5, 5, tanh=False))).endswith("T5, Alibi, got Concat")
     many = additive._replace(query=additive.query[:1].expand(32768, 2, 18, 5))
-    assert weights.covers_chosen(many) == "needs at most 65535 heads in a batch, got 65536"
+    assert weights.covers_selected(many) == "needs at most 65535 heads in a batch, got 65536"
     with monkeypatch.context() as patch:
-        patch.setattr(capability, "lacking", lambda device, dtype: f"lacks {dtype}")
-        assert weights.covers_chosen(additive) == "lacks torch.float32"
+        patch.setattr(capability, "find_obstacle", lambda device, dtype: f"lacks {dtype}")
+        assert weights.covers_selected(additive) == "lacks torch.float32"
     drawn = request()._replace(normalise=Gumbel())
     with pytest.raises(ValueError, match="the weights of chosen queries cannot be found again: Gumbel draws others"):
-        weights.chosen(drawn, [0])
+        weights.select_weights(drawn, [0])
     drawn.normalise.eval()
-    assert (weights.chosen(drawn, [0]).sum(-1) == 1).all()
+    assert (weights.select_weights(drawn, [0]).sum(-1) == 1).all()
     with pytest.raises(ValueError, match=re.escape("there are 18 queries, counted from 0, and no number 18; choose among")):
-        weights.chosen(request(), [3, 18])
+        weights.select_weights(request(), [3, 18])
     with pytest.raises(ValueError, match=re.escape("there are 2 heads, counted from 0, and no number -1; choose among")):
-        weights.chosen(request(), [3], [-1])
+        weights.select_weights(request(), [3], [-1])
     monkeypatch.setattr(flash, "DEVICES", ("cuda",))
-    assert weights.covers_chosen(additive) == "needs a GPU, got cpu"
+    assert weights.covers_selected(additive) == "needs a GPU, got cpu"

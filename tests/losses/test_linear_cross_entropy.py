@@ -129,7 +129,7 @@ def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
     monkeypatch.setattr(module, "DEVICES", ("cpu",))
     monkeypatch.setattr(module, "INSTALLED", True)
     monkeypatch.setattr(module.ChunkedPass, "in_one_pass", None)
-    monkeypatch.setattr(module.capability, "lacking", lambda device, dtype: "needs another GPU")
+    monkeypatch.setattr(module.capability, "find_obstacle", lambda device, dtype: "needs another GPU")
     assert_close(tuple(linear_cross_entropy(*learned, wanted)), tuple(expected))
 
 

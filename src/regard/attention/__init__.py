@@ -14,7 +14,7 @@ from regard.attention.types import Attended, Encoded, Memory, Normaliser, Sample
 
 __all__ = ["Attended", "Attention", "Encoded", "Memory", "MultiHead", "Normaliser", "Sampled", "Score", "attend"]
 
-dispatch.load()
+dispatch.load_kernels()
 
 
 def __getattr__(name: str) -> Any:

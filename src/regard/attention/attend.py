@@ -12,15 +12,15 @@ from torch.nn import functional as F
 
 from regard.attention import dispatch
 from regard.attention.normalise.softmax import Softmax
-from regard.attention.per_head import spread
-from regard.attention.scope import Offset, Scope, parts
+from regard.attention.per_head import repeat_heads
+from regard.attention.scope import Offset, Scope, iterate_parts
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.padding import Padding
 from regard.attention.score import combine, prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory, Normaliser, Request, Score
-from regard.attention.validation import aligned, check
+from regard.attention.validation import check_alignment, check_inputs
 
 
 def attend(
@@ -45,13 +45,13 @@ def attend(
     between normalise and combine; the weights returned are those before it. Padded keys may hold anything, NaN too: they
     are read as 0.
     """
-    check(query, key, value, score, normalise, scope, statistics)
-    for part in parts(scope):
+    check_inputs(query, key, value, score, normalise, scope, statistics)
+    for part in iterate_parts(scope):
         if isinstance(part, Padding):
             part.check(key.shape[0], query.shape[1], query.shape[2], key.shape[2])
             hidden = ~part.keep.to(key.device)[:, None, :, None]
             key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
-    return read(
+    return run_request(
         query,
         Memory(prepare(score, key), value),
         score=score,
@@ -65,7 +65,7 @@ def attend(
     )
 
 
-def read(
+def run_request(
     query: Float[Tensor, "batch heads queries query"],
     memory: Memory,
     *,
@@ -79,15 +79,15 @@ def read(
     statistics: tuple[str, ...] = (),
 ) -> Attended:
     """Run `attend` on prepared keys, by the kernel that dispatch selects or the reference."""
-    aligned(query, memory, offset)
+    check_alignment(query, memory, offset)
     if offset is None:
-        offset = last(query.shape[2], memory.keys.shape[2])
+        offset = align_offset(query.shape[2], memory.keys.shape[2])
     request = Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
-    found = dispatch.answer(request, impl)
-    return compose(request) if found is None else found
+    found = dispatch.run_selected(request, impl)
+    return run_reference(request) if found is None else found
 
 
-def last(queries: int, keys: int) -> int:
+def align_offset(queries: int, keys: int) -> int:
     """The offset at which the last query stands at the last key; 0 where there are more queries than keys."""
     more: int | torch.SymInt = keys - queries
     if isinstance(more, torch.SymInt):  # an export leaves lengths open, and max() would decide by those at hand
@@ -95,14 +95,14 @@ def last(queries: int, keys: int) -> int:
     return max(more, 0)
 
 
-def compose(request: Request) -> Attended:
+def run_reference(request: Request) -> Attended:
     """The three stages, one after the other: the result that every kernel must equal."""
     heads = request.query.shape[1]
     allowed = request.allowed
     normalised = request.normalise(request.scores(), allowed)
     weights, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
     kept = F.dropout(weights, request.dropout) if request.dropout else weights
-    read = combine(request.score, kept, spread(request.values, heads), request.offset)
+    read = combine(request.score, kept, repeat_heads(request.values, heads), request.offset)
     context = read.expand(-1, heads, -1, -1)  # one set of weights may serve all heads
     return Attended(
         context=context,

@@ -6,7 +6,7 @@ Kernels are the files of `regard/kernels/`; each says what it covers, and they a
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from regard import registry
-from regard.kernels.runtime.fallback import against, attempt
+from regard.kernels.runtime.fallback import find_refusal, try_kernel
 
 if TYPE_CHECKING:
     from regard.attention.types import Attended, Request
@@ -39,11 +39,11 @@ ORDER = (
 The order is part of what a user gets (a renamed or added file must not change which kernel runs), so a test pins it.
 """
 
-LOADED: dict[str, Kernel] = {}
+KERNELS: dict[str, Kernel] = {}
 """The kernel modules by name, in that order."""
 
 
-def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
+def select_kernel(request: "Request", impl: str | Kernel) -> Kernel | None:
     """Select the kernel of this request, or None for the reference; "fused" never falls back in silence.
 
     `impl` may be a kernel itself, which then takes every request: a trace is recorded that way.
@@ -55,11 +55,11 @@ def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
     if impl not in ("auto", "fused"):
         raise ValueError(f"impl needs to be 'auto', 'reference' or 'fused', got {impl!r}")
     reasons, able = [], []
-    for name, kernel in LOADED.items():
-        reason = against(kernel, request)
+    for name, kernel in KERNELS.items():
+        reason = find_refusal(kernel, request)
         if reason is not None:
             reasons.append(f"{name} {reason}")
-        elif worthwhile(kernel, request) or (impl == "fused" and untimed(kernel, request)):
+        elif is_worthwhile(kernel, request) or (impl == "fused" and is_untimed(kernel, request)):
             return kernel
         else:  # perhaps another one pays
             able.append(kernel)
@@ -70,30 +70,30 @@ def choose(request: "Request", impl: str | Kernel) -> Kernel | None:
     return None
 
 
-def answer(request: "Request", impl: str | Kernel) -> "Attended | None":
+def run_selected(request: "Request", impl: str | Kernel) -> "Attended | None":
     """Run the selected kernel; None means the reference. A kernel that does not fit the GPU falls back to the next."""
-    kernel = choose(request, impl)
+    kernel = select_kernel(request, impl)
     if kernel is None:
         return None
     if not isinstance(impl, str):
         return kernel.run(request)
-    found = attempt(kernel, request)
-    return answer(request, impl) if found is None else found
+    found = try_kernel(kernel, request)
+    return run_selected(request, impl) if found is None else found
 
 
-def worthwhile(kernel: Kernel, request: "Request") -> bool:
+def is_worthwhile(kernel: Kernel, request: "Request") -> bool:
     """True if a kernel that covers a request is also faster than the alternatives; by default it is."""
     asked = getattr(kernel, "worthwhile", None)
     return asked is None or bool(asked(request))
 
 
-def untimed(kernel: Kernel, request: "Request") -> bool:
+def is_untimed(kernel: Kernel, request: "Request") -> bool:
     """True if a kernel is made for such a request but was not timed on it: "auto" skips it, "fused" tries it first."""
     asked = getattr(kernel, "untimed", None)
     return asked is not None and bool(asked(request))
 
 
-def load() -> None:
+def load_kernels() -> None:
     """Import every kernel file once, before anything is traced; dependencies beyond torch are imported when it runs."""
     for name in ORDER:
-        LOADED[name] = cast(Kernel, registry.load("kernels", name))
+        KERNELS[name] = cast(Kernel, registry.load("kernels", name))

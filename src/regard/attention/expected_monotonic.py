@@ -17,7 +17,7 @@ LONGEST = 8192
 DTYPES = (torch.float32, torch.float64)
 
 
-def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
+def expect_alignment(stop: Steps, carry: Steps, start: Step) -> Steps:
     """Probabilities a_ij that query i stops at key j, from those of the query before; `start` is that of the first.
 
         q_ij = carry_ij q_i,j-1 + a_i-1,j,    a_ij = stop_ij q_ij
@@ -29,7 +29,7 @@ def stops(stop: Steps, carry: Steps, start: Step) -> Steps:
     if covers(stop) is None:
         from regard.kernels.triton.monotonic import operator
 
-        return operator.stops(stop, carry, start)
+        return operator.expect_alignment(stop, carry, start)
     found: list[Tensor] = []  # and not list[Tensor](), which torch.compile cannot trace
     last = start[:, :, 0]
     for now, carried in zip(stop.unbind(2), carry.unbind(2), strict=True):  # slices would have gradients as large as all
@@ -50,4 +50,4 @@ def covers(stop: Steps) -> str | None:
         return f"needs 1 to {LONGEST} keys and a query, got {tuple(stop.shape)}"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return capability.lacking(stop.device)
+    return capability.find_obstacle(stop.device)

@@ -8,18 +8,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention import dispatch
-from regard.attention.attend import last
-from regard.attention.local_window import Dimmed, Within
+from regard.attention.attend import align_offset
+from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.module import Attention
 from regard.attention.scope import Offset, Scope
 from regard.attention.scope.padding import Padding
-from regard.attention.score import positional
+from regard.attention.score import is_positional
 from regard.attention.score.dot import Dot
 from regard.attention.score.location import Location
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Encoded, Memory, Request, Sampled, State
-from regard.attention.validation import aligned
-from regard.kernels.runtime.fallback import against, attempt
+from regard.attention.validation import check_alignment
+from regard.kernels.runtime.fallback import find_refusal, try_kernel
 
 
 @runtime_checkable
@@ -87,7 +87,7 @@ class Windows(Attention):
         super().__init__(query, key, value, size=size, bias=bias, dropout=dropout, impl=impl, **stages)
         if width < 1:
             raise ValueError(f"{type(self).__name__} needs a width of 1 or more keys on either side, got {width}")
-        if centre is not None and positional(self.score):
+        if centre is not None and is_positional(self.score):
             raise ValueError(
                 f"{type(self).__name__} compares the keys of a window without their positions, and "
                 f"{type(self.score).__name__} needs these; use a score that compares what is there, such as Bilinear, or "
@@ -133,23 +133,25 @@ class Windows(Attention):
             return super().forward(query, memory, state, **told)
         self.check(query, memory, statistics, documents)
         asked = self.split(self.query(query))
-        aligned(asked, memory, offset)
+        check_alignment(asked, memory, offset)
         keys = memory.keys.shape[2]
-        offset = last(query.shape[1], keys) if offset is None else offset
-        centre = self.centre(query, lengths(memory), offset)
+        offset = align_offset(query.shape[1], keys) if offset is None else offset
+        centre = self.centre(query, count_keys(memory), offset)
         told = () if weights else statistics
         fused = self.fused(asked, memory, centre, offset, told)
         if fused is not None and set(fused.statistics) >= set(told) and not weights:
             return Attended(self.output(self.merge(fused.context)), statistics=fused.statistics, state=state)
-        window = around(centre, self.width, keys)
+        window = build_window(centre, self.width, keys)
         allowed = self.allowed(window, memory, offset)
-        shares, sampled = self.share(fold(asked), gather(memory.keys, window.keys), allowed, window)
+        shares, sampled = self.share(fold_queries(asked), gather_windows(memory.keys, window.keys), allowed, window)
         kept = F.dropout(shares, self.dropout) if self.training and self.dropout else shares
-        read = unfold(kept @ gather(memory.values, window.keys), window) if fused is None else fused.context
+        read = unfold_queries(kept @ gather_windows(memory.values, window.keys), window) if fused is None else fused.context
         context = self.output(self.merge(read))
         if not weights and not statistics:
             return Attended(context, state=state, sampled=sampled)
-        whole, seen = (spread_out(unfold(each, window), window.keys, keys) for each in (shares, allowed.to(shares.dtype)))
+        whole, seen = (
+            scatter_windows(unfold_queries(each, window), window.keys, keys) for each in (shares, allowed.to(shares.dtype))
+        )
         return Attended(context, whole if weights else None, measure(whole, seen > 0, statistics), state, sampled)
 
     def fused(
@@ -171,7 +173,7 @@ class Windows(Attention):
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         normalise: Any = self.normalise
         if self.centre.gaussian:
-            normalise = Dimmed(self.normalise, centre, self.width, self.renormalise)
+            normalise = GaussianWindow(self.normalise, centre, self.width, self.renormalise)
         request = Request(
             query,
             memory.keys,
@@ -184,18 +186,18 @@ class Windows(Attention):
             False,
             statistics,
         )
-        kernel = dispatch.LOADED[self.kernel]
-        if statistics and against(kernel, request) is not None:
+        kernel = dispatch.KERNELS[self.kernel]
+        if statistics and find_refusal(kernel, request) is not None:
             request = request._replace(statistics=())  # which the gathered windows have then
-        found = attempt(kernel, request) if against(kernel, request) is None else None
+        found = try_kernel(kernel, request) if find_refusal(kernel, request) is None else None
         if found is None and self.impl == "fused":
-            reason = f"{self.kernel} {against(kernel, request)}"
+            reason = f"{self.kernel} {find_refusal(kernel, request)}"
             raise ValueError(f"no kernel covers this request: {reason}. impl='auto' gathers the windows instead")
         return found
 
     def window(self, centre: Float[Tensor, "batch queries"], offset: Offset) -> Scope:
         """The windows as a scope, for the kernel's request."""
-        return Within(centre, self.width, offset)
+        return WindowScope(centre, self.width, offset)
 
     def allowed(self, window: Window, memory: Memory, offset: Offset) -> Bool[Tensor, "rows 1 1 width"]:
         """Mask of window, scope and padding together: the scope's predicate at the gathered positions."""
@@ -206,7 +208,7 @@ class Windows(Attention):
         h = torch.zeros(1, 1, 1, 1, dtype=torch.long, device=device)
         q = torch.arange(queries, device=device)[None, None, :, None]
         first = offset[:, None, None, None].to(device) if isinstance(offset, Tensor) else offset
-        return fold(scope(b, h, q + first, window.keys[:, None]) & window.near[:, None])
+        return fold_queries(scope(b, h, q + first, window.keys[:, None]) & window.near[:, None])
 
     def share(
         self,
@@ -220,17 +222,17 @@ class Windows(Attention):
         normalised = self.normalise(score(query, keys), allowed)
         shares, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
         if sampled is not None:
-            sampled = Sampled(*(unfold(each[..., None], window)[..., 0] for each in sampled))
+            sampled = Sampled(*(unfold_queries(each[..., None], window)[..., 0] for each in sampled))
         if self.centre is not None and self.centre.gaussian:
             bell = torch.exp(-2 * (window.distance / self.width).square())  # 2 σ² = width² / 2
-            shares = shares * fold(bell[:, None]).to(shares.dtype)
+            shares = shares * fold_queries(bell[:, None]).to(shares.dtype)
         if self.renormalise:
             total = shares.sum(-1, keepdim=True)
             shares = shares / torch.where(total > 0, total, 1.0)
         return shares, sampled
 
 
-def lengths(memory: Memory) -> Int[Tensor, " batch"]:
+def count_keys(memory: Memory) -> Int[Tensor, " batch"]:
     """The number of unpadded keys of each row."""
     batch, _, keys, _ = memory.values.shape
     if memory.keep is None:
@@ -238,28 +240,28 @@ def lengths(memory: Memory) -> Int[Tensor, " batch"]:
     return memory.keep.sum(-1)
 
 
-def around(centre: Float[Tensor, "batch queries"], width: int, keys: int) -> Window:
+def build_window(centre: Float[Tensor, "batch queries"], width: int, keys: int) -> Window:
     """The positions from centre - width to centre + width, moved inwards at the ends: as many for each query."""
     count = 2 * width + 1
     if not torch.compiler.is_compiling():  # where a length is open, a short source fills the window up with its last key
         count = min(count, keys)
-    first = torch.ceil(centre.detach() - width).long().clamp(0, last(count, keys))
+    first = torch.ceil(centre.detach() - width).long().clamp(0, align_offset(count, keys))
     places = first[..., None] + torch.arange(count, device=centre.device)
     distance = places - centre[..., None]
     return Window(places.clamp_max(keys - 1), distance, (distance.abs() <= width) & (places < keys))
 
 
-def fold(data: Shaped[Tensor, "batch 1 queries size"]) -> Shaped[Tensor, "rows 1 1 size"]:
+def fold_queries(data: Shaped[Tensor, "batch 1 queries size"]) -> Shaped[Tensor, "rows 1 1 size"]:
     """Fold queries into the batch: each becomes a row of its own."""
     return data.flatten(0, 2)[:, None, None]
 
 
-def unfold(data: Shaped[Tensor, "rows 1 1 size"], window: Window) -> Shaped[Tensor, "batch 1 queries size"]:
+def unfold_queries(data: Shaped[Tensor, "rows 1 1 size"], window: Window) -> Shaped[Tensor, "batch 1 queries size"]:
     """Unfold the batch: each row becomes a query again."""
     return torch.unflatten(data.flatten(0, 2), 0, window.keys.shape[:2])[:, None]
 
 
-def gather(
+def gather_windows(
     data: Float[Tensor, "batch 1 keys size"], places: Int[Tensor, "batch queries width"]
 ) -> Float[Tensor, "rows 1 width size"]:
     """Gather the elements at these positions, each query in a row of its own."""
@@ -270,7 +272,7 @@ def gather(
     return F.embedding(rows.flatten(0, 1), data.flatten(0, 2))[:, None]
 
 
-def spread_out(
+def scatter_windows(
     data: Float[Tensor, "batch 1 queries width"], places: Int[Tensor, "batch queries width"], keys: int
 ) -> Float[Tensor, "batch 1 queries keys"]:
     """Scatter the windows to their positions among all keys, with zeros elsewhere."""

@@ -16,7 +16,7 @@ from regard.attention.types import Normaliser
 
 
 @dataclass(frozen=True, eq=False)
-class Within(Scope):
+class WindowScope(Scope):
     """Scope of the keys within the query's window.
 
         allowed(q, k)  ⇔  |k - p_q| ≤ width
@@ -34,7 +34,7 @@ class Within(Scope):
 
 
 @dataclass(frozen=True, eq=False)
-class Dimmed:
+class GaussianWindow:
     """Weights multiplied by a Gaussian around the centre.
 
         a_k = inner_k exp(-(k - p)² / (2 σ²)),  σ = width / 2
@@ -61,7 +61,7 @@ class Dimmed:
         total = shares.sum(-1, keepdim=True)
         return shares / torch.where(total > 0, total, 1.0)
 
-    def some(self, queries: slice) -> "Dimmed":
+    def some(self, queries: slice) -> "GaussianWindow":
         """This normaliser for a slice of the queries."""
         return replace(self, centre=self.centre[:, queries])
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.masked_pool import Image, Keep, everywhere, hide, share
+from regard.attention.masked_pool import Image, Keep, compute_mean_factor, keeps_all, zero_padding
 from regard.attention.normalise import widen
 from regard.kernels.runtime import capability
 
@@ -37,20 +37,20 @@ class GroupNorm(nn.GroupNorm):
         super().__init__(groups or max(fitting, default=1), channels)
 
     def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
-        if keep is not None and fused(image, self.weight):
-            from regard.kernels.triton.masked_norm.operator import normed
+        if keep is not None and is_fused(image, self.weight):
+            from regard.kernels.triton.masked_norm.operator import apply_norm
 
-            return normed(image, keep, self.weight, self.bias, self.num_groups, self.eps, rectify, around).image
-        return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
+            return apply_norm(image, keep, self.weight, self.bias, self.num_groups, self.eps, rectify, around).image
+        return rectify_masked(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
 
     def normed(self, image: Image, keep: Keep) -> Image:
         """The unfused norm; outside `keep` the output is undefined."""
-        if keep is None or everywhere(keep):  # then PyTorch's own norm will do
+        if keep is None or keeps_all(keep):  # then PyTorch's own norm will do
             return super().forward(image)
-        groups = torch.unflatten(hide(widen(image), keep), 1, (self.num_groups, -1))
-        more, hidden = share(keep, groups.dtype)[:, None, None, None, None], ~keep[:, None, None]
+        groups = torch.unflatten(zero_padding(widen(image), keep), 1, (self.num_groups, -1))
+        more, hidden = compute_mean_factor(keep, groups.dtype)[:, None, None, None, None], ~keep[:, None, None]
         centred = (groups - groups.mean((2, 3, 4), keepdim=True) * more).masked_fill(hidden, 0.0)
-        spread = square_mean(centred, (2, 3, 4)) * more
+        spread = compute_mean_square(centred, (2, 3, 4)) * more
         weight, bias = (each.view(1, self.num_groups, -1, 1, 1) for each in (self.weight, self.bias))
         found = torch.addcmul(bias.to(groups.dtype), centred, torch.rsqrt(spread + self.eps) * weight)
         return found.flatten(1, 2).to(image.dtype)
@@ -66,23 +66,23 @@ class BatchNorm(nn.BatchNorm2d):
     """
 
     def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
-        if keep is not None and fused(image, self.weight) and self.training:
-            from regard.kernels.triton.masked_norm.operator import normed
+        if keep is not None and is_fused(image, self.weight) and self.training:
+            from regard.kernels.triton.masked_norm.operator import apply_norm
 
-            found = normed(image, keep, self.weight, self.bias, None, self.eps, rectify, around)
+            found = apply_norm(image, keep, self.weight, self.bias, None, self.eps, rectify, around)
             self.see(found.mean[0], found.variance[0], found.total[0])
             return found.image
-        return rectified(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
+        return rectify_masked(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
 
     def normed(self, image: Image, keep: Keep) -> Image:
         """The unfused norm; outside `keep` the output is undefined."""
-        if not self.training or keep is None or everywhere(keep):
+        if not self.training or keep is None or keeps_all(keep):
             return super().forward(image)
-        wide, count = hide(widen(image), keep), keep.sum().clamp_min(1)
+        wide, count = zero_padding(widen(image), keep), keep.sum().clamp_min(1)
         more = keep.numel() / count.to(wide.dtype)
         centre = wide.mean((0, 2, 3), keepdim=True) * more
-        centred = hide(wide - centre, keep)
-        spread = square_mean(centred, (0, 2, 3)) * more
+        centred = zero_padding(wide - centre, keep)
+        spread = compute_mean_square(centred, (0, 2, 3)) * more
         self.see(centre.flatten(), spread.flatten(), count)
         weight, bias = (each[:, None, None].to(wide.dtype) for each in (self.weight, self.bias))
         return torch.addcmul(bias, centred, torch.rsqrt(spread + self.eps) * weight).to(image.dtype)
@@ -99,26 +99,26 @@ class BatchNorm(nn.BatchNorm2d):
         self.num_batches_tracked += 1
 
 
-def norm(kind: str, channels: int) -> GroupNorm | BatchNorm:
+def build_norm(kind: str, channels: int) -> GroupNorm | BatchNorm:
     """The norm called "group" or "batch"."""
     if kind not in ("group", "batch"):
         raise ValueError(f"norm needs to be 'group' or 'batch', got {kind!r}")
     return GroupNorm(channels) if kind == "group" else BatchNorm(channels)
 
 
-def fused(image: Image, weight: Tensor) -> bool:
+def is_fused(image: Image, weight: Tensor) -> bool:
     """True if the fused Triton kernel computes it: on a GPU that has Triton."""
     fits = capability.INSTALLED and image.device.type in DEVICES and weight.dtype == torch.float32
     fits = fits and image.dtype in PRECISIONS and len(weight) <= WIDEST
-    return fits and not torch.compiler.is_compiling() and capability.lacking(image.device, image.dtype) is None
+    return fits and not torch.compiler.is_compiling() and capability.find_obstacle(image.device, image.dtype) is None
 
 
-def rectified(image: Image, keep: Keep, around: Image | None = None) -> Image:
+def rectify_masked(image: Image, keep: Keep, around: Image | None = None) -> Image:
     """ReLU of a residual sum: max(0, image + around) at the kept positions, and 0 elsewhere."""
-    return hide(torch.relu(image if around is None else image + around), keep)
+    return zero_padding(torch.relu(image if around is None else image + around), keep)
 
 
-def square_mean(data: Float[Tensor, "..."], axes: tuple[int, ...]) -> Float[Tensor, "..."]:
+def compute_mean_square(data: Float[Tensor, "..."], axes: tuple[int, ...]) -> Float[Tensor, "..."]:
     """The mean of the squares along these axes, which saves no squares for the backward."""
     count = prod(data.shape[axis] for axis in axes)
     return torch.linalg.vector_norm(data, dim=axes, keepdim=True).square() / count

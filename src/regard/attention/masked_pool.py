@@ -10,39 +10,41 @@ Keep = Bool[Tensor, "batch height width"] | None
 Row = Float[Tensor, "batch channels"]
 
 
-def hide(image: Image, keep: Keep) -> Image:
+def zero_padding(image: Image, keep: Keep) -> Image:
     """The map with zeros outside `keep`, which a convolution sees like its zero padding.
 
     Where all positions are kept it is the map itself, not a copy.
     """
-    return image if keep is None or everywhere(keep) else image.masked_fill(~keep[:, None], 0.0)
+    return image if keep is None or keeps_all(keep) else image.masked_fill(~keep[:, None], 0.0)
 
 
-def everywhere(keep: Bool[Tensor, "batch height width"]) -> bool:
+def keeps_all(keep: Bool[Tensor, "batch height width"]) -> bool:
     """True if all positions are known to be kept; False where that is unknown or would synchronise with a GPU."""
     return not keep.is_cuda and not torch.compiler.is_compiling() and bool(keep.all())
 
 
-def mean(image: Image, keep: Keep) -> Row:
+def compute_masked_mean(image: Image, keep: Keep) -> Row:
     """The mean of each channel over the kept positions; 0 where there are none."""
-    found = hide(image, keep).mean((2, 3))  # it sums half precision in float32
-    return found if keep is None else found * share(keep, found.dtype).to(found.dtype)[:, None]
+    found = zero_padding(image, keep).mean((2, 3))  # it sums half precision in float32
+    return found if keep is None else found * compute_mean_factor(keep, found.dtype).to(found.dtype)[:, None]
 
 
-def largest(image: Image, keep: Keep) -> Row:
+def compute_masked_max(image: Image, keep: Keep) -> Row:
     """The maximum of each channel over the kept positions; 0 where there are none."""
     if keep is None:
         return image.amax((2, 3))
-    found = lowest(image, keep).amax((2, 3))
+    found = fill_lowest(image, keep).amax((2, 3))
     return found.masked_fill(~keep.flatten(1).any(1)[:, None], 0.0)
 
 
-def lowest(image: Image, keep: Keep) -> Image:
+def fill_lowest(image: Image, keep: Keep) -> Image:
     """The map with the lowest finite number outside `keep`, so that a maximum ignores it."""
     return image if keep is None else image.masked_fill(~keep[:, None], torch.finfo(image.dtype).min)
 
 
-def share(keep: Bool[Tensor, "batch height width"], dtype: torch.dtype = torch.float32) -> Float[Tensor, " batch"]:
+def compute_mean_factor(
+    keep: Bool[Tensor, "batch height width"], dtype: torch.dtype = torch.float32
+) -> Float[Tensor, " batch"]:
     """Factor that turns a mean over all positions, zeros among them, into one over the kept positions.
 
     It has the precision of `dtype`, but at least float32.

@@ -6,19 +6,19 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard import registry
-from regard.attention.attend import read
-from regard.attention.scope import Offset, Scope, relative
+from regard.attention.attend import run_request
+from regard.attention.scope import Offset, Scope, is_relative
 from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.padding import Padding
-from regard.attention.score import positional, prepare
+from regard.attention.score import is_positional, prepare
 from regard.attention.score.location import Location
-from regard.attention.statistics import known
+from regard.attention.statistics import check_names
 from regard.attention.types import Attended, Encoded, Memory, State
-from regard.attention.validation import stages
+from regard.attention.validation import check_stages
 
 
-def cleaned(encoded: Encoded) -> Float[Tensor, "batch time dim"]:
+def zero_padding(encoded: Encoded) -> Float[Tensor, "batch time dim"]:
     """The source with its padding set to zero."""
     if encoded.keep is None or encoded.clean:
         return encoded.data
@@ -69,7 +69,7 @@ class Attention(nn.Module):
         self.score = registry.build(score, "score", **sizes)
         self.normalise = registry.build(normalise, "normalise", **sizes)
         self.scope = registry.build(scope, "scope", **sizes)
-        stages(self.score, self.normalise, self.scope)
+        check_stages(self.score, self.normalise, self.scope)
 
     def remember(
         self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
@@ -85,7 +85,7 @@ class Attention(nn.Module):
             raise ValueError(f"{type(self).__name__} needs a source of (batch, time, dim), got {tuple(encoded.data.shape)}")
         if keep is not None:
             Padding(keep).check(encoded.data.shape[0], 1, 1, encoded.data.shape[1])
-        data = cleaned(encoded)
+        data = zero_padding(encoded)
         values = encoded.values if values is None else values
         if values is not None and (values.ndim != 3 or values.shape[:2] != data.shape[:2]):
             raise ValueError(
@@ -105,14 +105,14 @@ class Attention(nn.Module):
     @property
     def positional(self) -> bool:
         """True if the result depends on the position of a query."""
-        return not isinstance(self.scope, Everywhere) or positional(self.score)
+        return not isinstance(self.scope, Everywhere) or is_positional(self.score)
 
     @property
     def unpackable(self) -> str | None:
         """The reason against packed rows, or None where a document mask is enough."""
         if isinstance(self.score, Location):
             return "has a score for each place of a row, wherever an example begins"
-        if not relative(self.scope):
+        if not is_relative(self.scope):
             return "has a scope that goes by the places of a row, wherever an example begins"
         return None
 
@@ -148,7 +148,7 @@ class Attention(nn.Module):
         documents: Int[Tensor, "batch queries"] | None = None,
     ) -> Attended:
         """Attention of projected queries to a memory."""
-        attended = read(
+        attended = run_request(
             query,
             memory,
             score=self.score,
@@ -189,7 +189,7 @@ class Attention(nn.Module):
             )
         if self.unpackable and not (memory.documents is None and documents is None):
             raise ValueError(f"{type(self).__name__} cannot read packed rows: it {self.unpackable}; give each example a row")
-        known(statistics)
+        check_names(statistics)
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
         """Add the axis of heads: there is one."""

@@ -15,10 +15,10 @@ BLOCK = 32
 """Keys of a block."""
 
 Place = Int[Tensor, " rows"]
-Spots = Int[Tensor, "some spots"]
+Positions = Int[Tensor, "some spots"]
 
 
-class Walk(NamedTuple):
+class MonotonicStep(NamedTuple):
     """One query per row, and the memory it moves over.
 
     There may be several rows for each source, next to each other, which share its memory: the hypotheses of beam search.
@@ -62,12 +62,12 @@ class Walk(NamedTuple):
         return spots.masked_fill(~stops, self.keys).amin(-1)
 
     def gather(
-        self, data: Float[Tensor, "sources 1 keys dim"], spots: Spots, rows: Int[Tensor, " some"] | None = None
+        self, data: Float[Tensor, "sources 1 keys dim"], spots: Positions, rows: Int[Tensor, " some"] | None = None
     ) -> Float[Tensor, "some 1 spots dim"]:
         """Gather elements at these positions of some rows, or of all; positions are clamped to the source."""
         return data[self.sources(rows)[:, None], 0, spots.clamp(0, self.keys - 1)][:, None]
 
-    def sees(self, spots: Spots, rows: Int[Tensor, " some"] | None = None) -> Bool[Tensor, "some spots"]:
+    def sees(self, spots: Positions, rows: Int[Tensor, " some"] | None = None) -> Bool[Tensor, "some spots"]:
         """Mask of these positions of some rows, or of all: True where the query may see a key."""
         memory, sources = self.memory, self.sources(rows)[:, None]
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)

@@ -7,14 +7,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.module import Attention, cleaned
-from regard.attention.qkv import apart
+from regard.attention.module import Attention, zero_padding
+from regard.attention.qkv import split_qkv
 from regard.attention.scope import Offset
-from regard.attention.score import adds, combine, compare, positional, prepare
+from regard.attention.score import adds_to_context, combine, compare, is_positional, prepare
 from regard.attention.types import Attended, Encoded, Memory, Score
 
 
-class Packed(NamedTuple):
+class PackedProjection(NamedTuple):
     """Packed projection weights and biases of query, key and value, or of the last two."""
 
     weight: Float[Tensor, "rows source"]
@@ -42,7 +42,7 @@ class MultiHead(Attention):
         attended, memory = heads.itself(token, memory)           both
     """
 
-    packed: Packed | None = None
+    packed: PackedProjection | None = None
     """Packed projections, set during an update (training/mixed_precision.py): one matrix product in place of several."""
 
     def __init__(
@@ -112,14 +112,14 @@ class MultiHead(Attention):
         return Memory(
             torch.cat((memory.keys, more.keys), dim=2),
             torch.cat((memory.values, more.values), dim=2),
-            _join(memory, more),
+            _join_masks(memory, more),
         )
 
     def sides(self, data: Tensor, values: Tensor | None) -> tuple[Tensor, Tensor]:
         """Keys and values, by one matrix product where their projections are packed."""
         if values is not None or self.packed is None or self.packed.parts != 2:
             return super().sides(data, values)
-        key, value = apart(F.linear(data, self.packed.weight, self.packed.bias), 2)
+        key, value = split_qkv(F.linear(data, self.packed.weight, self.packed.bias), 2)
         return key, value
 
     def itself(self, encoded: Encoded, memory: Memory | None = None, **asked: Any) -> tuple[Attended, Memory]:
@@ -130,7 +130,7 @@ class MultiHead(Attention):
         if packed is None or packed.parts != 3 or memory is not None:
             memory = self.extend(memory, encoded)
             return self(encoded.data, memory, **asked), memory
-        query, key, value = map(self.split, apart(F.linear(cleaned(encoded), packed.weight, packed.bias), 3))
+        query, key, value = map(self.split, split_qkv(F.linear(zero_padding(encoded), packed.weight, packed.bias), 3))
         memory = Memory(prepare(self.score, key), value, encoded.keep, documents=encoded.documents)
         return self.answer(query, memory, (), **asked), memory
 
@@ -177,7 +177,7 @@ class SummedHeads(nn.Module):
     def __init__(self, inner: Score):
         super().__init__()
         self.inner = inner
-        self.positional, self.adds = positional(inner), adds(inner)
+        self.positional, self.adds = is_positional(inner), adds_to_context(inner)
 
     def prepare(
         self, key: Float[Tensor, "batch key_heads keys key"], first: int = 0
@@ -203,14 +203,14 @@ class SummedHeads(nn.Module):
         return combine(self.inner, weights, values, offset)
 
 
-def _join(memory: Memory, more: Memory) -> Tensor | None:
+def _join_masks(memory: Memory, more: Memory) -> Tensor | None:
     """The padding mask of both, or None where neither has one."""
     if memory.keep is None and more.keep is None:
         return None
-    return torch.cat([_kept(memory), _kept(more)], dim=1)
+    return torch.cat([_find_padding_mask(memory), _find_padding_mask(more)], dim=1)
 
 
-def _kept(memory: Memory) -> Tensor:
+def _find_padding_mask(memory: Memory) -> Tensor:
     if memory.keep is not None:
         return memory.keep
     return torch.ones_like(memory.values[:, 0, :, 0], dtype=torch.bool)

@@ -22,23 +22,23 @@ class PerHead(nn.Module):
         nn.init.uniform_(self.weight, -within, within)
 
     def forward(self, data: Float[Tensor, "batch in_heads time size"]) -> Float[Tensor, "batch out_heads time out"]:
-        return each_head(data, self.weight)
+        return project_heads(data, self.weight)
 
     def extra_repr(self) -> str:
         heads, out, size = self.weight.shape
         return f"{size}, {out}, heads={heads}"
 
 
-def each_head(
+def project_heads(
     data: Float[Tensor, "batch in_heads time size"], weight: Float[Tensor, "heads out size"]
 ) -> Float[Tensor, "batch out_heads time out"]:
     """Compute W_h x_h of every head, as one product for each matrix: a plain `@` would copy the matrices for every row."""
     if len(weight) == 1:
         return F.linear(data, weight.squeeze(0))  # not [0], whose backward is zeros and a copy into them
-    return torch.einsum("bhti,hoi->bhto", spread(data, len(weight)).expand(-1, len(weight), -1, -1), weight)
+    return torch.einsum("bhti,hoi->bhto", repeat_heads(data, len(weight)).expand(-1, len(weight), -1, -1), weight)
 
 
-def spread(data: Float[Tensor, "batch groups time size"], heads: int) -> Float[Tensor, "batch heads time size"]:
+def repeat_heads(data: Float[Tensor, "batch groups time size"], heads: int) -> Float[Tensor, "batch heads time size"]:
     """Repeat each key head for the query heads of its group; one head, or all `heads`, are returned unchanged."""
     groups = data.shape[1]
     if heads in (1, groups) or groups == 1:

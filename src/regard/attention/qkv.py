@@ -9,12 +9,12 @@ from torch import Tensor
 Parts = tuple[Float[Tensor, "batch time part"], ...]
 
 
-def apart(whole: Float[Tensor, "batch time size"], count: int) -> Parts:
+def split_qkv(whole: Float[Tensor, "batch time size"], count: int) -> Parts:
     """Split the last axis into `count` parts; the backward copies nothing where gradients are contiguous in memory."""
-    return Apart.apply(whole, count)  # type: ignore[no-untyped-call]
+    return SplitQkv.apply(whole, count)  # type: ignore[no-untyped-call]
 
 
-class Apart(torch.autograd.Function):
+class SplitQkv(torch.autograd.Function):
     """torch.chunk with a backward that avoids a copy."""
 
     @staticmethod
@@ -25,12 +25,12 @@ class Apart(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *flowing: Tensor) -> tuple[Tensor, None]:
         first, (batch, time, part) = flowing[0], flowing[0].shape
-        if side_by_side(flowing):
+        if is_interleaved(flowing):
             return first.as_strided((batch, time, part * len(flowing)), first.stride()), None
         return torch.cat(flowing, dim=-1), None
 
 
-def side_by_side(parts: Parts) -> bool:
+def is_interleaved(parts: Parts) -> bool:
     """True if tensors of one shape are interleaved in memory, one row of each after the other."""
     first = parts[0]
     begin, width = first.data_ptr(), first.shape[-1]

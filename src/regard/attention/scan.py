@@ -26,23 +26,23 @@ def recur(carry: Along, enter: Along) -> Along:
     Cost: time O(S log S) in log S steps, memory S: the backward is the same recurrence from the other end.
     """
     if torch.compiler.is_exporting():
-        return doubled(carry, enter)
+        return scan_recurrence(carry, enter)
     if torch.compiler.is_compiling():
-        return traced(carry, enter)
+        return recur_operator(carry, enter)
     found: Tensor = Recurrence.apply(carry, enter)  # type: ignore[no-untyped-call]
     return found
 
 
-def doubled(carry: Tensor, enter: Tensor) -> Tensor:
+def scan_recurrence(carry: Tensor, enter: Tensor) -> Tensor:
     """The scan of `recur`: composes two neighbouring segments, x -> c x + e and then x -> c' x + e'."""
     found = scan(lambda left, right: (left[0] * right[0], right[0] * left[1] + right[1]), (carry, enter))[1]
     return found.clone() if found is enter else found.contiguous()  # an operator may not return its input
 
 
-def backward(gradient: Tensor, carry: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
+def run_recurrence_backward(gradient: Tensor, carry: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
     """Backward of `recur`, from the last key to the first."""
-    flowing = recur(before(carry.flip(-1)), gradient.flip(-1)).flip(-1)
-    return flowing * before(found), flowing
+    flowing = recur(shift(carry.flip(-1)), gradient.flip(-1)).flip(-1)
+    return flowing * shift(found), flowing
 
 
 class Recurrence(torch.autograd.Function):
@@ -50,7 +50,7 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(carry: Tensor, enter: Tensor) -> Tensor:
-        return doubled(carry, enter)
+        return scan_recurrence(carry, enter)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Parts, output: Tensor) -> None:
@@ -58,14 +58,14 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        return backward(gradient, *ctx.saved_tensors)
+        return run_recurrence_backward(gradient, *ctx.saved_tensors)
 
 
 # A custom operator, opaque to torch.compile: unrolled for any length, it would compile for very long.
-traced = torch.library.custom_op("regard::recur", doubled, mutates_args=())
-traced.register_fake(lambda carry, enter: torch.empty_like(enter, memory_format=torch.contiguous_format))
-traced.register_autograd(
-    lambda ctx, gradient: backward(gradient, *ctx.saved_tensors),
+recur_operator = torch.library.custom_op("regard::recur", scan_recurrence, mutates_args=())
+recur_operator.register_fake(lambda carry, enter: torch.empty_like(enter, memory_format=torch.contiguous_format))
+recur_operator.register_autograd(
+    lambda ctx, gradient: run_recurrence_backward(gradient, *ctx.saved_tensors),
     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0], output),
 )
 
@@ -77,18 +77,18 @@ def scan(join: Callable[[Parts, Parts], Parts], parts: Parts) -> Parts:
     """
     keys = parts[0].shape[-1]
     place = torch.arange(keys, device=parts[0].device)
-    for doubling in range(doublings(keys)):
+    for doubling in range(count_doublings(keys)):
         reach = 2**doubling
         joined = join(tuple(torch.roll(part, reach, -1) for part in parts), parts)
         parts = tuple(torch.where(place >= reach, *pair) for pair in zip(joined, parts, strict=True))
     return parts
 
 
-def doublings(keys: int) -> int:
+def count_doublings(keys: int) -> int:
     """The number of doublings until the last key reaches the first."""
     return DOUBLINGS if torch.compiler.is_exporting() else max(keys - 1, 0).bit_length()
 
 
-def before(data: Along, steps: int = 1, fill: float = 0.0) -> Along:
+def shift(data: Along, steps: int = 1, fill: float = 0.0) -> Along:
     """Shift the data by some steps, with `fill` before the first key."""
     return F.pad(data, (steps, 0), value=fill)[..., : data.shape[-1]]

@@ -14,7 +14,7 @@ from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory, Sampled, State
 
 
-class Stepping(Attention):
+class Stateful(Attention):
     """Base of mechanisms that carry a state from query to query.
 
         state = attention.start(memory)                       a tree of tensors, batch first
@@ -68,7 +68,7 @@ class Stepping(Attention):
         for place in range(query.shape[1]):
             looks.append(self.look(query[:, place : place + 1], memory, state, offset=offset + place, weights=weights))
             state = looks[-1].state
-        return join(looks)
+        return concatenate_steps(looks)
 
     @property
     def positional(self) -> bool:
@@ -91,7 +91,7 @@ class Stepping(Attention):
         return scope.allowed(*like.shape, offset, like.device)
 
 
-def join(steps: list[Attended]) -> Attended:
+def concatenate_steps(steps: list[Attended]) -> Attended:
     """Concatenate steps along the axis of queries; later keys have weight 0 in a step with fewer keys."""
     context = torch.cat([step.context for step in steps], dim=1)
     weights = [step.weights for step in steps if step.weights is not None]

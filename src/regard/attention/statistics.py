@@ -44,12 +44,12 @@ def position(weights: Weights) -> Int[Tensor, "batch heads queries"]:
 
 def mean_position(weights: Weights) -> Row:
     """Mean attended position Σ p k."""
-    return shares(weights) @ _ruler(weights)
+    return shares(weights) @ _build_key_positions(weights)
 
 
 def spread_of_position(weights: Weights) -> Row:
     """The standard deviation of the attended position."""
-    ruler, p = _ruler(weights), shares(weights)
+    ruler, p = _build_key_positions(weights), shares(weights)
     return (p * (ruler - (p @ ruler)[..., None]).square()).sum(-1).sqrt()
 
 
@@ -90,7 +90,7 @@ BY_QUERY: dict[str, Callable[[Tensor], Tensor]] = {
 BY_KEY = ("received", "uniform")
 
 
-def known(names: tuple[str, ...]) -> None:
+def check_names(names: tuple[str, ...]) -> None:
     """Raise for an unknown statistic."""
     if isinstance(names, str):
         raise ValueError(f"statistics needs a tuple of names, got a text; write ({names!r},)")
@@ -136,12 +136,12 @@ def _sweep(request: Request) -> dict[str, Tensor]:
         weights = normalise(part.scores(), allowed)
         assert isinstance(weights, Tensor), "a stochastic normaliser has no kernel, so nothing to sweep"
         blocks.append(measure(weights, allowed, request.statistics))
-    return {name: _join([block[name] for block in blocks], name) for name in blocks[0]}
+    return {name: _join_parts([block[name] for block in blocks], name) for name in blocks[0]}
 
 
-def _join(parts: list[Tensor], name: str) -> Tensor:
+def _join_parts(parts: list[Tensor], name: str) -> Tensor:
     return torch.stack(parts).sum(0) if name in BY_KEY else torch.cat(parts, dim=2)
 
 
-def _ruler(weights: Tensor) -> Tensor:
+def _build_key_positions(weights: Tensor) -> Tensor:
     return torch.arange(weights.shape[-1], device=weights.device, dtype=weights.dtype)

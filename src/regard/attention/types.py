@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.attention.per_head import spread
+from regard.attention.per_head import repeat_heads
 from regard.attention.scope import Offset, Scope
 from regard.attention.score import compare
 
@@ -131,4 +131,4 @@ class Request(NamedTuple):
 
     def scores(self) -> Float[Tensor, "batch heads queries keys"]:
         """The scores, the first stage."""
-        return compare(self.score, self.query, spread(self.keys, self.query.shape[1]), self.offset)
+        return compare(self.score, self.query, repeat_heads(self.keys, self.query.shape[1]), self.offset)

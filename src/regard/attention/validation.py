@@ -6,11 +6,11 @@ from typing import Any
 from torch import Tensor
 
 from regard.attention.scope import Offset, Scope
-from regard.attention.statistics import known
+from regard.attention.statistics import check_names
 from regard.attention.types import Memory
 
 
-def check(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any, scope: Any, statistics: Any) -> None:
+def check_inputs(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any, scope: Any, statistics: Any) -> None:
     """Raise where shapes and stages do not fit together."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.ndim != 4:
@@ -33,11 +33,11 @@ def check(query: Tensor, key: Tensor, value: Tensor, score: Any, normalise: Any,
             f"{query.shape[1]} query heads cannot share {key.shape[1]} key heads evenly; "
             f"choose a number of key heads that divides {query.shape[1]}"
         )
-    stages(score, normalise, scope)
-    known(statistics)
+    check_stages(score, normalise, scope)
+    check_names(statistics)
 
 
-def aligned(query: Tensor, memory: Memory, offset: Offset | None) -> None:
+def check_alignment(query: Tensor, memory: Memory, offset: Offset | None) -> None:
     """Raise where a memory or an offset was made for another batch than the query's."""
     keys, values = memory.keys.shape, memory.values.shape
     if keys[0] != query.shape[0] or values[0] != query.shape[0]:
@@ -53,7 +53,7 @@ def aligned(query: Tensor, memory: Memory, offset: Offset | None) -> None:
         )
 
 
-def stages(score: Any, normalise: Any, scope: Any) -> None:
+def check_stages(score: Any, normalise: Any, scope: Any) -> None:
     """Raise where an argument is no stage, or where a score and a normaliser do not fit together."""
     for role, stage, mark, example in (
         ("score", score, "prepare", "ScaledDot()"),

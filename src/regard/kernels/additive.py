@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.score.additive import Additive
 from regard.attention.score.concat import Concat
 from regard.attention.types import Attended, Request
@@ -47,11 +47,11 @@ def covers(request: Request) -> str | None:
 def run(request: Request) -> Attended:
     """The three stages with the scores computed in blocks."""
     assert isinstance(request.score, Additive | Concat)
-    return compose(request._replace(score=Blocked(request.score)))
+    return run_reference(request._replace(score=BlockedScore(request.score)))
 
 
 @dataclass(frozen=True)
-class Blocked:
+class BlockedScore:
     """Additive or Concat score, computed in blocks."""
 
     inner: Additive | Concat
@@ -63,10 +63,10 @@ class Blocked:
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        return scores(self.inner.project(query), prepared, self.inner.v.weight[:, 0])
+        return compute_scores(self.inner.project(query), prepared, self.inner.v.weight[:, 0])
 
 
-def scores(
+def compute_scores(
     query: Float[Tensor, "batch heads queries hidden"],
     key: Float[Tensor, "batch key_heads keys hidden"],
     v: Float[Tensor, "v_heads hidden"],
@@ -78,7 +78,7 @@ def scores(
     v = v.expand(heads, hidden)
     inputs = query.to(wide), key.to(wide), v.to(wide)
     if torch.compiler.is_compiling():
-        return traced(*inputs).to(query.dtype)
+        return scores_operator(*inputs).to(query.dtype)
     return Scores.apply(*inputs).to(query.dtype)  # type: ignore[no-untyped-call]
 
 
@@ -87,7 +87,7 @@ def forward(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     found = query.new_empty(*query.shape[:3], key.shape[2])
     for head in range(query.shape[1]):
         falls = -2 * v[head]
-        for (rows, queries, keys), r in Falling(query[:, head], key[:, head]).tiles():
+        for (rows, queries, keys), r in RationalBlocks(query[:, head], key[:, head]).tiles():
             found[rows, head, queries, keys] = r @ falls
     return found.add_(v.sum(-1)[:, None, None])
 
@@ -96,7 +96,7 @@ def backward(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[T
     """Backward to q, k and v, a block at a time; dv sums over every pair, so it is accumulated in float64."""
     d_query, d_key, d_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v, dtype=torch.float64)
     for head in range(query.shape[1]):
-        for (rows, queries, keys), r in Falling(query[:, head], key[:, head]).tiles():
+        for (rows, queries, keys), r in RationalBlocks(query[:, head], key[:, head]).tiles():
             flowing = gradient[rows, head, queries, keys]
             falling = (flowing[..., None, :] @ r).sum((0, 1, 2), dtype=torch.float64)
             d_v[head] += flowing.sum(dtype=torch.float64) - 2 * falling
@@ -121,33 +121,33 @@ class Scores(torch.autograd.Function):
 
 
 # A custom operator, opaque to torch.compile. Its first call imports the compiler, so eager does without.
-traced = torch.library.custom_op("regard::additive_scores", forward, mutates_args=())
-traced_backward = torch.library.custom_op("regard::additive_scores_backward", backward, mutates_args=())
+scores_operator = torch.library.custom_op("regard::additive_scores", forward, mutates_args=())
+scores_backward_operator = torch.library.custom_op("regard::additive_scores_backward", backward, mutates_args=())
 
 
-@traced.register_fake
+@scores_operator.register_fake
 def _(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     return query.new_empty(*query.shape[:3], key.shape[2])
 
 
-@traced_backward.register_fake
+@scores_backward_operator.register_fake
 def _(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return torch.empty_like(query), torch.empty_like(key), torch.empty_like(v)
 
 
-traced.register_autograd(
-    lambda ctx, gradient: traced_backward(gradient, *ctx.saved_tensors),
+scores_operator.register_autograd(
+    lambda ctx, gradient: scores_backward_operator(gradient, *ctx.saved_tensors),
     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
 )
 
 
-class Falling:
+class RationalBlocks:
     """Blocks of r = (1 - tanh(q + k)) / 2 of one head, in one buffer that each block overwrites."""
 
     def __init__(self, query: Float[Tensor, "batch queries hidden"], key: Float[Tensor, "batch keys hidden"]):
         self.query, self.key = query, key
         self.limit = 0.45 * math.log(torch.finfo(query.dtype).max)
-        self.safe = _within(query, self.limit) and _within(key, self.limit)
+        self.safe = _is_within(query, self.limit) and _is_within(key, self.limit)
         clamped = (each if self.safe else each.clamp(-self.limit, self.limit) for each in (query, key))
         self.e_query, self.e_key = ((2 * each).exp_() for each in clamped)
         self.one = query.new_ones(())
@@ -155,7 +155,7 @@ class Falling:
     def tiles(self) -> Iterator[tuple[Tile, Float[Tensor, "rows some_queries some_keys hidden"]]]:
         """Iterate over the blocks of r, with the rows, queries and keys of each."""
         (batch, queries, hidden), keys = self.query.shape, self.key.shape[1]
-        rows, some_queries, some_keys = _sizes(batch, queries, keys, hidden)
+        rows, some_queries, some_keys = _choose_block_sizes(batch, queries, keys, hidden)
         buffer = self.query.new_empty(rows * some_queries * some_keys * hidden)
         for b, left_rows, right_rows in _chunks(rows, 0, batch, self.e_query, self.e_key):
             for t, left in _chunks(some_queries, 1, queries, left_rows[:, :, None]):
@@ -166,7 +166,7 @@ class Falling:
 
     def _fill(self, r: Tensor, left: Tensor, right: Tensor, tile: Tile) -> Tensor:
         rows, queries, keys = tile
-        if self.safe or (_within(self.query[rows, queries], self.limit) and _within(self.key[rows, keys], self.limit)):
+        if self.safe or (_is_within(self.query[rows, queries], self.limit) and _is_within(self.key[rows, keys], self.limit)):
             return torch.addcmul(self.one, left, right, out=r).reciprocal_()
         return torch.add(self.query[rows, queries, None], self.key[rows, None, keys], out=r).mul_(-2).sigmoid_()
 
@@ -178,14 +178,14 @@ def _chunks(size: int, dim: int, length: int, *tensors: Tensor) -> Iterator[tupl
     return zip(range(0, length, size), *(torch.split(tensor, size, dim) for tensor in tensors), strict=True)
 
 
-def _within(data: Tensor, limit: float) -> bool:
+def _is_within(data: Tensor, limit: float) -> bool:
     if data.numel() == 0:
         return True
     low, high = data.aminmax()
     return bool(low >= -limit) and bool(high <= limit)
 
 
-def _sizes(batch: int, queries: int, keys: int, hidden: int) -> tuple[int, int, int]:
+def _choose_block_sizes(batch: int, queries: int, keys: int, hidden: int) -> tuple[int, int, int]:
     """Rows, queries and keys of a block: some keys, then as many queries and rows as fit."""
     room = max(1, BLOCK * torch.get_num_threads() // hidden)
     some_keys = max(1, min(keys, 64, room))

@@ -18,9 +18,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.normalise.softmax import Softmax
-from regard.attention.scope import parts
+from regard.attention.scope import iterate_parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.local import Local
@@ -32,7 +32,7 @@ from regard.attention.types import Attended, Request
 from regard.kernels.runtime import capability
 
 if TYPE_CHECKING:
-    from regard.kernels.triton.additive.arguments import Dropped, Scoped
+    from regard.kernels.triton.additive.arguments import Dropout, MaskArguments
 
 DEVICES = ("cuda",)
 """Devices that Triton compiles for. Tests add the CPU, on which its interpreter runs."""
@@ -42,13 +42,13 @@ INSTALLED = find_spec("triton") is not None
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32)
 
-PLACES = 2**31 - 2**24
+MAX_ELEMENTS = 2**31 - 2**24
 """The most elements of a head after padding to whole tiles: offsets are 32-bit."""
 
 LEAST = 64
 """Queries of a tile, whose scores of all keys need 32-bit offsets too, and the padding of the hidden units."""
 
-MANY = 2**30
+MIN_ELEMENTS = 2**30
 """Elements of PyTorch's largest intermediate from which on, with a gradient, this is taken: it saves gibibytes then."""
 
 
@@ -73,8 +73,8 @@ def covers(request: Request) -> str | None:
     reason = _covers_sizes(request)
     if reason is not None:
         return reason
-    kinds = *(data.dtype for data in request[:3]), precisions(request, request.query)[0]
-    return capability.lacking(request.query.device, torch.bfloat16 if torch.bfloat16 in kinds else torch.float32)
+    kinds = *(data.dtype for data in request[:3]), find_output_dtypes(request, request.query)[0]
+    return capability.find_obstacle(request.query.device, torch.bfloat16 if torch.bfloat16 in kinds else torch.float32)
 
 
 def _covers_sizes(request: Request) -> str | None:
@@ -82,8 +82,10 @@ def _covers_sizes(request: Request) -> str | None:
     if not (hidden and values):
         return f"needs a hidden unit and a dimension of the values at least, got {hidden} and {values}"
     longest = max(request.query.shape[2], request.keys.shape[2])
-    if longest * max(hidden, LEAST) >= PLACES:
-        return f"needs fewer than {PLACES} numbers in a head, of {LEAST} units at least, got {longest} rows of {hidden}"
+    if longest * max(hidden, LEAST) >= MAX_ELEMENTS:
+        return (
+            f"needs fewer than {MAX_ELEMENTS} numbers in a head, of {LEAST} units at least, got {longest} rows of {hidden}"
+        )
     return None
 
 
@@ -92,7 +94,7 @@ def worthwhile(request: Request) -> bool:
     batch, heads, queries, _ = request.query.shape
     _, _, keys, hidden = request.keys.shape
     learns = torch.is_grad_enabled() and any(each.requires_grad for each in request[:3])
-    return queries == 1 or batch * heads * queries * keys * hidden >= (MANY if learns else MANY // 4)
+    return queries == 1 or batch * heads * queries * keys * hidden >= (MIN_ELEMENTS if learns else MIN_ELEMENTS // 4)
 
 
 def run(request: Request) -> Attended:
@@ -100,19 +102,19 @@ def run(request: Request) -> Attended:
     from regard.kernels.triton.additive.operator import attention
 
     assert isinstance(request.score, Additive | Concat)
-    tiled = request._replace(score=Tiled(request.score))
+    tiled = request._replace(score=TiledScore(request.score))
     normalise: object = request.normalise
     if type(normalise) is not Softmax:
-        return compose(tiled)
+        return run_reference(tiled)
     query = request.score.project(request.query)
-    context, shares = precisions(request, query)
+    context, shares = find_output_dtypes(request, query)
     found, weights = attention(
         query,
         request.keys,
         request.values,
         request.score.v.weight[:, 0],
-        scoped(request),
-        dropped(request),
+        build_mask_arguments(request),
+        build_dropout(request),
         context,
         shares if request.weights else None,
     )
@@ -120,7 +122,7 @@ def run(request: Request) -> Attended:
 
 
 @dataclass(frozen=True)
-class Tiled:
+class TiledScore:
     """Additive or Concat score, computed in tiles."""
 
     inner: Additive | Concat
@@ -137,22 +139,22 @@ class Tiled:
         return scores(self.inner.project(query), prepared, self.inner.v.weight[:, 0])
 
 
-def precisions(request: Request, query: Tensor) -> tuple[torch.dtype, torch.dtype]:
+def find_output_dtypes(request: Request, query: Tensor) -> tuple[torch.dtype, torch.dtype]:
     """Dtypes of context and weights: autocast takes matrix products to half precision and a softmax to float32."""
     if torch.is_autocast_enabled(request.device):
         return torch.get_autocast_dtype(request.device), torch.float32
     return request.values.dtype, query.dtype
 
 
-def scoped(request: Request) -> "Scoped":
+def build_mask_arguments(request: Request) -> "MaskArguments":
     """The scope as kernel arguments: padding mask, window bounds, and a bitmask for the rest."""
-    from regard.kernels.triton.additive.arguments import EVERYWHERE, Scoped
-    from regard.kernels.triton.additive.bitmask import packed
+    from regard.kernels.triton.additive.arguments import UNBOUNDED, MaskArguments
+    from regard.kernels.triton.additive.bitmask import find_bitmask
 
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
-    keep, behind, ahead, rest = None, EVERYWHERE, EVERYWHERE, None
-    for part in parts(request.scope):
+    keep, behind, ahead, rest = None, UNBOUNDED, UNBOUNDED, None
+    for part in iterate_parts(request.scope):
         if type(part) is Padding:
             keep = part.keep if keep is None else keep & part.keep
         elif type(part) is Causal:
@@ -161,18 +163,18 @@ def scoped(request: Request) -> "Scoped":
             behind, ahead = min(behind, part.window), min(ahead, part.window)
         elif type(part) is not Everywhere:
             rest = part if rest is None else rest & part
-    found = None if rest is None else packed(request._replace(scope=rest))
+    found = None if rest is None else find_bitmask(request._replace(scope=rest))
     bits, kinds = (None, None) if found is None else found
     offset = request.offset
     if isinstance(offset, Tensor):
-        return Scoped(keep, bits, kinds, offset.to(request.query.device).contiguous(), 0, behind, ahead)
-    return Scoped(keep, bits, kinds, None, offset, behind, ahead)
+        return MaskArguments(keep, bits, kinds, offset.to(request.query.device).contiguous(), 0, behind, ahead)
+    return MaskArguments(keep, bits, kinds, None, offset, behind, ahead)
 
 
-def dropped(request: Request) -> "Dropped":
+def build_dropout(request: Request) -> "Dropout":
     """Dropout with a seed sampled on the device, which avoids synchronisation and allows CUDA graph replay."""
-    from regard.kernels.triton.additive.arguments import Dropped
+    from regard.kernels.triton.additive.arguments import Dropout
 
     if not request.dropout:
-        return Dropped()
-    return Dropped(request.dropout, torch.randint(2**31 - 1, (1,), device=request.query.device))
+        return Dropout()
+    return Dropout(request.dropout, torch.randint(2**31 - 1, (1,), device=request.query.device))

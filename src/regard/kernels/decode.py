@@ -8,8 +8,8 @@ may be partly filled. No backward; weights and statistics on request, one number
 
 import torch
 
-from regard.attention.per_head import spread
-from regard.attention.scope import parts
+from regard.attention.per_head import repeat_heads
+from regard.attention.scope import iterate_parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.local import Local
 from regard.attention.statistics import measure
@@ -17,22 +17,22 @@ from regard.attention.types import Attended, Request
 from regard.kernels import flash
 from regard.kernels.triton.decode import launch
 
-LONG = 32_768
+MIN_KEYS = 32_768
 """Keys from which on `auto` selects it; `regard bench decode` times it elsewhere."""
-FEW, ROWS = 8, 64
+MAX_QUERIES, MAX_ROWS = 8, 64
 """The most queries, and the most of one program, which has those of all heads that share a key head."""
 
 
 def covers(request: Request) -> str | None:
     """None when this kernel equals the stages of the request, else the reason it does not."""
-    if request.device in flash.DEVICES and not torch.compiler.is_compiling() and request.query.shape[2] > FEW:
-        return f"needs at most {FEW} queries, got {request.query.shape[2]}"  # the common refusal first
+    if request.device in flash.DEVICES and not torch.compiler.is_compiling() and request.query.shape[2] > MAX_QUERIES:
+        return f"needs at most {MAX_QUERIES} queries, got {request.query.shape[2]}"  # the common refusal first
     reason = flash.covers(request._replace(weights=False, statistics=()))
     if reason is not None:
         return reason
     if request.dropout:
         return "never drops weights, and some are to be dropped"
-    if torch.is_grad_enabled() and flash.learns(request):
+    if torch.is_grad_enabled() and flash.needs_gradient(request):
         return "has no gradient, and one is wanted"
     if torch.compiler.is_compiling():
         return "cannot be traced"
@@ -42,8 +42,8 @@ def covers(request: Request) -> str | None:
 def _covers_rows(request: Request) -> str | None:
     _, heads, queries, _ = request.query.shape
     shared = request.keys.shape[1]
-    if queries * heads > ROWS * shared and shared == request.values.shape[1]:
-        return f"needs at most {ROWS} queries for a key head, got {queries * heads // shared}"
+    if queries * heads > MAX_ROWS * shared and shared == request.values.shape[1]:
+        return f"needs at most {MAX_ROWS} queries for a key head, got {queries * heads // shared}"
     return None
 
 
@@ -52,9 +52,9 @@ def worthwhile(request: Request) -> bool:
 
     Where a query sees all keys, PyTorch's kernel takes nine tenths of this one's time.
     """
-    partly = any(isinstance(part, Causal | Local) for part in parts(request.scope))
+    partly = any(isinstance(part, Causal | Local) for part in iterate_parts(request.scope))
     half = request.keys.dtype in (torch.float16, torch.bfloat16)
-    return partly and half and request.query.shape[2] == 1 and request.keys.shape[2] >= LONG
+    return partly and half and request.query.shape[2] == 1 and request.keys.shape[2] >= MIN_KEYS
 
 
 def untimed(request: Request) -> bool:
@@ -64,13 +64,13 @@ def untimed(request: Request) -> bool:
 
 def run(request: Request) -> Attended:
     """Context, with weights and statistics on request."""
-    query, scale = flash.sides(request)
+    query, scale = flash.split_scale(request)
     keys, values = request.keys, request.values
     heads = query.shape[1]
     if keys.shape[1] != values.shape[1]:  # only one of them is grouped, and programs take one group size
-        keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
-    plan = flash.plan(request, query, scale)._replace(tiles=tiles(request))
-    found = launch.attend(query, keys, values, plan, request.weights or bool(request.statistics))
+        keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+    plan = flash.build_plan(request, query, scale)._replace(tiles=select_tiles(request))
+    found = launch.run_step(query, keys, values, plan, request.weights or bool(request.statistics))
     if found.weights is None:
         return Attended(found.context)
     allowed = request.allowed if "uniform" in request.statistics else None
@@ -78,7 +78,7 @@ def run(request: Request) -> Attended:
     return Attended(found.context, found.weights.to(values.dtype) if request.weights else None, statistics)
 
 
-def tiles(request: Request) -> list[int]:
+def select_tiles(request: Request) -> list[int]:
     """Queries (from the heads), keys, warps and stages of one program; float32 takes more registers."""
     size = max(request.keys.shape[3], request.values.shape[3]) * request.keys.element_size()
     if request.keys.dtype == torch.float32:

@@ -16,11 +16,11 @@ from torch import Tensor
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
-from regard.attention.per_head import spread
+from regard.attention.per_head import repeat_heads
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
 from regard.kernels import flash, sdpa
-from regard.kernels.triton.entmax.launch import Bend
+from regard.kernels.triton.entmax.launch import Alpha
 from regard.kernels.triton.entmax.operator import attend
 
 LENGTH, SIZE = 2048, 64
@@ -51,16 +51,16 @@ def worthwhile(request: Request) -> bool:
 
 def run(request: Request) -> Attended:
     """Context; statistics by a sweep that holds the weights of a few queries at a time."""
-    query, scale = flash.sides(request)
+    query, scale = flash.split_scale(request)
     keys, values = request.keys, request.values
     heads = query.shape[1]
     if keys.shape[1] != values.shape[1]:  # only one of them is grouped, and programs take one group size
-        keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
-    plan = flash.plan(request, query, scale)._replace(tiles=tiles(query, values))
-    return Attended(attend(query, keys, values, plan, bend(request)), statistics=sweep(request))
+        keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+    plan = flash.build_plan(request, query, scale)._replace(tiles=select_tiles(query, values))
+    return Attended(attend(query, keys, values, plan, build_alpha(request)), statistics=sweep(request))
 
 
-def tiles(query: Tensor, values: Tensor) -> list[int]:
+def select_tiles(query: Tensor, values: Tensor) -> list[int]:
     """Queries, keys, warps and stages of one program, sized for the registers of the backward.
 
     Float32, without tensor cores, takes many more of them for a matrix product.
@@ -71,11 +71,11 @@ def tiles(query: Tensor, values: Tensor) -> list[int]:
     return [64, 64, 4, 3] if size <= 64 else [64, 32, 8, 2] if size <= 128 else [32, 32, 8, 2]
 
 
-def bend(request: Request) -> Bend:
+def build_alpha(request: Request) -> Alpha:
     """The alpha of the normaliser; sparsemax is alpha 2."""
     normalise: object = request.normalise
     if not isinstance(normalise, Entmax):
-        return Bend(2.0)
+        return Alpha(2.0)
     if normalise.raw is None:
-        return Bend(normalise.fixed)
-    return Bend(normalise.fixed, 1 + normalise.raw.float().sigmoid())
+        return Alpha(normalise.fixed)
+    return Alpha(normalise.fixed, 1 + normalise.raw.float().sigmoid())

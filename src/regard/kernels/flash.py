@@ -16,22 +16,22 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention.normalise.softmax import Softmax
-from regard.attention.per_head import spread
-from regard.attention.scope import Scope, parts
+from regard.attention.per_head import repeat_heads
+from regard.attention.scope import Scope, iterate_parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.local import Local
 from regard.attention.scope.padding import Padding
-from regard.attention.score import places
-from regard.attention.score.alibi import Alibi, slopes
+from regard.attention.score import build_positions
+from regard.attention.score.alibi import Alibi, compute_slopes
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.types import Attended, Request
 from regard.kernels import sdpa
 from regard.kernels.runtime import capability
-from regard.kernels.triton.flash.arguments import Asked, Found, Plan
-from regard.kernels.triton.flash.configs import smallest
+from regard.kernels.triton.flash.arguments import ForwardOutput, Plan, StatisticsRequest
+from regard.kernels.triton.flash.configs import estimate_smallest_memory
 from regard.kernels.triton.flash.operator import attend
 
 INSTALLED = importlib.util.find_spec("triton") is not None
@@ -41,11 +41,11 @@ DEVICES = ("cuda",)
 
 SCORES = (*sdpa.PRODUCTS, T5, Alibi)
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-TOP, SIZE = 16, 256
+MAX_TOP, MAX_SIZE = 16, 256
 """The largest top-k, and the largest head size."""
-HEADS = 65535
+MAX_HEADS = 65535
 """The most heads of all rows together: the limit of an axis of the grid."""
-NOTHING = Asked()
+NO_STATISTICS = StatisticsRequest()
 """The request for no statistics."""
 
 
@@ -75,24 +75,24 @@ def _covers_sizes(request: Request) -> str | None:
     if not (query.dtype == keys.dtype == values.dtype) or query.dtype not in DTYPES:
         kinds = ", ".join(str(each.dtype).removeprefix("torch.") for each in (query, keys, values))
         return f"needs queries, keys and values in one of float32, float16 and bfloat16, got {kinds}"
-    if max(keys.shape[-1], values.shape[-1]) > SIZE:
-        return f"needs heads of at most {SIZE}, got {max(keys.shape[-1], values.shape[-1])}"
+    if max(keys.shape[-1], values.shape[-1]) > MAX_SIZE:
+        return f"needs heads of at most {MAX_SIZE}, got {max(keys.shape[-1], values.shape[-1])}"
     if 0 in (*query.shape, *keys.shape, *values.shape):
         return "needs a query and a key, and one of them is missing"
-    if reason := crowded(request):
+    if reason := refuse_heads(request):
         return reason
-    if top(request) > TOP:
-        return f"keeps the {TOP} largest weights at most, and top_{top(request)} is asked for"
-    return capability.lacking(query.device, query.dtype) or _covers_room(request)
+    if find_largest_top(request) > MAX_TOP:
+        return f"keeps the {MAX_TOP} largest weights at most, and top_{find_largest_top(request)} is asked for"
+    return capability.find_obstacle(query.device, query.dtype) or _covers_room(request)
 
 
-def crowded(request: Request) -> str | None:
+def refuse_heads(request: Request) -> str | None:
     """The reason against a batch with more heads than the grid's axis allows, or None."""
     count = request.query.shape[0] * request.query.shape[1]
-    return f"needs at most {HEADS} heads in a batch, got {count}" if count > HEADS else None
+    return f"needs at most {MAX_HEADS} heads in a batch, got {count}" if count > MAX_HEADS else None
 
 
-def learns(request: Request) -> bool:
+def needs_gradient(request: Request) -> bool:
     """True if any input of the context requires a gradient."""
     score: object = request.score
     parameters = list(score.parameters()) if isinstance(score, nn.Module) else []
@@ -103,7 +103,10 @@ def _covers_room(request: Request) -> str | None:
     """The reason if even the smallest tiles of forward or backward exceed shared memory, as wide heads on an old GPU."""
     back = "of_bias" if isinstance(request.score, T5) else "of_memory"
     program = back if torch.is_grad_enabled() else "forward"
-    least, most = smallest(program, request.keys.shape[3], request.values.shape[3]), capability.room(request.query.device)
+    least, most = (
+        estimate_smallest_memory(program, request.keys.shape[3], request.values.shape[3]),
+        capability.find_shared_memory(request.query.device),
+    )
     if least > most:
         return f"needs {least >> 10} KiB of shared memory for heads of this size, got a GPU with {most >> 10}"
     return None
@@ -118,52 +121,52 @@ def worthwhile(request: Request) -> bool:
 
     if request.statistics or sdpa.covers(request) is not None:
         return True
-    if not any(isinstance(part, Local) for part in parts(request.scope)):
+    if not any(isinstance(part, Local) for part in iterate_parts(request.scope)):
         return False
-    if torch.compiler.is_compiling() or not flex.long(request):  # first: the other checks take the host longer
+    if torch.compiler.is_compiling() or not flex.is_long(request):  # first: the other checks take the host longer
         return True
     return flex.covers(request) is not None or not flex.worthwhile(request)
 
 
 def run(request: Request) -> Attended:
     """Context and statistics."""
-    found = one_pass(request)
-    return Attended(found.context, statistics=statistics(request, found))
+    found = run_forward(request)
+    return Attended(found.context, statistics=collect_statistics(request, found))
 
 
-def one_pass(request: Request) -> Found:
+def run_forward(request: Request) -> ForwardOutput:
     """All outputs of the forward, including the log-sum-exp."""
-    query, scale = sides(request)
+    query, scale = split_scale(request)
     keys, values = request.keys, request.values
     heads = query.shape[1]
     if keys.shape[1] != values.shape[1]:  # one of them belongs to groups of heads, and programs know one kind of group
-        keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
-    return attend(query, keys, values, plan(request, query, scale), asked(request))
+        keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+    return attend(query, keys, values, build_plan(request, query, scale), list_statistics(request))
 
 
-def sides(request: Request) -> tuple[Float[Tensor, "batch heads queries dim"], float]:
+def split_scale(request: Request) -> tuple[Float[Tensor, "batch heads queries dim"], float]:
     """The query's side of the product, and the scale left to the kernel."""
     score = request.score
     if isinstance(score, T5):
         return request.query, score.scale
     if isinstance(score, ScaledDot | Alibi):
         return request.query, ScaledDot(score.scale).factor(request.query)
-    return sdpa.project(request)[0].to(request.keys.dtype), 1.0
+    return sdpa.project_query(request)[0].to(request.keys.dtype), 1.0
 
 
-def plan(request: Request, query: Float[Tensor, "batch heads queries dim"], scale: float) -> Plan:
+def build_plan(request: Request, query: Float[Tensor, "batch heads queries dim"], scale: float) -> Plan:
     """Arguments of the kernel: the scope's known parts, and a mask for the rest."""
     batch, heads, queries, _ = query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
-    known = list(parts(request.scope))
+    known = list(iterate_parts(request.scope))
     windows = [part.window for part in known if isinstance(part, Local)]
     varies = isinstance(request.offset, Tensor)
     device = request.query.device
     return Plan(
-        bias=bias(request),
+        bias=build_bias(request),
         centres=None,
-        keep=keep(known),
-        mask=mask(request, known),
+        keep=merge_padding(known),
+        mask=build_mask(request, known),
         offsets=request.offset.to(device).contiguous() if isinstance(request.offset, Tensor) else None,
         seed=torch.randint(2**31 - 1, (1,), device=device) if request.dropout else None,
         offset=0 if varies else request.offset,  # type: ignore[arg-type]
@@ -173,11 +176,11 @@ def plan(request: Request, query: Float[Tensor, "batch heads queries dim"], scal
         width=1.0,
         scale=scale,
         dropout=request.dropout,
-        tiles=tiles(query, request.values),
+        tiles=select_tiles(query, request.values),
     )
 
 
-def tiles(query: Tensor, values: Tensor) -> list[int]:
+def select_tiles(query: Tensor, values: Tensor) -> list[int]:
     """Queries, keys, warps and stages of one program, sized for registers and shared memory.
 
     Float32 is multiplied without tensor cores, from registers: larger tiles than these would spill.
@@ -190,26 +193,26 @@ def tiles(query: Tensor, values: Tensor) -> list[int]:
     return [64, 64, 4, 2] if size <= 256 else [32, 32, 4, 1] if size > 512 else [64, 32, 4, 2]
 
 
-def bias(request: Request) -> Float[Tensor, "rows bias_heads span"] | None:
+def build_bias(request: Request) -> Float[Tensor, "rows bias_heads span"] | None:
     """T5's or Alibi's bias for each relative position key - query, the lowest first."""
     score, (queries, keys) = request.score, (request.query.shape[2], request.keys.shape[2])
     if not isinstance(score, T5 | Alibi):
         return None
     device = request.query.device
-    far = places(queries + keys - 1, 1 - queries - request.offset, device)
+    far = build_positions(queries + keys - 1, 1 - queries - request.offset, device)
     if isinstance(score, T5):
         return score.b[:, score.bucket(far)].transpose(0, 1).float().contiguous()
-    steep = torch.tensor(slopes(request.query.shape[1]), device=device)
+    steep = torch.tensor(compute_slopes(request.query.shape[1]), device=device)
     return -steep[:, None] * far.abs()[:, None]
 
 
-def keep(known: list[Scope]) -> Bool[Tensor, "batch keys"] | None:
+def merge_padding(known: list[Scope]) -> Bool[Tensor, "batch keys"] | None:
     """The intersection of all padding masks, contiguous within a row."""
     kept = [part.keep for part in known if isinstance(part, Padding)]
     return kept[0].contiguous() if len(kept) == 1 else torch.stack(kept).all(0) if kept else None
 
 
-def mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
+def build_mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
     """The mask of the other scopes, materialised once."""
     others = [part for part in known if type(part) not in (Everywhere, Padding, Causal, Local)]
     if not others:
@@ -221,27 +224,27 @@ def mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #q
     return None if allowed is None else allowed.contiguous()
 
 
-def asked(request: Request) -> Asked:
+def list_statistics(request: Request) -> StatisticsRequest:
     """The statistics that the kernel has to write."""
     if not request.statistics:
-        return NOTHING
+        return NO_STATISTICS
     names = set(request.statistics)
-    return Asked(
+    return StatisticsRequest(
         peak=bool(names & {"max", "argmax"}),
         entropy="entropy" in names,
         moments=2 if "spread" in names else int("mean_position" in names),
         received="received" in names,
         uniform="uniform" in names,
-        top=min(top(request), request.keys.shape[2]),
+        top=min(find_largest_top(request), request.keys.shape[2]),
     )
 
 
-def top(request: Request) -> int:
+def find_largest_top(request: Request) -> int:
     """The largest k of the requested top-k statistics."""
     return max([0, *(int(name[4:]) for name in request.statistics if name.startswith("top_"))])
 
 
-def statistics(request: Request, found: Found) -> dict[str, Tensor]:
+def collect_statistics(request: Request, found: ForwardOutput) -> dict[str, Tensor]:
     """The requested statistics by name."""
     if not request.statistics:
         return {}

@@ -15,8 +15,8 @@ import torch
 
 from regard.attention import dispatch
 from regard.attention.normalise.softmax import Softmax
-from regard.attention.per_head import spread
-from regard.attention.scope import parts
+from regard.attention.per_head import repeat_heads
+from regard.attention.scope import iterate_parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
@@ -27,13 +27,13 @@ from regard.attention.types import Attended, Request
 from regard.kernels import flash, sdpa
 from regard.kernels.flex_block_mask import blocks, compiled
 
-SMALLEST = 16
+MIN_SIZE = 16
 """The smallest head of FlexAttention's kernels."""
 SKIPPED = (Everywhere, Padding, Causal, Local)
 """Scopes whose empty tiles our `flash` skips as well: on an H200 a window of +-128 at 8192 takes it five sixths of the
 time, and less than nine tenths with the backward.
 """
-SHARE, LENGTH = 0.5, 1024
+MAX_SHARE, MIN_LENGTH = 0.5, 1024
 """The largest fraction of non-empty tiles, and the fewest queries and keys, for which it pays."""
 
 
@@ -43,15 +43,15 @@ def covers(request: Request) -> str | None:
     if reason is not None:
         return reason
     sizes = request.keys.shape[-1], request.values.shape[-1]
-    if min(sizes) < SMALLEST:
-        return f"needs heads of at least {SMALLEST}, got {min(sizes)}"
+    if min(sizes) < MIN_SIZE:
+        return f"needs heads of at least {MIN_SIZE}, got {min(sizes)}"
     try:
-        asked = key(request)
+        asked = build_cache_key(request)
     except TypeError as error:
         return str(error)
-    if blocks.capturing() and asked not in compiled.PROGRAMS:
+    if blocks.is_capturing() and asked not in compiled.PROGRAMS:
         return "is compiled first, which cannot be part of a CUDA graph"
-    return compiled.refusal(asked)
+    return compiled.find_refusal(asked)
 
 
 def _covers_stages(request: Request) -> str | None:
@@ -69,56 +69,58 @@ def _covers_stages(request: Request) -> str | None:
     return None
 
 
-def key(request: Request) -> Hashable:
+def build_cache_key(request: Request) -> Hashable:
     """Cache key of the compiled kernel of a request."""
     query, keys, values = request.query, request.keys, request.values
     moved = "rows" if isinstance(request.offset, torch.Tensor) else bool(request.offset)
     gradient = torch.is_grad_enabled() and any(each.requires_grad for each in (query, keys, values))
     shapes = query.shape[1], keys.shape[1], values.shape[1], keys.shape[3], values.shape[3]
     scale = request.score.scale if isinstance(request.score, ScaledDot) else 1.0
-    return blocks.structure(request.scope), moved, query.dtype, gradient, shapes, scale, query.device
+    return blocks.describe_structure(request.scope), moved, query.dtype, gradient, shapes, scale, query.device
 
 
 def worthwhile(request: Request) -> bool:
     """True where it skips tiles that other kernels read, or read more slowly."""
-    if not long(request):
+    if not is_long(request):
         return False
-    if blocks.held(request):
-        return any(isinstance(part, Document) for part in parts(request.scope))
-    if blocks.capturing() and blocks.key(request) not in blocks.MADE:
+    if blocks.collect_mask_tensors(request):
+        return any(isinstance(part, Document) for part in iterate_parts(request.scope))
+    if blocks.is_capturing() and blocks.build_cache_key(request) not in blocks.CACHE:
         return False  # the fraction would need a synchronisation
-    share = blocks.blocks(request).share
-    return share is not None and share <= SHARE
+    share = blocks.find_block_mask(request).share
+    return share is not None and share <= MAX_SHARE
 
 
-def long(request: Request) -> bool:
+def is_long(request: Request) -> bool:
     """True if there are enough queries and keys for it to pay with this scope."""
-    if min(request.query.shape[2], request.keys.shape[2]) < LENGTH:
+    if min(request.query.shape[2], request.keys.shape[2]) < MIN_LENGTH:
         return False
-    return not all(isinstance(part, SKIPPED) for part in parts(request.scope))
+    return not all(isinstance(part, SKIPPED) for part in iterate_parts(request.scope))
 
 
 def run(request: Request) -> Attended:
     """Context by FlexAttention or, where it cannot be compiled, by the next kernel."""
     from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException  # slow to import
 
-    asked = key(request)
+    asked = build_cache_key(request)
     try:
-        return Attended(_compiled(request, asked))
+        return Attended(_run_compiled(request, asked))
     except (TorchDynamoException, FailOnRecompileLimitHit, compiled.UnfusedError) as error:
         first = str(error.__cause__ or error).strip().partition("\n")[0]
         compiled.REFUSED[asked] = f"could not be compiled for this scope: {first}"
-    kernel = dispatch.choose(request, "fused")  # flash covers all that is covered here
+    kernel = dispatch.select_kernel(request, "fused")  # flash covers all that is covered here
     assert kernel is not None
-    name = next((name for name, each in dispatch.LOADED.items() if each is kernel), "another kernel")
+    name = next((name for name, each in dispatch.KERNELS.items() if each is kernel), "another kernel")
     warnings.warn(f"flex {compiled.REFUSED[asked]}; {name} takes it from now on", RuntimeWarning, stacklevel=2)
     return kernel.run(request)
 
 
-def _compiled(request: Request, asked: Hashable) -> torch.Tensor:
-    query, scale = sdpa.project(request)
+def _run_compiled(request: Request, asked: Hashable) -> torch.Tensor:
+    query, scale = sdpa.project_query(request)
     keys, values = request.keys, request.values
     if keys.shape[1] != values.shape[1]:  # FlexAttention takes one group size
-        keys, values = (spread(each, query.shape[1]).expand(-1, query.shape[1], -1, -1) for each in (keys, values))
+        keys, values = (repeat_heads(each, query.shape[1]).expand(-1, query.shape[1], -1, -1) for each in (keys, values))
     grouped = keys.shape[1] != query.shape[1]
-    return compiled.program(asked)(query.to(keys.dtype), keys, values, blocks.blocks(request).mask, scale, grouped)
+    return compiled.compile_program(asked)(
+        query.to(keys.dtype), keys, values, blocks.find_block_mask(request).mask, scale, grouped
+    )

@@ -18,12 +18,12 @@ from torch.nn import functional as F
 
 from regard.attention.normalise import widen
 from regard.attention.normalise.sum_to_one import SumToOne
-from regard.attention.per_head import spread
-from regard.attention.scope import parts
+from regard.attention.per_head import repeat_heads
+from regard.attention.scope import iterate_parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.padding import Padding
-from regard.attention.score import places
+from regard.attention.score import build_positions
 from regard.attention.score.feature_map import FeatureMap
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
@@ -51,7 +51,7 @@ def covers(request: Request) -> str | None:
 
 
 def _covers_scope(request: Request) -> str | None:
-    for part in parts(request.scope):
+    for part in iterate_parts(request.scope):
         if type(part) not in (Everywhere, Padding, Causal):
             return f"needs Everywhere, Padding, Causal or several of them joined by &, got {type(part).__name__}"
     if not _is_causal(request) or request.query.shape[2] == 1:
@@ -66,24 +66,24 @@ def _covers_scope(request: Request) -> str | None:
 def run(request: Request) -> Attended:
     """Context from sums over the keys; statistics by a sweep that holds the weights of a few queries at a time."""
     with torch.autocast(request.device, enabled=False):  # autocast would take every product to half precision
-        context = read(request)
+        context = compute_context(request)
     return Attended(context, statistics=sweep(request))
 
 
-def read(request: Request) -> Float[Tensor, "batch heads queries value"]:
+def compute_context(request: Request) -> Float[Tensor, "batch heads queries value"]:
     """The context, in the precision of the values."""
     assert isinstance(request.score, FeatureMap)
     batch, heads = request.query.shape[:2]
     query = widen(request.score.project(request.query))
-    keys, values = widen(spread(request.keys, heads)), widen(spread(request.values, heads))
-    keep = _keep(request)
+    keys, values = widen(repeat_heads(request.keys, heads)), widen(repeat_heads(request.values, heads))
+    keep = _merge_padding(request)
     if keep is not None:
         keys = keys.masked_fill(~keep[:, None, :, None], 0.0)
     values = F.pad(values, (0, 1), value=1.0)  # a column of ones beside the values sums the features themselves
     if _is_causal(request) and request.query.shape[2] > 1:
         assert isinstance(request.offset, int)
         everybody = batch, heads, -1, -1
-        summed = traced if torch.compiler.is_compiling() else sums
+        summed = causal_sums_operator if torch.compiler.is_compiling() else compute_causal_sums
         found = summed(query, keys.expand(everybody), values.expand(everybody), request.offset)
     else:
         found = query @ (keys.mT @ values)
@@ -91,14 +91,14 @@ def read(request: Request) -> Float[Tensor, "batch heads queries value"]:
     return (found[..., :-1] / torch.where(total > 0, total, 1.0)).to(request.values.dtype)
 
 
-def sums(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
+def compute_causal_sums(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
     """Causal sums Σ_k (qᵀ k) v over the keys up to each query; `offset` is the position of the first query.
 
     The keys before a chunk enter as one state; within it each query is multiplied with each key.
     """
     if offset < 0:  # before the first key there is nothing to see
         blind = query.new_zeros(*query.shape[:2], min(-offset, query.shape[2]), values.shape[3])
-        return torch.cat((blind, sums(query[:, :, -offset:], keys, values, 0)), dim=2)
+        return torch.cat((blind, compute_causal_sums(query[:, :, -offset:], keys, values, 0)), dim=2)
     queries = query.shape[2]
     earlier = keys[:, :, :offset].mT @ values[:, :, :offset]  # visible to every query
     q, k, v = (_chunks(each, queries) for each in (query, keys[:, :, offset:], values[:, :, offset:]))
@@ -108,10 +108,10 @@ def sums(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
 
 
 # A custom operator, opaque to torch.compile, so that no length is specialised.
-traced = torch.library.custom_op("regard::linear_sums", sums, mutates_args=())
+causal_sums_operator = torch.library.custom_op("regard::linear_sums", compute_causal_sums, mutates_args=())
 
 
-@traced.register_fake
+@causal_sums_operator.register_fake
 def _(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
     return query.new_empty(*query.shape[:3], values.shape[3])
 
@@ -126,10 +126,15 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]
     query, keys, values = ctx.saved_tensors
     g, q, k, v = (each.flip(2) for each in (gradient, query, keys, values))
     behind = query.shape[2] + ctx.offset - keys.shape[2]
-    return traced(gradient, values, keys, ctx.offset), traced(v, g, q, behind).flip(2), traced(k, q, g, behind).flip(2), None
+    return (
+        causal_sums_operator(gradient, values, keys, ctx.offset),
+        causal_sums_operator(v, g, q, behind).flip(2),
+        causal_sums_operator(k, q, g, behind).flip(2),
+        None,
+    )
 
 
-traced.register_autograd(_backward, setup_context=_save)
+causal_sums_operator.register_autograd(_backward, setup_context=_save)
 
 
 def _chunks(data: Float[Tensor, "batch heads time size"], length: int) -> Float[Tensor, "batch heads chunks chunk size"]:
@@ -139,16 +144,16 @@ def _chunks(data: Float[Tensor, "batch heads time size"], length: int) -> Float[
     return torch.unflatten(F.pad(data, (0, 0, 0, chunks * CHUNK - data.shape[2])), 2, (chunks, CHUNK))
 
 
-def _keep(request: Request) -> Bool[Tensor, "batch keys"] | None:
+def _merge_padding(request: Request) -> Bool[Tensor, "batch keys"] | None:
     """Mask of the keys independent of the query: all padding masks, and the causal mask of a single query."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, count := request.keys.shape[2])
-    kept = [part.keep for part in parts(request.scope) if isinstance(part, Padding)]
+    kept = [part.keep for part in iterate_parts(request.scope) if isinstance(part, Padding)]
     if _is_causal(request) and queries == 1:
         device = request.keys.device
-        kept.append((places(count, 0, device) <= places(1, request.offset, device)).expand(batch, -1))
+        kept.append((build_positions(count, 0, device) <= build_positions(1, request.offset, device)).expand(batch, -1))
     return torch.stack(kept).all(0) if kept else None
 
 
 def _is_causal(request: Request) -> bool:
-    return any(isinstance(part, Causal) for part in parts(request.scope))
+    return any(isinstance(part, Causal) for part in iterate_parts(request.scope))

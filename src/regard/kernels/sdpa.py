@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from regard.attention.normalise import visible
 from regard.attention.normalise.softmax import Softmax
-from regard.attention.per_head import spread
+from regard.attention.per_head import repeat_heads
 from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.cosine import Cosine
 from regard.attention.score.dot import Dot
@@ -20,7 +20,7 @@ from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
 from regard.kernels.sdpa_backends import choice
-from regard.kernels.sdpa_backends.priority import prioritised
+from regard.kernels.sdpa_backends.priority import set_priority
 
 PRODUCTS = (Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl)
 
@@ -41,7 +41,7 @@ def covers(request: Request) -> str | None:
         return "never forms the weights, and they are asked for"
     if request.statistics and torch.compiler.is_compiling():
         return "takes statistics a block of queries at a time, which cannot be traced"
-    return choice.choose(choice.kind(request)).unfused if _has_choice(request) else None
+    return choice.choose_backends(choice.describe_request(request)).unfused if _has_choice(request) else None
 
 
 def worthwhile(request: Request) -> bool:
@@ -53,14 +53,14 @@ def worthwhile(request: Request) -> bool:
 
 def run(request: Request) -> Attended:
     """Context; statistics by a sweep that holds the weights of a few queries at a time."""
-    query, scale = project(request)
+    query, scale = project_query(request)
     causal, allowed = False, None
-    if choice.plainly_causal(request):  # a graph depends on lengths here
+    if choice.is_plainly_causal(request):  # a graph depends on lengths here
         causal = True
     else:
         allowed = request.allowed
     mask = None if allowed is None else visible(allowed)
-    context = (_on_gpu if _has_choice(request) else _plain)(request, query, mask, causal, scale)
+    context = (_run_on_gpu if _has_choice(request) else _run_default)(request, query, mask, causal, scale)
     if allowed is not None:
         context = context.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
     return Attended(context, statistics=sweep(request))
@@ -71,21 +71,21 @@ def _has_choice(request: Request) -> bool:
     return request.device in choice.DEVICES and not torch.compiler.is_exporting()
 
 
-def _plain(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
-    keys, values = (spread(each, query.shape[1]) for each in (request.keys, request.values))
+def _run_default(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
+    keys, values = (repeat_heads(each, query.shape[1]) for each in (request.keys, request.values))
     return F.scaled_dot_product_attention(
         query, keys, values, attn_mask=mask, dropout_p=request.dropout, is_causal=causal, scale=scale
     )
 
 
-def _on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
+def _run_on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
     """Attention by the fastest correct backend; heads are repeated and rows made dense where the fused ones need it."""
-    asked, keys, values, heads = choice.kind(request), request.keys, request.values, query.shape[1]
-    shared = asked.grouped and keys.shape[1] == values.shape[1] and choice.flash(asked)
+    asked, keys, values, heads = choice.describe_request(request), request.keys, request.values, query.shape[1]
+    shared = asked.grouped and keys.shape[1] == values.shape[1] and choice.flash_covers(asked)
     if asked.grouped and not shared:
-        keys, values = (spread(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+        keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
     query, keys, values = (each if each.stride(-1) == 1 else each.contiguous() for each in (query, keys, values))
-    with prioritised(choice.choose(asked).order):
+    with set_priority(choice.choose_backends(asked).order):
         return F.scaled_dot_product_attention(
             query,
             keys,
@@ -98,7 +98,7 @@ def _on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bool, 
         )
 
 
-def project(request: Request) -> tuple[Tensor, float | None]:
+def project_query(request: Request) -> tuple[Tensor, float | None]:
     """The query's side of the product, and the scale left to the kernel, which applies it at no cost."""
     score = request.score
     if isinstance(score, ScaledDot):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.normalise.softmax import Softmax
-from regard.attention.scope import Scope, parts
+from regard.attention.scope import Scope, iterate_parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
@@ -23,14 +23,14 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Attended, Request
 from regard.kernels import flash
 from regard.kernels.runtime import capability
-from regard.kernels.triton.flash.configs import block
-from regard.kernels.triton.short.operator import attend
+from regard.kernels.triton.flash.configs import round_up
+from regard.kernels.triton.short.operator import attend_short
 
 INSTALLED = importlib.util.find_spec("triton") is not None
 DEVICES = ("cuda",)
 """Devices that Triton compiles for. Tests add the CPU, on which its interpreter runs."""
 SCORES = (Dot, ScaledDot, Bilinear)
-LENGTH, SIZE = 64, 128
+MAX_LENGTH, MAX_SIZE = 64, 128
 """The most queries or keys, and the largest head, of one program."""
 
 
@@ -55,21 +55,21 @@ def covers(request: Request) -> str | None:
 
 
 def _covers_scope(request: Request) -> str | None:
-    for part in parts(request.scope):
+    for part in iterate_parts(request.scope):
         if type(part) not in (Everywhere, Padding, Causal, Document):
             return f"needs Everywhere, Padding, Causal, Document or several of them joined by &, got {type(part).__name__}"
     if isinstance(request.offset, Tensor):
         return "needs one offset for all rows, got one for each"
-    known = [part for part in parts(request.scope) if isinstance(part, Document)]
+    known = [part for part in iterate_parts(request.scope) if isinstance(part, Document)]
     last = request.offset + request.query.shape[2]
     if len(known) > 1:
         return f"needs one kind of documents, got {len(known)}"
-    if known and (request.offset < 0 or last > _asking(known[0]).shape[1]):
-        return f"needs the documents of all queries, got {_asking(known[0]).shape[1]} places and queries up to {last}"
+    if known and (request.offset < 0 or last > _find_numbers(known[0]).shape[1]):
+        return f"needs the documents of all queries, got {_find_numbers(known[0]).shape[1]} places and queries up to {last}"
     return None
 
 
-def _asking(document: Document) -> Tensor:
+def _find_numbers(document: Document) -> Tensor:
     """The document numbers of all query positions."""
     return document.keys if document.queries is None else document.queries
 
@@ -81,31 +81,31 @@ def _covers_sizes(request: Request) -> str | None:
         return f"needs as many key heads as heads, got {keys.shape[1]} for {query.shape[1]}"
     if query.shape[3] != keys.shape[3]:
         return f"needs queries and keys of one size, got {query.shape[3]} and {keys.shape[3]}"
-    if longest > LENGTH or widest > SIZE:
-        return f"needs at most {LENGTH} queries and keys and heads of at most {SIZE}, got {longest} and {widest}"
+    if longest > MAX_LENGTH or widest > MAX_SIZE:
+        return f"needs at most {MAX_LENGTH} queries and keys and heads of at most {MAX_SIZE}, got {longest} and {widest}"
     if not (query.dtype == keys.dtype == values.dtype) or query.dtype not in flash.DTYPES:
         kinds = ", ".join(str(each.dtype).removeprefix("torch.") for each in (query, keys, values))
         return f"needs queries, keys and values in one of float32, float16 and bfloat16, got {kinds}"
     if 0 in (*query.shape, *keys.shape, *values.shape):
         return "needs a query and a key, and one of them is missing"
-    return capability.lacking(query.device, query.dtype) or _covers_room(request)
+    return capability.find_obstacle(query.device, query.dtype) or _covers_room(request)
 
 
 def _covers_room(request: Request) -> str | None:
-    least, most = need(request), capability.room(request.query.device)
+    least, most = estimate_shared_memory(request), capability.find_shared_memory(request.query.device)
     if least > most:
         return f"needs {least >> 10} KiB of shared memory for all queries and keys of a head, got a GPU with {most >> 10}"
     return None
 
 
-def need(request: Request) -> int:
+def estimate_shared_memory(request: Request) -> int:
     """Bytes of shared memory: q, k and v, and in the backward dO and the weights.
 
     Measured by benchmarks/room.py, which compiles for GPUs that are not present.
     """
     query, keys, values = request.query, request.keys, request.values
     sizes = query.shape[2], keys.shape[2], keys.shape[3], values.shape[3]
-    tall, wide, dims, read = map(block, sizes)
+    tall, wide, dims, read = map(round_up, sizes)
     back = tall * read + tall * wide if torch.is_grad_enabled() else 0
     return ((tall + wide) * dims + wide * read + back) * query.element_size()
 
@@ -119,14 +119,14 @@ def run(request: Request) -> Attended:
     """Context, one program for each head of each row."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
-    known: list[Scope] = list(parts(request.scope))
+    known: list[Scope] = list(iterate_parts(request.scope))
     scale = request.score.factor(request.query) if isinstance(request.score, ScaledDot) else 1.0
     causal, offset = any(isinstance(part, Causal) for part in known), request.offset
     assert not isinstance(offset, Tensor)
     document = next((part for part in known if isinstance(part, Document)), None)
     asking, belonging = None, None
     if document is not None:
-        asking = _asking(document)[:, offset : offset + queries]
+        asking = _find_numbers(document)[:, offset : offset + queries]
         belonging = document.keys[:, : request.keys.shape[2]]
-    scope = flash.keep(known), asking, belonging
-    return Attended(attend(request.query, request.keys, request.values, *scope, causal, offset, scale))
+    scope = flash.merge_padding(known), asking, belonging
+    return Attended(attend_short(request.query, request.keys, request.values, *scope, causal, offset, scale))

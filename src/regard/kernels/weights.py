@@ -21,7 +21,7 @@ from regard.attention.types import Attended, Request
 from regard.kernels import flash
 from regard.kernels.runtime import capability
 from regard.kernels.triton.flash import launch
-from regard.kernels.triton.flash.arguments import Chosen
+from regard.kernels.triton.flash.arguments import Selection
 
 TILES = [16, 64, 4, 2]
 """Queries, keys, warps and stages of one program: selected queries are few."""
@@ -31,7 +31,7 @@ def covers(request: Request) -> str | None:
     """None when this kernel equals the stages of the request, else the reason it does not."""
     if not request.weights:
         return "gives weights, and none are asked for"
-    if torch.is_grad_enabled() and flash.learns(request):
+    if torch.is_grad_enabled() and flash.needs_gradient(request):
         return "gives weights that have no gradient, and one is wanted"
     if torch.compiler.is_compiling():
         return "cannot be traced"
@@ -40,13 +40,13 @@ def covers(request: Request) -> str | None:
 
 def run(request: Request) -> Attended:
     """Context and statistics of flash, and all weights in the precision of the values."""
-    found = flash.one_pass(request)
-    everything = Chosen(torch.arange(request.query.shape[2], device=request.query.device), lse=found.lse)
+    found = flash.run_forward(request)
+    everything = Selection(torch.arange(request.query.shape[2], device=request.query.device), lse=found.lse)
     weights = _weigh(request, everything).to(request.values.dtype)
-    return Attended(found.context, weights, flash.statistics(request, found))
+    return Attended(found.context, weights, flash.collect_statistics(request, found))
 
 
-def covers_chosen(request: Request) -> str | None:
+def covers_selected(request: Request) -> str | None:
     """None when the kernel computes selected weights of this request, else the reason it does not."""
     score, normalise = request.score, request.normalise
     if type(score) is not Additive and not (type(score) is Concat and score.tanh):
@@ -61,11 +61,11 @@ def covers_chosen(request: Request) -> str | None:
         return "needs a query and a key, and one of them is missing"
     if not flash.INSTALLED:
         return flash.MISSING
-    return flash.crowded(request) or capability.lacking(request.query.device, request.query.dtype)
+    return flash.refuse_heads(request) or capability.find_obstacle(request.query.device, request.query.dtype)
 
 
 @torch.no_grad()
-def chosen(
+def select_weights(
     request: Request, rows: list[int], heads: list[int] | None = None, keys: range | None = None
 ) -> Float[Tensor, "batch chosen_heads rows chosen_keys"]:
     """The float32 weights of selected queries, of all heads or selected ones, and of all keys or a range of them."""
@@ -81,14 +81,14 @@ def chosen(
         )
     device = request.query.device
     some = None if heads is None else torch.tensor(heads, device=device, dtype=torch.int64)
-    if covers_chosen(request) is not None:
+    if covers_selected(request) is not None:
         among = range(length) if keys is None else keys
-        found = _one_by_one(request, rows)[..., among.start : among.stop]
+        found = _compute_weights_by_query(request, rows)[..., among.start : among.stop]
         return found if some is None else found[:, some]
-    return _weigh(request, Chosen(torch.tensor(rows, device=device, dtype=torch.int64), some, keys=keys))
+    return _weigh(request, Selection(torch.tensor(rows, device=device, dtype=torch.int64), some, keys=keys))
 
 
-def _one_by_one(request: Request, rows: list[int]) -> Tensor:
+def _compute_weights_by_query(request: Request, rows: list[int]) -> Tensor:
     """The first two stages for one query after the other."""
     kind: object = request.normalise
     if getattr(kind, "random", False) and getattr(kind, "training", False):
@@ -106,10 +106,10 @@ def _one_by_one(request: Request, rows: list[int]) -> Tensor:
     return torch.cat(found, dim=2)
 
 
-def _weigh(request: Request, which: Chosen) -> Tensor:
+def _weigh(request: Request, which: Selection) -> Tensor:
     if isinstance(request.score, Additive | Concat):
         query, scale, v = request.score.project(request.query), 1.0, request.score.v.weight[:, 0].contiguous()
     else:
-        (query, scale), v = flash.sides(request), None
-    plan = flash.plan(request._replace(dropout=0.0), query, scale)._replace(tiles=TILES)
-    return launch.weigh(query, request.keys, v, plan, which)
+        (query, scale), v = flash.split_scale(request), None
+    plan = flash.build_plan(request._replace(dropout=0.0), query, scale)._replace(tiles=TILES)
+    return launch.compute_weights(query, request.keys, v, plan, which)

@@ -134,16 +134,18 @@ class ChunkedPass:
         """True if the Triton kernel computes the loss: on a GPU that it compiles for."""
         device, dtype = self.hidden.device, self.hidden.dtype
         fits = INSTALLED and device.type in DEVICES and self.bias.dtype == torch.float32
-        return fits and capability.lacking(device, dtype) is None
+        return fits and capability.find_obstacle(device, dtype) is None
 
     def in_one_pass(
         self, logits: Float[Tensor, "some vocabulary"], wanted: Int[Tensor, " some"], kept: Bool[Tensor, "some 1"] | None
     ) -> Float[Tensor, "some vocabulary"] | None:
         """Loss of some logits by one fused kernel; returns their gradient, written in place."""
-        from regard.kernels.triton.cross_entropy.kernel import judge
+        from regard.kernels.triton.cross_entropy.kernel import compute_cross_entropy
 
         counts = None if kept is None else kept[:, 0]
-        total, nll, undecided = judge(logits, self.bias, wanted, counts, self.smoothing, self.confidence, self.learns).sum(1)
+        total, nll, undecided = compute_cross_entropy(
+            logits, self.bias, wanted, counts, self.smoothing, self.confidence, self.learns
+        ).sum(1)
         self.total += total
         self.nll += nll
         self.entropy += undecided

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.mechanisms.memory_network import MemoryNetwork
 from regard.attention.module import Attention
-from regard.attention.per_head import spread
+from regard.attention.per_head import repeat_heads
 from regard.attention.types import Attended, Memory
 from regard.models.decoders import DecoderMemory
 from regard.models.seq2seq import Seq2Seq
@@ -55,7 +55,7 @@ def list_single_contexts(attention: Attention, memory: Memory) -> Places:
             "that; set it to 0, or use another attention"
         )
     heads = getattr(attention, "heads", 1)
-    values: Places = attention.output(attention.merge(spread(memory.values, heads).expand(-1, heads, -1, -1)))
+    values: Places = attention.output(attention.merge(repeat_heads(memory.values, heads).expand(-1, heads, -1, -1)))
     return values
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.attention.multihead import MultiHead, Packed
+from regard.attention.multihead import MultiHead, PackedProjection
 from regard.models.decoders.transformer import Layer as DecoderLayer
 from regard.models.encoders.transformer import Layer as EncoderLayer
 from regard.models.layers.residual import Residual
@@ -39,7 +39,7 @@ class Lent(NamedTuple):
         if self.around is not None:
             self.around.__dict__["added"] = self.parts[0].bias
         if isinstance(self.to, MultiHead):
-            self.to.__dict__["packed"] = Packed(weight, bias, len(self.parts))
+            self.to.__dict__["packed"] = PackedProjection(weight, bias, len(self.parts))
         else:
             self.to.__dict__.update(weight=weight, bias=bias)
 

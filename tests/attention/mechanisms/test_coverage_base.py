@@ -1,11 +1,11 @@
 import torch
 from torch.testing import assert_close
 
-from regard.attention.mechanisms._coverage import Covering
+from regard.attention.mechanisms._coverage import CoverageBase
 from regard.attention.types import Encoded, Memory
 
 
-class Shy(Covering):
+class Shy(CoverageBase):
     """Keys that were read push queries away."""
 
     def told(self, memory: Memory, state):

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from regard.attention import Encoded
 from regard.attention.local import Centre
-from regard.attention.mechanisms.local_m import LocalM, Monotone
+from regard.attention.mechanisms.local_m import LocalM, MonotoneCentre
 from regard.models.attention_factory import build_attention
 
 from .in_models import check_learning_and_padding, check_steps_and_beams, every_kind
@@ -46,7 +46,7 @@ def test_behind_the_end_of_a_source_nothing_is_left_to_see():
 
 
 def test_positions_are_counted_without_rounding():
-    centre = Monotone()(torch.zeros(2, 3, 1, dtype=torch.bfloat16), torch.tensor([9, 9]), torch.tensor([1001, 7]))
+    centre = MonotoneCentre()(torch.zeros(2, 3, 1, dtype=torch.bfloat16), torch.tensor([9, 9]), torch.tensor([1001, 7]))
     assert centre.tolist() == [[1001, 1002, 1003], [7, 8, 9]]
 
 

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from regard.attention import Encoded
 from regard.attention.local import Centre
-from regard.attention.mechanisms.local_p import LocalP, Predicted
+from regard.attention.mechanisms.local_p import LocalP, PredictedCentre
 from regard.models.attention_factory import build_attention
 from regard.models.layers.beam_attention import attend_beams
 from regard.tree import repeat
@@ -101,7 +101,7 @@ def test_it_does_not_matter_where_a_query_stands_so_beams_stand_side_by_side():
 
 
 def test_a_centre_is_a_real_number_between_the_ends_of_the_source():
-    centre = Predicted(3)
+    centre = PredictedCentre(3)
     query, lengths = 100 * torch.randn(2, 50, 3), torch.tensor([7, 3])
     places = centre(query, lengths, 0)
     expected = lengths[:, None] / (1 + torch.exp(-(torch.tanh(query @ centre.W.weight.mT) @ centre.v.weight[0])))

@@ -8,8 +8,8 @@ from torch.autograd import gradcheck
 from torch.testing import assert_close
 
 from regard.attention import Encoded
-from regard.attention.mechanisms.mocha import Chunks, Mocha, chunked, windows
-from regard.attention.mechanisms.monotonic import Monotone, Monotonic
+from regard.attention.mechanisms.mocha import ChunkNormaliser, Mocha, distribute_stops, slide_windows
+from regard.attention.mechanisms.monotonic import Monotonic, MonotonicNormaliser
 
 from .walks import counted, given
 
@@ -45,21 +45,21 @@ def test_training_weights_are_the_mean_of_all_chunks():
         for k in range(6):
             chunk = slice(max(0, k + 1 - width), k + 1)
             expected[..., chunk] += stops[..., k : k + 1] * energies[..., chunk].softmax(-1)
-        assert_close(chunked(stops, energies, width), expected, rtol=1e-13, atol=1e-13)
+        assert_close(distribute_stops(stops, energies, width), expected, rtol=1e-13, atol=1e-13)
 
 
 def test_hidden_keys_do_not_count_in_a_chunk():
     stops, energies = torch.rand(1, 1, 1, 5, dtype=torch.float64), torch.randn(1, 1, 1, 5, dtype=torch.float64)
     allowed = torch.tensor([True, False, True, False, True])
-    found = chunked(stops.masked_fill(~allowed, 0.0), energies, 2, allowed[None, None, None])
-    assert_close(found[..., allowed], chunked(stops[..., allowed], energies[..., allowed], 2))
+    found = distribute_stops(stops.masked_fill(~allowed, 0.0), energies, 2, allowed[None, None, None])
+    assert_close(found[..., allowed], distribute_stops(stops[..., allowed], energies[..., allowed], 2))
     assert not found[..., ~allowed].any()
 
 
 def test_a_chunk_of_tiny_worth_is_not_lost_beside_a_large_one():
     stops = torch.tensor([[[[0.0, 0.5, 0.0, 0.5]]]], requires_grad=True)
     energies = torch.tensor([[[[-1e4, -1e4, 1e4, 1e4]]]], requires_grad=True)
-    found = chunked(stops, energies, 2)
+    found = distribute_stops(stops, energies, 2)
     assert found.tolist() == [[[[0.25, 0.25, 0.25, 0.25]]]]
     found.square().sum().backward()
     assert stops.grad.isfinite().all()
@@ -70,13 +70,13 @@ def test_gradients_equal_small_differences_around_hidden_keys():
     stops = torch.rand(1, 1, 2, 5, dtype=torch.float64, requires_grad=True)
     energies = torch.randn(1, 1, 2, 5, dtype=torch.float64, requires_grad=True)
     allowed = torch.tensor([True, False, True, True, False])[None, None, None]
-    assert gradcheck(lambda *inputs: chunked(*inputs, 2, allowed), (stops, energies))
+    assert gradcheck(lambda *inputs: distribute_stops(*inputs, 2, allowed), (stops, energies))
 
 
 def test_windows_reach_to_both_sides():
-    found = windows(torch.tensor([1.0, 2.0, 3.0]), 1, 0, 0.0)
+    found = slide_windows(torch.tensor([1.0, 2.0, 3.0]), 1, 0, 0.0)
     assert found.tolist() == [[0, 1], [1, 2], [2, 3]]
-    assert windows(torch.tensor([1.0, 2.0]), 0, 2, math.inf).tolist() == [[1, 2, math.inf], [2, math.inf, math.inf]]
+    assert slide_windows(torch.tensor([1.0, 2.0]), 0, 2, math.inf).tolist() == [[1, 2, math.inf], [2, math.inf, math.inf]]
 
 
 @pytest.mark.parametrize("mode", [True, False], ids=["training", "evaluation"])
@@ -135,10 +135,10 @@ def test_over_all_queries_at_once_the_stages_give_the_same():
     for mode in (True, False):
         made = Mocha(4, 5, r=0.0, noise=0.0).train(mode)
         memory, query = made.remember(Encoded(torch.randn(2, 6, 5))), torch.randn(2, 3, 4)
-        normalise = Chunks(made.normalise, made.score.inside(query[:, None], memory.keys), made.chunk)
+        normalise = ChunkNormaliser(made.normalise, made.score.inside(query[:, None], memory.keys), made.chunk)
         assert_close(normalise(made.score(query[:, None], memory.keys))[:, 0], weights(made, query, memory))
         assert not normalise.sums_to_one
-    assert isinstance(made.normalise, Monotone)
+    assert isinstance(made.normalise, MonotonicNormaliser)
 
 
 def test_a_chunk_without_keys_is_refused():

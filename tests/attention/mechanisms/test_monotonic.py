@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from regard.attention import Encoded
 from regard.attention.mechanisms import monotonic
 from regard.attention.mechanisms.mocha import Mocha
-from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic
+from regard.attention.mechanisms.monotonic import Energy, Monotonic, MonotonicNormaliser
 from regard.attention.monotonic import BLOCK
 from regard.attention.scope import Scope
 from regard.models.attention_factory import build_attention
@@ -68,7 +68,7 @@ def test_training_makes_no_more_numbers_at_once_than_there_is_room_for(name, mon
         return [context, *torch.autograd.grad(context.square().sum(), [query, *made.parameters()])]
 
     right = gradients()
-    monkeypatch.setattr(monotonic, "MOST", 400)
+    monkeypatch.setattr(monotonic, "BLOCK", 400)
     for one, other in zip(gradients(), right, strict=True):
         assert_close(one, other)
     with torch.no_grad(), Largest() as largest:
@@ -130,7 +130,7 @@ def test_long_sources_stay_exact_in_single_precision():
     """Where the product of 1 - p falls far below the smallest number, and where p is almost 0 for long."""
     quiet, loud = torch.full((1, 3, 2000), -9.0), torch.randn(1, 3, 2000).mul(4)
     energies = torch.cat((quiet, loud, quiet.clone().index_fill(-1, torch.arange(0, 2000, 700), 5.0)))
-    normalise = Monotone(noise=0.0)
+    normalise = MonotonicNormaliser(noise=0.0)
     exact = normalise(energies.double()[:, None], None)
     assert_close(normalise(energies[:, None], None).double(), exact, rtol=1e-5, atol=1e-30)
     assert exact[0, 0, 0].sum() > 0.2
@@ -265,7 +265,7 @@ def test_noise_is_drawn_only_while_training():
 
 
 def test_noise_has_the_deviation_that_was_asked_for():
-    normalise = Monotone(noise=2.0)
+    normalise = MonotonicNormaliser(noise=2.0)
     stop, go = normalise.chances(torch.zeros(1, 1, 1, 100_000))
     assert_close(stop + go, torch.ones_like(stop))
     assert 1.97 < stop.logit().std() < 2.03

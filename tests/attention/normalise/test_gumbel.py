@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.attention.normalise.gumbel import Gumbel
-from regard.attention.normalise.hard import noise
+from regard.attention.normalise.hard import sample_gumbel
 
 QUARTERS = [0.0, math.log(3.0)]  # softmax: 1/4, 3/4
 
@@ -35,7 +35,7 @@ def test_the_gradient_is_that_of_a_softmax_of_the_noisy_scores(tau):
     torch.manual_seed(5)
     weights = Gumbel(tau)(scores)
     torch.manual_seed(5)
-    drawn = noise(scores)
+    drawn = sample_gumbel(scores)
     assert torch.equal(weights.argmax(-1), (scores + drawn).argmax(-1))
     soft = ((scores + drawn) / tau).softmax(-1)
     found, expected = (torch.autograd.grad((each * direction).sum(), scores)[0] for each in (weights, soft))

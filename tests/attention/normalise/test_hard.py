@@ -5,7 +5,7 @@ import torch
 
 from regard import registry
 from regard.attention import Attention, attend
-from regard.attention.normalise.hard import Hard, highest, noise
+from regard.attention.normalise.hard import Hard, sample_gumbel, select_one_hot
 from regard.attention.scope.padding import Padding
 
 QUARTERS = [0.0, math.log(3.0)]  # softmax: 1/4, 3/4
@@ -91,7 +91,7 @@ def test_without_keys_nothing_is_drawn():
     weights, sampled = Hard()(torch.zeros(2, 1, 3, 0))
     assert weights.shape == (2, 1, 3, 0)
     assert not sampled.entropy.any()
-    assert highest(torch.zeros(2, 1, 3, 0), None).shape == (2, 1, 3, 0)
+    assert select_one_hot(torch.zeros(2, 1, 3, 0), None).shape == (2, 1, 3, 0)
 
 
 def test_equal_seeds_draw_alike():
@@ -104,7 +104,7 @@ def test_equal_seeds_draw_alike():
 
 
 def test_the_noise_has_the_mean_and_spread_of_a_gumbel_distribution():
-    drawn = noise(torch.zeros(200_000, dtype=torch.float64))
+    drawn = sample_gumbel(torch.zeros(200_000, dtype=torch.float64))
     assert drawn.mean().item() == pytest.approx(0.57722, abs=4 * 1.2825 / math.sqrt(200_000))  # Euler's constant
     assert drawn.std().item() == pytest.approx(math.pi / math.sqrt(6), rel=0.02)
 

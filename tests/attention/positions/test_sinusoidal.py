@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from regard.attention.positions.sinusoidal import Sinusoidal, sinusoids
+from regard.attention.positions.sinusoidal import Sinusoidal, encode_sinusoidal
 
 
 def test_position_one_can_be_worked_by_hand():
@@ -50,6 +50,6 @@ def test_positions_may_have_any_shape():
 
 
 def test_the_vectors_come_in_double_precision_where_that_is_wanted():
-    found = sinusoids(torch.tensor([-3]), 4)
+    found = encode_sinusoidal(torch.tensor([-3]), 4)
     expected = [[math.sin(-3), math.cos(-3), math.sin(-0.03), math.cos(-0.03)]]
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=1e-14, atol=1e-14)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention import attend
-from regard.attention.scope import And, Not, Or, Scope, parts
+from regard.attention.scope import And, Not, Or, Scope, iterate_parts
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.dilated import Dilated
 from regard.attention.scope.everywhere import Everywhere
@@ -40,9 +40,9 @@ def test_a_scope_with_everywhere_is_itself_or_everything(draw):
 
 
 def test_parts_are_what_and_joins_and_nothing_deeper():
-    assert list(parts(Causal())) == [Causal()]
-    assert list(parts(Causal() & Local(1) & Dilated(2))) == [Causal(), Local(1), Dilated(2)]
-    assert list(parts(Causal() & (Local(1) | Dilated(2)))) == [Causal(), Local(1) | Dilated(2)]
+    assert list(iterate_parts(Causal())) == [Causal()]
+    assert list(iterate_parts(Causal() & Local(1) & Dilated(2))) == [Causal(), Local(1), Dilated(2)]
+    assert list(iterate_parts(Causal() & (Local(1) | Dilated(2)))) == [Causal(), Local(1) | Dilated(2)]
 
 
 def test_a_composition_is_checked_on_both_sides():

@@ -3,18 +3,18 @@ import torch
 
 from regard.attention import attend
 from regard.attention.scope.causal import Causal
-from regard.attention.score.alibi import Alibi, slopes
+from regard.attention.score.alibi import Alibi, compute_slopes
 
 
 def test_slopes_halve_from_head_to_head():
-    assert slopes(8) == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
-    assert slopes(4) == [1 / 4, 1 / 16, 1 / 64, 1 / 256]
-    assert slopes(1) == [1 / 256]
+    assert compute_slopes(8) == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
+    assert compute_slopes(4) == [1 / 4, 1 / 16, 1 / 64, 1 / 256]
+    assert compute_slopes(1) == [1 / 256]
 
 
 def test_a_number_of_heads_between_powers_of_two_takes_slopes_between():
-    assert slopes(3) == [1 / 16, 1 / 256, 1 / 4]
-    assert slopes(6) == [1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8]
+    assert compute_slopes(3) == [1 / 16, 1 / 256, 1 / 4]
+    assert compute_slopes(6) == [1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8]
 
 
 def test_the_penalty_grows_with_the_distance_on_either_side():

@@ -6,7 +6,7 @@ import torch
 
 from regard.attention import attend
 from regard.attention.multihead import MultiHead
-from regard.attention.positions.sinusoidal import sinusoids
+from regard.attention.positions.sinusoidal import encode_sinusoidal
 from regard.attention.scope.causal import Causal
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.transformer_xl import TransformerXl
@@ -27,7 +27,7 @@ def test_one_wave_can_be_worked_by_hand():
 def four_terms(score, query, key, offset):
     """The paper's (a) to (d), with a vector of the distance for each pair."""
     i = torch.as_tensor(offset).expand(len(query))[:, None] + torch.arange(query.shape[2])
-    R = sinusoids(i[:, :, None] - torch.arange(key.shape[2]), score.waves).to(query.dtype)
+    R = encode_sinusoidal(i[:, :, None] - torch.arange(key.shape[2]), score.waves).to(query.dtype)
     far = torch.einsum("hdw,btsw->bhtsd", score.W.weight, R)
     a, c = query @ key.mT, score.u @ key.mT
     b, d = (torch.einsum("bhtd,bhtsd->bhts", each.expand_as(query), far) for each in (query, score.v))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention.types import Sampled
-from regard.attention.visual import Gating, reduced
+from regard.attention.visual import Gating, reduce_channels
 
 IMAGE = torch.tensor([[[[1.0]], [[3.0]]]])  # two channels of one place
 
@@ -47,11 +47,11 @@ def test_what_a_normaliser_drew_is_handed_on():
 
 
 def test_a_reduction_divides_the_channels():
-    assert reduced("Channel", 64, 16) == 4
+    assert reduce_channels("Channel", 64, 16) == 4
     for reduction in (16, 0, -2):
         text = f"Channel needs a reduction that divides its channels, got 24 channels and reduction {reduction}; choose"
         with pytest.raises(ValueError, match=re.escape(text)):
-            reduced("Channel", 24, reduction)
+            reduce_channels("Channel", 24, reduction)
 
 
 def test_the_modules_are_attributes_of_their_folder():

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from regard.attention.visual.non_local import NORMALISERS, Mean, NonLocal
+from regard.attention.visual.non_local import NORMALISERS, MeanNormaliser, NonLocal
 
 IMAGE = torch.randn(2, 4, 3, 5, generator=torch.Generator().manual_seed(0))
 each_version = pytest.mark.parametrize("version", NORMALISERS)
@@ -80,10 +80,10 @@ def test_half_of_the_channels_are_enough_unless_told_otherwise():
 def test_a_mean_divides_by_what_may_be_seen():
     scores = torch.tensor([[[[2.0, -4.0, 6.0]]]])
     allowed = torch.tensor([[[[True, True, False]]]])
-    assert_close(Mean()(scores), scores / 3)
-    assert Mean()(scores, allowed).tolist() == [[[[1, -2, 0]]]]
-    assert Mean(positive=True)(scores, allowed).tolist() == [[[[1, 0, 0]]]]
-    assert Mean()(scores, torch.zeros_like(allowed)).tolist() == [[[[0, 0, 0]]]]
+    assert_close(MeanNormaliser()(scores), scores / 3)
+    assert MeanNormaliser()(scores, allowed).tolist() == [[[[1, -2, 0]]]]
+    assert MeanNormaliser(positive=True)(scores, allowed).tolist() == [[[[1, 0, 0]]]]
+    assert MeanNormaliser()(scores, torch.zeros_like(allowed)).tolist() == [[[[0, 0, 0]]]]
 
 
 def test_no_place_to_read_from_but_some_is_refused():

@@ -7,7 +7,7 @@ import torch
 
 from regard import registry
 from regard.attention import Entmax, Softmax, Structured
-from regard.attention.mechanisms.monotonic import Monotone
+from regard.attention.mechanisms.monotonic import MonotonicNormaliser
 from regard.cli.show.example import Later, Stages, stages, work
 from regard.cli.show.worked import products, score_by_hand, share_by_hand
 
@@ -100,11 +100,14 @@ def test_a_chain_by_hand_leaves_out_what_may_not_be_seen():
 
 def test_a_walk_by_hand_says_where_it_begins_and_where_it_stops():
     scores = torch.tensor([[[-1.0, 2.0, 3.0], [9.0, -1.0, -1.0]]])
-    weights = Monotone().eval()(scores[None])[0]
+    weights = MonotonicNormaliser().eval()(scores[None])[0]
     stages = scores, torch.ones_like(scores, dtype=torch.bool), weights, weights
     stopped = "the first score above 0 from key 0 on is 2.000 at key 1, which gets all = 1.000"
-    assert share_by_hand(Monotone(), Stages(*stages)) == stopped
-    assert share_by_hand(Monotone(), Later(*stages)) == "from key 1 on no score is above 0, so nothing is read = 0.000"
+    assert share_by_hand(MonotonicNormaliser(), Stages(*stages)) == stopped
+    assert (
+        share_by_hand(MonotonicNormaliser(), Later(*stages))
+        == "from key 1 on no score is above 0, so nothing is read = 0.000"
+    )
 
 
 def test_a_dot_product_is_written_number_by_number():

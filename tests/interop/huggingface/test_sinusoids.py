@@ -3,13 +3,13 @@ from torch.testing import assert_close
 from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
-from regard.attention.positions.sinusoidal import sinusoids
+from regard.attention.positions.sinusoidal import encode_sinusoidal
 from regard.interop.huggingface.sinusoids import order, spaced
 
 
 def test_ours_in_their_order_are_theirs():
     assert order(6).tolist() == [0, 2, 4, 1, 3, 5]
-    ours = sinusoids(torch.arange(9), 6)[:, order(6)].float()
+    ours = encode_sinusoidal(torch.arange(9), 6)[:, order(6)].float()
     assert_close(ours, MarianSinusoidalPositionalEmbedding(9, 6).create_weight())
 
 

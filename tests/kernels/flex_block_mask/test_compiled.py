@@ -21,31 +21,31 @@ def given(length=40):
 
 
 def test_a_structure_has_a_program_of_its_own_which_runs_again():
-    assert compiled.program("one") is compiled.program("one")
-    assert compiled.program("one") is not compiled.program("other")
+    assert compiled.compile_program("one") is compiled.compile_program("one")
+    assert compiled.compile_program("one") is not compiled.compile_program("other")
     sides = given()
     expected = torch.nn.functional.scaled_dot_product_attention(*sides[:3], is_causal=True)
-    torch.testing.assert_close(compiled.program("one")(*sides), expected)
+    torch.testing.assert_close(compiled.compile_program("one")(*sides), expected)
 
 
 def test_versions_of_one_structure_do_not_count_against_another():
     with torch._dynamo.config.patch(recompile_limit=1):
-        compiled.program("one")(*given())
-        compiled.program("other")(*given())
+        compiled.compile_program("one")(*given())
+        compiled.compile_program("other")(*given())
         with pytest.raises(torch._dynamo.exc.FailOnRecompileLimitHit, match="fullgraph=True"):
-            compiled.program("one")(*given(41))
+            compiled.compile_program("one")(*given(41))
 
 
 def test_it_refuses_to_run_as_it_stands():
     with pytest.raises(compiled.UnfusedError, match="the compiler is switched off"):
-        compiled.body(*given())
+        compiled.run_flex_attention(*given())
 
 
 def test_only_so_many_programs_are_compiled(monkeypatch):
-    monkeypatch.setattr(compiled, "MOST", 1)
-    assert compiled.refusal("one") is None
-    compiled.program("one")
-    assert compiled.refusal("one") is None
-    assert compiled.refusal("other") == "is compiled for at most 1 scopes and sizes, and this is another one"
+    monkeypatch.setattr(compiled, "MAX_PROGRAMS", 1)
+    assert compiled.find_refusal("one") is None
+    compiled.compile_program("one")
+    assert compiled.find_refusal("one") is None
+    assert compiled.find_refusal("other") == "is compiled for at most 1 scopes and sizes, and this is another one"
     compiled.REFUSED["one"] = "did not compile"
-    assert compiled.refusal("one") == "did not compile"
+    assert compiled.find_refusal("one") == "did not compile"

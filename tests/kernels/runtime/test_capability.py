@@ -6,7 +6,7 @@ import torch
 from regard.kernels.runtime import capability as chip
 
 GPU = torch.device("cuda", 0)
-CACHED = chip._lacking, chip.broken, chip._room
+CACHED = chip._find_obstacle, chip.find_launch_error, chip._find_shared_memory
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def absent(monkeypatch):
 
 @pytest.fixture
 def works(monkeypatch):
-    monkeypatch.setattr(chip, "broken", lambda number: None)
+    monkeypatch.setattr(chip, "find_launch_error", lambda number: None)
 
 
 def test_a_constant_is_marked_as_torch_marks_it():
@@ -38,12 +38,12 @@ def test_a_constant_is_marked_as_torch_marks_it():
     before = set(vars(plain))
     assert torch.compiler.assume_constant_result(plain) is plain
     assert {name: vars(plain)[name] for name in set(vars(plain)) - before} == {chip.CONSTANT: True}
-    assert vars(chip.lacking)[chip.CONSTANT] is vars(chip.room)[chip.CONSTANT] is True
+    assert vars(chip.find_obstacle)[chip.CONSTANT] is vars(chip.find_shared_memory)[chip.CONSTANT] is True
 
 
 def test_the_interpreter_on_a_cpu_lacks_nothing_and_has_all_the_room():
-    assert chip.lacking(torch.device("cpu"), torch.bfloat16) is None
-    assert chip.room(torch.device("cpu")) == chip.ENDLESS
+    assert chip.find_obstacle(torch.device("cpu"), torch.bfloat16) is None
+    assert chip.find_shared_memory(torch.device("cpu")) == chip.INTERPRETER_MEMORY
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_the_interpreter_on_a_cpu_lacks_nothing_and_has_all_the_room():
 @pytest.mark.parametrize("device", [GPU, torch.device("cuda")], ids=str)
 def test_an_old_gpu_is_refused_and_one_without_bfloat16_for_that_alone(absent, works, capability, dtype, reason, device):
     absent(capability)
-    assert chip.lacking(device, dtype) == reason
+    assert chip.find_obstacle(device, dtype) == reason
 
 
 def test_where_triton_is_not_installed_it_says_so(absent, monkeypatch):
     absent()
     monkeypatch.setattr(chip, "INSTALLED", False)
-    assert chip.lacking(GPU) == "needs Triton, which is not installed; pip install triton"
+    assert chip.find_obstacle(GPU) == "needs Triton, which is not installed; pip install triton"
 
 
 def test_a_machine_on_which_triton_cannot_compile_is_asked_once(absent, monkeypatch):
@@ -76,9 +76,9 @@ def test_a_machine_on_which_triton_cannot_compile_is_asked_once(absent, monkeypa
         asked.append(1)
         raise RuntimeError("Failed to find C compiler.\nPlease specify via CC")
 
-    monkeypatch.setattr(nothing, "start", start)
+    monkeypatch.setattr(nothing, "launch_empty_kernel", start)
     expected = "needs Triton to work on this machine, and it failed: RuntimeError: Failed to find C compiler."
-    assert [chip.lacking(GPU), chip.lacking(GPU, torch.float16)] == [expected] * 2
+    assert [chip.find_obstacle(GPU), chip.find_obstacle(GPU, torch.float16)] == [expected] * 2
     assert asked == [1]
 
 
@@ -89,15 +89,15 @@ def test_a_failure_without_words_is_named_all_the_same(absent, monkeypatch):
     def start():
         raise AssertionError
 
-    monkeypatch.setattr(nothing, "start", start)
-    assert chip.lacking(GPU) == "needs Triton to work on this machine, and it failed: AssertionError: "
+    monkeypatch.setattr(nothing, "launch_empty_kernel", start)
+    assert chip.find_obstacle(GPU) == "needs Triton to work on this machine, and it failed: AssertionError: "
 
 
 def test_the_room_is_what_a_program_may_ask_for_or_else_what_it_has_anyway(absent):
     absent(shared_memory_per_block_optin=101_376, shared_memory_per_block=49_152)
-    assert chip.room(GPU) == 101_376
+    assert chip.find_shared_memory(GPU) == 101_376
     absent(shared_memory_per_block=65_536)
-    assert chip.room(GPU) == 65_536
+    assert chip.find_shared_memory(GPU) == 65_536
 
 
 @pytest.mark.unhooked
@@ -106,7 +106,7 @@ def test_it_can_be_asked_while_a_graph_is_traced(absent, works):
 
     @torch.compile(backend="eager", fullgraph=True)
     def traced(data):
-        return data + 1 if chip.lacking(GPU, data.dtype) is None else data * chip.room(GPU)
+        return data + 1 if chip.find_obstacle(GPU, data.dtype) is None else data * chip.find_shared_memory(GPU)
 
     assert traced(torch.ones(1, dtype=torch.bfloat16)).item() == 7
     assert traced(torch.ones(1)).item() == 2
@@ -114,9 +114,9 @@ def test_it_can_be_asked_while_a_graph_is_traced(absent, works):
 
 def test_assembly_is_for_nvidia_and_not_for_the_interpreter(monkeypatch):
     monkeypatch.setattr(chip, "INTERPRETED", False)
-    assert chip.assembly()
+    assert chip.allows_assembly()
     monkeypatch.setattr(chip, "INTERPRETED", True)
-    assert not chip.assembly()
+    assert not chip.allows_assembly()
     monkeypatch.setattr(chip, "INTERPRETED", False)
     monkeypatch.setattr(torch.version, "hip", "6.2")
-    assert not chip.assembly()
+    assert not chip.allows_assembly()

@@ -52,7 +52,7 @@ def test_a_launch_that_is_prepared_compiles_and_loads_in_a_thread_and_starts_not
         together.launch(one, (2, 3), "data", 5, num_warps=4)
         together.launch(two, (1,))
 
-    together.prepare(work, CPU)
+    together.compile_kernels(work, CPU)
     assert one.asked == [((2, 3), ("data", 5), {"num_warps": 4})] * 2
     for program in (one, two):
         assert not program.started
@@ -71,21 +71,21 @@ def test_programs_are_compiled_at_the_same_time():
             return super().compile()
 
     programs = Waiting(), Waiting()
-    together.prepare(lambda: [together.launch(each, (1,)) for each in programs], CPU)
+    together.compile_kernels(lambda: [together.launch(each, (1,)) for each in programs], CPU)
     assert all(each.loaded for each in programs)
     assert programs[0].loaded != programs[1].loaded
 
 
-@pytest.mark.parametrize(("fails", "tried", "loaded"), [(1, 2, 1), (100, together.AGAIN + 1, 0)])
+@pytest.mark.parametrize(("fails", "tried", "loaded"), [(1, 2, 1), (100, together.RETRIES + 1, 0)])
 def test_what_fails_is_tried_again_and_then_left_to_the_launch(fails, tried, loaded):
     program, other = Program(fails), Program()
-    together.prepare(lambda: [together.launch(each, (1,)) for each in (program, other)], CPU)
+    together.compile_kernels(lambda: [together.launch(each, (1,)) for each in (program, other)], CPU)
     assert (len(program.compiled), len(program.loaded), len(other.loaded)) == (tried, loaded, 1)
     together.launch(program, (1,))
     assert len(program.started) == 1
 
 
-@pytest.mark.parametrize(("fails", "asked", "loaded"), [(1, 2, 1), (100, together.AGAIN + 1, 0)])
+@pytest.mark.parametrize(("fails", "asked", "loaded"), [(1, 2, 1), (100, together.RETRIES + 1, 0)])
 def test_a_kernel_that_fails_to_parse_beside_the_threads_is_tried_again(fails, asked, loaded):
     class Parsed(Program):
         def warmup(self, *given, grid, **options):
@@ -95,7 +95,7 @@ def test_a_kernel_that_fails_to_parse_beside_the_threads_is_tried_again(fails, a
             return super().warmup(*given, grid=grid, **options)
 
     program = Parsed()
-    together.prepare(lambda: together.launch(program, (1,)), CPU)
+    together.compile_kernels(lambda: together.launch(program, (1,)), CPU)
     assert (len(program.asked), len(program.loaded)) == (asked, loaded)
 
 
@@ -106,20 +106,20 @@ def test_a_failure_of_the_work_itself_is_none_and_what_was_asked_for_is_there():
         together.launch(program, (1,))
         raise RuntimeError("out of memory")
 
-    together.prepare(work, CPU)
+    together.compile_kernels(work, CPU)
     assert program.loaded
 
 
 def test_one_who_is_interrupted_leaves_no_mode_behind():
     from triton.runtime._async_compile import active_mode
 
-    class Stopped(together.Makers):
+    class Stopped(together.CompilePool):
         def make(self, compiled):
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(together, "Makers", Stopped)
+        patch.setattr(together, "CompilePool", Stopped)
         with pytest.raises(KeyboardInterrupt):
-            together.prepare(lambda: together.launch(Program(), (1,)), CPU)
+            together.compile_kernels(lambda: together.launch(Program(), (1,)), CPU)
     assert active_mode.get() is None
     assert not together.PREPARING.get()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention import attend, dispatch
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.everywhere import Everywhere
@@ -52,32 +52,32 @@ def request(size=3):
 
 def test_what_had_no_room_is_refused_from_then_on_for_its_like_and_nothing_else():
     full = Full()
-    assert fallback.against(full, request()) is None
-    assert fallback.attempt(full, request()) is None
-    assert fallback.against(full, request()) == REASON
-    assert fallback.against(full, request(4)) is None
-    assert fallback.against(Full(), request()) is None
+    assert fallback.find_refusal(full, request()) is None
+    assert fallback.try_kernel(full, request()) is None
+    assert fallback.find_refusal(full, request()) == REASON
+    assert fallback.find_refusal(full, request(4)) is None
+    assert fallback.find_refusal(Full(), request()) is None
 
 
 def test_other_errors_come_out():
     with pytest.raises(ValueError, match="of its own"):
-        fallback.attempt(Full(ValueError("of its own")), request())
+        fallback.try_kernel(Full(ValueError("of its own")), request())
     assert fallback.REFUSED == {}
 
 
 def test_auto_goes_on_to_the_next_kernel_and_then_to_the_reference(monkeypatch):
     full, given = Full(), request()
-    monkeypatch.setattr(dispatch, "LOADED", {"full": full, "steady": Steady()})
+    monkeypatch.setattr(dispatch, "KERNELS", {"full": full, "steady": Steady()})
     for _ in range(2):
         assert attend(*given[:3]).context.unique().item() == 7
     assert full.ran == 1
-    monkeypatch.setattr(dispatch, "LOADED", {"full": full})
-    torch.testing.assert_close(attend(*given[:3]).context, compose(given).context)
+    monkeypatch.setattr(dispatch, "KERNELS", {"full": full})
+    torch.testing.assert_close(attend(*given[:3]).context, run_reference(given).context)
     assert full.ran == 1
 
 
 def test_fused_is_refused_with_the_reason(monkeypatch):
-    monkeypatch.setattr(dispatch, "LOADED", {"full": Full()})
+    monkeypatch.setattr(dispatch, "KERNELS", {"full": Full()})
     text = f"no kernel covers this request: full {REASON}. impl='auto' takes the reference instead"
     for _ in range(2):
         with pytest.raises(ValueError, match=re.escape(text)):
@@ -86,13 +86,13 @@ def test_fused_is_refused_with_the_reason(monkeypatch):
 
 def test_a_kernel_that_is_given_is_not_replaced():
     with pytest.raises(OutOfResources):
-        dispatch.answer(request(), Full())
+        dispatch.run_selected(request(), Full())
 
 
 @pytest.mark.parametrize("impl", ["auto", "fused"])
 def test_windows_are_gathered_instead_unless_the_kernel_is_insisted_on(monkeypatch, impl):
     module, source = LocalM(4, 4, width=2, impl=impl), Encoded(torch.randn(1, 9, 4))
-    monkeypatch.setitem(dispatch.LOADED, "flash", Full())
+    monkeypatch.setitem(dispatch.KERNELS, "flash", Full())
     query = torch.randn(1, 3, 4)
     if impl == "fused":
         with pytest.raises(ValueError, match=re.escape(f"flash {REASON}. impl='auto' gathers the windows instead")):
@@ -105,7 +105,7 @@ def test_windows_are_gathered_instead_unless_the_kernel_is_insisted_on(monkeypat
 
 @pytest.mark.unhooked
 def test_what_was_traced_has_no_second_way(monkeypatch):
-    monkeypatch.setattr(dispatch, "LOADED", {"steady": Steady()})
+    monkeypatch.setattr(dispatch, "KERNELS", {"steady": Steady()})
     given = request()
     traced = torch.compile(lambda *sides: attend(*sides).context, backend="eager", fullgraph=True)
     assert traced(*given[:3]).unique().item() == 7

@@ -11,7 +11,7 @@ from regard.kernels.runtime import smoke_test
 
 def test_it_starts_with_one_program(monkeypatch):
     started = []
-    program = smoke_test.nothing
-    monkeypatch.setattr(smoke_test, "nothing", {(1,): lambda given: started.append(given) or program[(1,)](given)})
-    smoke_test.start()
+    program = smoke_test.empty_kernel
+    monkeypatch.setattr(smoke_test, "empty_kernel", {(1,): lambda given: started.append(given) or program[(1,)](given)})
+    smoke_test.launch_empty_kernel()
     assert started == [2]

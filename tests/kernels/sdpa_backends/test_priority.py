@@ -6,7 +6,7 @@ from torch.nn.attention import SDPBackend
 
 from regard.kernels.sdpa_backends import priority
 from regard.kernels.sdpa_backends.choice import FAST, SAFE
-from regard.kernels.sdpa_backends.priority import prioritised
+from regard.kernels.sdpa_backends.priority import set_priority
 
 
 def now() -> list[int]:
@@ -16,9 +16,9 @@ def now() -> list[int]:
 @pytest.mark.parametrize("order", [FAST, SAFE], ids=str)
 @pytest.mark.parametrize("quick", [True, False])
 def test_backends_stand_in_another_order_and_return_to_their_own(order, quick, monkeypatch):
-    monkeypatch.setattr(priority, "QUICK", quick)
+    monkeypatch.setattr(priority, "CAN_SET_ORDER", quick)
     before = now()
-    with prioritised(order):
+    with set_priority(order):
         assert now()[: len(order)] == [each.value for each in order]
         assert sorted(now()) == sorted(before)
     assert now() == before
@@ -26,11 +26,11 @@ def test_backends_stand_in_another_order_and_return_to_their_own(order, quick, m
 
 def test_the_order_returns_after_an_error():
     before = now()
-    with pytest.raises(RuntimeError, match="inside"), prioritised(FAST):
+    with pytest.raises(RuntimeError, match="inside"), set_priority(FAST):
         raise RuntimeError("inside")
     assert now() == before
-    assert priority.TURN.acquire(blocking=False)
-    priority.TURN.release()
+    assert priority.LOCK.acquire(blocking=False)
+    priority.LOCK.release()
 
 
 def test_nothing_is_set_where_the_order_holds_already(monkeypatch):
@@ -38,9 +38,9 @@ def test_nothing_is_set_where_the_order_holds_already(monkeypatch):
     held = [each.value for each in SAFE]
     monkeypatch.setattr(torch._C, "_get_sdp_priority_order", lambda: [*held, 3, 4])
     monkeypatch.setattr(torch._C, "_set_sdp_priority_order", sets.append)
-    with prioritised(SAFE):
+    with set_priority(SAFE):
         assert sets == []
-    with prioritised(FAST):
+    with set_priority(FAST):
         assert sets == [[3, 1, 2, 0, 4]]
     assert sets[1:] == [[*held, 3, 4]]
 
@@ -49,7 +49,7 @@ def test_what_the_user_switched_off_stays_off():
     before = torch.backends.cuda.flash_sdp_enabled()
     torch.backends.cuda.enable_flash_sdp(False)
     try:
-        with prioritised(FAST):
+        with set_priority(FAST):
             assert not torch.backends.cuda.flash_sdp_enabled()
     finally:
         torch.backends.cuda.enable_flash_sdp(before)
@@ -60,7 +60,7 @@ def test_threads_take_turns_and_leave_the_order_as_it_was():
 
     def often(order):
         for _ in range(300):
-            with prioritised(order):
+            with set_priority(order):
                 seen.append(now()[0] == order[0].value)
 
     threads = [threading.Thread(target=often, args=(order,)) for order in (FAST, SAFE)]
@@ -83,7 +83,7 @@ def test_a_compiled_graph_asks_in_that_order_too():
 
     @torch.compile(backend=backend, fullgraph=True)
     def attended(data):
-        with prioritised(FAST):
+        with set_priority(FAST):
             return torch.nn.functional.scaled_dot_product_attention(data, data, data)
 
     before = now()

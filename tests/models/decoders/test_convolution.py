@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from regard import registry
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
-from regard.attention.stateful import Stepping
+from regard.attention.stateful import Stateful
 from regard.models.attention_factory import build_attention
 from regard.models.decoders.convolution import Convolution, count_source_positions
 from regard.tree import repeat, select
@@ -168,7 +168,7 @@ def test_an_empty_source_says_nothing_and_breaks_nothing():
     assert all(each.grad.isfinite().all() for each in made.parameters())
 
 
-class Counting(Stepping):
+class Counting(Stateful):
     """Its context grows with every step, for each row apart."""
 
     def start(self, memory):

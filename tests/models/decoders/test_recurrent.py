@@ -6,7 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from regard.attention import Attention, Encoded
-from regard.attention.stateful import Stepping
+from regard.attention.stateful import Stateful
 from regard.models.attention_factory import build_attention
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.layers.cells import STATES
@@ -213,7 +213,7 @@ def test_the_gradients_of_the_loop_are_those_of_single_steps(options):
     assert_close({name: each.grad for name, each in made.named_parameters()}, found)
 
 
-class Counting(Stepping):
+class Counting(Stateful):
     """Its context grows with every step, for each row apart."""
 
     def start(self, memory):

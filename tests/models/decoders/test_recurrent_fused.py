@@ -140,7 +140,7 @@ def test_it_is_for_a_gpu_with_triton(monkeypatch):
 def test_a_gpu_that_lacks_something_is_named_for_the_precision_of_the_products(monkeypatch):
     monkeypatch.setattr(recurrent_fused, "DEVICES", ("cpu",))
     monkeypatch.setattr(recurrent_fused, "INSTALLED", True)
-    monkeypatch.setattr(recurrent_fused.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(recurrent_fused.capability, "find_obstacle", lambda device, dtype: f"lacks {dtype}")
     assert asked() == "lacks torch.float32"
     with torch.autocast("cpu", torch.bfloat16):
         assert asked() == "lacks torch.bfloat16"

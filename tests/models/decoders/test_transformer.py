@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from regard.attention import Attention, Encoded
 from regard.attention.positions.learned import Learned
-from regard.attention.stateful import Stepping
+from regard.attention.stateful import Stateful
 from regard.models.attention_factory import build_attention
 from regard.models.decoders.transformer import Transformer
 from regard.tree import repeat, select
@@ -133,7 +133,7 @@ def test_an_embedding_of_another_width_is_fitted():
     assert_close(stepped(made, memory, TARGET)[0], made(TARGET, memory).output)
 
 
-class Counting(Stepping):
+class Counting(Stateful):
     """Its context grows with every step, for each row apart."""
 
     def start(self, memory):

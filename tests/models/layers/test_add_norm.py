@@ -106,7 +106,7 @@ def test_what_it_does_not_cover_it_names(monkeypatch):
     assert "of one axis with weights, got LayerNorm" in covers(data, nn.LayerNorm((3, 4)))
     assert covers(data.double(), norm) == "needs float32, float16 or bfloat16, got float64"
     assert covers(torch.randn(1, 8193), norm) == "needs rows of 1 to 8192 numbers, got (1, 8193)"
-    monkeypatch.setattr(add_norm.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(add_norm.capability, "find_obstacle", lambda device, dtype: f"lacks {dtype}")
     with torch.autocast("cpu", torch.bfloat16):
         assert covers(data, norm) == "lacks torch.bfloat16"
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)

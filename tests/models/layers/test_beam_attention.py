@@ -6,7 +6,7 @@ from regard.attention import Attended, Attention, Encoded, MultiHead
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.scope.local import Local
-from regard.attention.stateful import join
+from regard.attention.stateful import concatenate_steps
 from regard.attention.types import Sampled
 from regard.models.layers.beam_attention import attend_beams, is_stateless, measure_weights, unfold_beams
 from regard.tree import repeat
@@ -99,11 +99,11 @@ def test_a_report_of_all_steps_equals_asking_for_it(scope, keep):
     names = ("entropy", "received", "uniform", "top_2")
     expected = attention(query, memory, offset=0, weights=True, statistics=names)
     steps = [attention(query[:, place : place + 1], memory, offset=place, weights=True) for place in range(3)]
-    found = measure_weights(attention, join(steps), keep, weights=True, statistics=names)
+    found = measure_weights(attention, concatenate_steps(steps), keep, weights=True, statistics=names)
     assert_close(found.weights, expected.weights)
     assert_close(dict(found.statistics), dict(expected.statistics))
-    assert measure_weights(attention, join(steps), keep, weights=False, statistics=names).weights is None
-    assert measure_weights(attention, join(steps), keep, weights=False, statistics=()).weights is None
+    assert measure_weights(attention, concatenate_steps(steps), keep, weights=False, statistics=names).weights is None
+    assert measure_weights(attention, concatenate_steps(steps), keep, weights=False, statistics=()).weights is None
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_what_it_does_not_cover_it_names(monkeypatch):
     with torch.autocast("cpu", torch.bfloat16):
         assert covers(network(), data) == "needs data and matrices in the precision of autocast"
         assert covers(network().bfloat16(), data.bfloat16()) is None
-    monkeypatch.setattr(feedforward.capability, "lacking", lambda device, dtype: f"lacks {dtype}")
+    monkeypatch.setattr(feedforward.capability, "find_obstacle", lambda device, dtype: f"lacks {dtype}")
     assert covers(network(), data) == "lacks torch.float32"
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     assert covers(network(), data) == "cannot be traced"

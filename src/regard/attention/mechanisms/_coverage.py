@@ -7,13 +7,13 @@ from torch import Tensor
 
 from regard.attention.module import Attention
 from regard.attention.scope import Offset
-from regard.attention.stateful import Stepping
+from regard.attention.stateful import Stateful
 from regard.attention.types import Attended, Memory
 
 Read = Float[Tensor, "batch keys"]
 
 
-class Covering(Stepping):
+class CoverageBase(Stateful):
     """Stateful attention with a coverage vector: the state is the sum of each key's weights so far, from 0 on.
 
     memory' = told(memory, state),    a_t = attend(query, memory'),    state = after(state, a_t)

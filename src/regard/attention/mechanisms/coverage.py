@@ -5,11 +5,11 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.mechanisms._coverage import Covering
+from regard.attention.mechanisms._coverage import CoverageBase
 from regard.attention.types import Memory
 
 
-class Coverage(Covering):
+class Coverage(CoverageBase):
     """Additive attention with a coverage term, against repeating or omitting parts of the source.
 
         e_ti = vᵀ tanh(W s_t + U h_i + w c_ti + b),    a_t = softmax(e_t),    c_ti = Σ_{t' < t} a_t'i

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.scope import Offset
-from regard.attention.stateful import Stepping
+from regard.attention.stateful import Stateful
 from regard.attention.types import Attended, Memory
 
 
-class GatedCoverage(Stepping):
+class GatedCoverage(Stateful):
     """Coverage attention whose coverage is a vector for each key, updated by a GRU from its weight and the query.
 
         e_ij = vᵀ tanh(W s_i + U h_j + V C_{i-1,j} + b),    a_i = softmax(e_i),    C_ij = GRU(C_{i-1,j}, [a_ij; h_j; s_i])

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.mechanisms._coverage import Covering
+from regard.attention.mechanisms._coverage import CoverageBase
 from regard.attention.types import Memory
 
 
-class GridCoverage(Covering):
+class GridCoverage(CoverageBase):
     """Coverage attention over a feature map, whose coverage is convolved in two dimensions.
 
         F_t = Q * Σ_{t' < t} a_t',    e_ti = vᵀ tanh(W s_t + U h_i + V f_ti + b),    a_t = softmax(e_t)

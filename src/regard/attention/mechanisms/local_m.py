@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.local import Windows
 from regard.attention.scope import Offset, Scope
 from regard.attention.scope.local import Local
-from regard.attention.score import places
+from regard.attention.score import build_positions
 
 
 class LocalM(Windows):
@@ -27,7 +27,7 @@ class LocalM(Windows):
     kernel: ClassVar[str] = "flash"
 
     def __init__(self, query: int, key: int | None = None, score: Any = "bilinear", width: int = 10, **options: Any):
-        super().__init__(query, key, score=score, width=width, centre=Monotone(), **options)
+        super().__init__(query, key, score=score, width=width, centre=MonotoneCentre(), **options)
 
     def window(self, centre: Float[Tensor, "batch queries"], offset: Offset) -> Scope:
         """The window scope; it depends on the position alone, so queries need no sorting by window."""
@@ -35,7 +35,7 @@ class LocalM(Windows):
 
 
 @dataclass(frozen=True)
-class Monotone:
+class MonotoneCentre:
     """p_t = t."""
 
     positional: ClassVar[bool] = True
@@ -45,4 +45,4 @@ class Monotone:
         self, query: Float[Tensor, "batch queries query"], lengths: Int[Tensor, " batch"], offset: Offset
     ) -> Float[Tensor, "batch queries"]:
         dtype = torch.promote_types(query.dtype, torch.float32)  # half precision cannot count beyond a few hundred
-        return places(query.shape[1], offset, query.device).to(dtype).expand(query.shape[:2])
+        return build_positions(query.shape[1], offset, query.device).to(dtype).expand(query.shape[:2])

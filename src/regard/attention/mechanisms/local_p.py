@@ -24,10 +24,10 @@ class LocalP(Windows):
     """
 
     def __init__(self, query: int, key: int | None = None, score: Any = "bilinear", width: int = 10, **options: Any):
-        super().__init__(query, key, score=score, width=width, centre=Predicted(query), **options)
+        super().__init__(query, key, score=score, width=width, centre=PredictedCentre(query), **options)
 
 
-class Predicted(nn.Module):
+class PredictedCentre(nn.Module):
     """p_t = S sigmoid(vᵀ tanh(W h_t))."""
 
     positional: ClassVar[bool] = False

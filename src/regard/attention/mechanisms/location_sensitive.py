@@ -6,11 +6,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.mechanisms._coverage import Covering
+from regard.attention.mechanisms._coverage import CoverageBase
 from regard.attention.types import Memory
 
 
-class LocationSensitive(Covering):
+class LocationSensitive(CoverageBase):
     """Additive attention whose score sees the convolved weights of the previous step, so that it can move on from there.
 
         f_i = F * a_{i-1},    e_ij = vᵀ tanh(W s_{i-1} + U h_j + V f_ij + b),    a_i = softmax(e_i)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from regard.attention.local import Centre, Windows
-from regard.attention.mechanisms.local_m import Monotone
-from regard.attention.mechanisms.local_p import Predicted
+from regard.attention.mechanisms.local_m import MonotoneCentre
+from regard.attention.mechanisms.local_p import PredictedCentre
 
 SCORES = {"dot": "dot", "general": "bilinear", "concat": "concat", "location": "location"}
 """The paper's names, and ours."""
@@ -32,5 +32,5 @@ class Luong(Windows):
 
 def _centre(window: str, query: int) -> Centre | None:
     if window == "local_m":
-        return Monotone()
-    return Predicted(query) if window == "local_p" else None
+        return MonotoneCentre()
+    return PredictedCentre(query) if window == "local_p" else None

@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention.attend import last, read
+from regard.attention.attend import align_offset, run_request
 from regard.attention.module import Attention
 from regard.attention.normalise.marginal import Marginal
-from regard.attention.per_head import PerHead, each_head
+from regard.attention.per_head import PerHead, project_heads
 from regard.attention.scope import Offset, Scope
 from regard.attention.scope.padding import Padding
-from regard.attention.score import fits
+from regard.attention.score import require_size
 from regard.attention.types import Attended, Encoded, Memory, Sampled, State
 
 
@@ -89,7 +89,7 @@ class MemoryNetwork(Attention):
         """The keys and values of every hop, with hops along the axis of heads."""
         plain = super().remember(encoded, values, first)
         for data in plain[:2]:
-            fits("MemoryNetwork", "key", self.source, data.shape[-1])
+            require_size("MemoryNetwork", "key", self.source, data.shape[-1])
         age = self.age(plain)
         keys, values = self.embedded(plain.keys, slice(None, -1), age), self.embedded(plain.values, slice(1, None), age)
         return Memory(keys, values, plain.keep, plain.grid, plain.documents)
@@ -103,7 +103,7 @@ class MemoryNetwork(Attention):
         self, data: Float[Tensor, "batch 1 keys key"], sets: slice, age: Int[Tensor, "#batch keys"]
     ) -> Float[Tensor, "batch hops keys size"]:
         """Embedding A x + T_A or C x + T_C of every hop; hops that share a matrix share its product too."""
-        found = each_head(data, self.embed.weight[sets])
+        found = project_heads(data, self.embed.weight[sets])
         if self.T is not None:
             found = found + self.T[sets][:, age].transpose(0, 1)
         return found.expand(-1, self.hops, -1, -1)
@@ -152,7 +152,7 @@ class MemoryNetwork(Attention):
         for hop in range(self.hops):
             if hops:
                 question = self.H(question) + hops[-1].answer.context[:, 0]
-            answer = read(
+            answer = run_request(
                 question[:, None],
                 Memory(memory.keys[:, hop : hop + 1], memory.values[:, hop : hop + 1]),
                 score=self.score,
@@ -175,7 +175,7 @@ class MemoryNetwork(Attention):
     ) -> Float[Tensor, "batch queries size"]:
         """Zero the context of a query with no visible key, which would otherwise be the question itself."""
         (batch, queries, _), keys = found.shape, memory.keys.shape[2]
-        offset = last(queries, keys) if offset is None else offset
+        offset = align_offset(queries, keys) if offset is None else offset
         allowed = self.visible(memory).allowed(batch, 1, queries, keys, offset, found.device)
         if allowed is None:
             return found if keys else torch.zeros_like(found)

@@ -9,15 +9,15 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.attention.mechanisms.monotonic import Energy, Monotone, Monotonic, in_turns
-from regard.attention.monotonic import Place, Spots, Walk
+from regard.attention.mechanisms.monotonic import Energy, Monotonic, MonotonicNormaliser, score_in_blocks
+from regard.attention.monotonic import MonotonicStep, Place, Positions
 from regard.attention.normalise import Allowed, Scores, widen
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.score.additive import Additive
 from regard.attention.types import Memory
 
 
-class Energies(Energy):
+class ChunkEnergy(Energy):
     """Monotonic and chunk energies of a query and a key, with their prepared keys side by side.
 
         e = g vᵀ tanh(W q + U k + b) / ‖v‖ + r
@@ -59,7 +59,7 @@ class Mocha(Monotonic):
     Cost: training twice that of Monotonic and O(T S w), memory T S w; else O(T (1 + w) + S) energies for T queries.
     """
 
-    energies: ClassVar[type[Energy]] = Energies
+    energies: ClassVar[type[Energy]] = ChunkEnergy
 
     def __init__(
         self,
@@ -78,10 +78,10 @@ class Mocha(Monotonic):
 
     def share(self, asked: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
         """Expected weights: each stopping probability distributed over the chunk that ends there."""
-        worth = in_turns(self.score.inside, asked, memory.keys)
-        return chunked(stops, widen(worth), self.chunk, allowed)
+        worth = score_in_blocks(self.score.inside, asked, memory.keys)
+        return distribute_stops(stops, widen(worth), self.chunk, allowed)
 
-    def around(self, walk: Walk, place: Place) -> tuple[Spots, Float[Tensor, "some spots"]]:
+    def around(self, walk: MonotonicStep, place: Place) -> tuple[Positions, Float[Tensor, "some spots"]]:
         """The chunk that ends at `place`, and its weights; masked keys make it reach further back.
 
         An exported program, which cannot loop, reaches back to the first key at once.
@@ -104,7 +104,7 @@ class Mocha(Monotonic):
 
 
 @dataclass(frozen=True, eq=False)
-class Chunks:
+class ChunkNormaliser:
     """Monotonic stopping probabilities and their chunks as one normaliser.
 
         b_j = Σ_{k=j}^{j+w-1} a_k exp(u_j) / Σ_{l=k-w+1}^{k} exp(u_l)
@@ -112,16 +112,16 @@ class Chunks:
     The chunk energies u are given beforehand: scoring is no part of a normaliser.
     """
 
-    stops: Monotone
+    stops: MonotonicNormaliser
     energies: Scores
     width: int
     sums_to_one: ClassVar[bool] = False
 
     def __call__(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
-        return chunked(self.stops(scores, allowed), self.energies, self.width, allowed)
+        return distribute_stops(self.stops(scores, allowed), self.energies, self.width, allowed)
 
 
-def chunked(stops: Scores, energies: Scores, width: int, allowed: Allowed | None = None) -> Scores:
+def distribute_stops(stops: Scores, energies: Scores, width: int, allowed: Allowed | None = None) -> Scores:
     """Distribute each stop over the last `width` allowed keys up to it by exp(energy), with two moving sums.
 
         b_j = Σ_{k=j}^{j+w-1} a_k exp(u_j - m_k) / Σ_{l=k-w+1}^{k} exp(u_l - m_k)
@@ -131,17 +131,19 @@ def chunked(stops: Scores, energies: Scores, width: int, allowed: Allowed | None
     if not stops.shape[-1]:  # no keys, no chunk
         return stops
     if allowed is None:
-        chunk = windows(energies, width - 1, 0, -math.inf)
+        chunk = slide_windows(energies, width - 1, 0, -math.inf)
         best = chunk.detach().amax(-1)
-        each = windows(stops / (chunk - best[..., None]).exp().sum(-1), 0, width - 1, 0.0)
-        return (each * (energies[..., None] - windows(best, 0, width - 1, math.inf)).exp()).sum(-1)
+        each = slide_windows(stops / (chunk - best[..., None]).exp().sum(-1), 0, width - 1, 0.0)
+        return (each * (energies[..., None] - slide_windows(best, 0, width - 1, math.inf)).exp()).sum(-1)
     allowed, keys = allowed.expand_as(stops), stops.shape[-1]
     slot = torch.where(allowed, allowed.cumsum(-1) - 1, keys)  # allowed keys are compacted; the last slot takes the others
     empty = stops.new_zeros(*stops.shape[:3], keys + 1)
     stops, energies = (empty.scatter(-1, slot, each)[..., :keys] for each in (stops, energies))
-    return chunked(stops, energies, width).gather(-1, slot.clamp_max(keys - 1)).masked_fill(~allowed, 0.0)
+    return distribute_stops(stops, energies, width).gather(-1, slot.clamp_max(keys - 1)).masked_fill(~allowed, 0.0)
 
 
-def windows(data: Float[Tensor, "*rows keys"], left: int, right: int, fill: float) -> Float[Tensor, "*rows keys width"]:
+def slide_windows(
+    data: Float[Tensor, "*rows keys"], left: int, right: int, fill: float
+) -> Float[Tensor, "*rows keys width"]:
     """Sliding windows of each key with `left` and `right` neighbours, and `fill` beyond the ends."""
     return F.pad(data, (left, right), value=fill).unfold(-1, left + right + 1, 1)

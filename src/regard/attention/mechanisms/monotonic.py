@@ -10,19 +10,19 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.expected_monotonic import stops
-from regard.attention.monotonic import Place, Spots, Walk
+from regard.attention.expected_monotonic import expect_alignment
+from regard.attention.monotonic import MonotonicStep, Place, Positions
 from regard.attention.normalise import Allowed, Scores, widen
-from regard.attention.scan import before
+from regard.attention.scan import shift
 from regard.attention.scope import Offset
 from regard.attention.score import compare
 from regard.attention.score.additive import Additive
-from regard.attention.stateful import Stepping
+from regard.attention.stateful import Stateful
 from regard.attention.types import Attended, Memory
 
-Chances = Float[Tensor, "batch heads 1 keys"]
+Alignment = Float[Tensor, "batch heads 1 keys"]
 
-MOST = 2**24
+BLOCK = 2**24
 """The most elements of one block of scores: an additive score has one for each query, key and hidden unit."""
 
 
@@ -51,7 +51,7 @@ class Energy(Additive):
         return self.g / self.v.weight.norm(dim=-1, keepdim=True) * super().forward(query, prepared) + self.r
 
 
-class Monotone(nn.Module):
+class MonotonicNormaliser(nn.Module):
     """Monotonic normaliser: from the previous stop on, stop at each key with probability p.
 
         q_ij = (1 - p_i,j-1) q_i,j-1 + a_i-1,j,    a_ij = p_ij q_ij,    a_0 = one_hot(0)
@@ -73,17 +73,17 @@ class Monotone(nn.Module):
         """The expected alignment of all queries, from the first key on."""
         return self.move(scores, allowed, self.begin(scores[:, :, :1])).to(scores.dtype)
 
-    def begin(self, like: Chances) -> Chances:
+    def begin(self, like: Alignment) -> Alignment:
         """The initial alignment: one hot at the first key."""
         first = torch.arange(like.shape[-1], device=like.device) == 0
         return first.to(widen(like).dtype).expand_as(like)
 
-    def move(self, energies: Scores, allowed: Allowed | None, start: Chances) -> Scores:
+    def move(self, energies: Scores, allowed: Allowed | None, start: Alignment) -> Scores:
         """The expected alignment of each query, from that of the query before the first."""
         stop, go = self.chances(widen(energies))
         if allowed is not None:
             stop, go = stop.masked_fill(~allowed, 0.0), go.masked_fill(~allowed, 1.0)
-        return stops(stop, before(go), start)
+        return expect_alignment(stop, shift(go), start)
 
     def chances(self, energies: Scores) -> tuple[Scores, Scores]:
         """The probabilities p and 1 - p, both to full precision."""
@@ -96,7 +96,7 @@ class Monotone(nn.Module):
         return f"noise={self.noise}"
 
 
-class Monotonic(Stepping):
+class Monotonic(Stateful):
     """Hard monotonic alignment in linear time, online; trained by its expectation.
 
         e_ij = g vᵀ tanh(W s_i + U h_j + b) / ‖v‖ + r,    p_ij = sigmoid(e_ij)
@@ -124,10 +124,10 @@ class Monotonic(Stepping):
                 f"no kernel covers {type(self).__name__}, which walks along its source one query after the other; "
                 "leave impl='auto' or take 'reference'"
             )
-        super().__init__(query, key, score=self.energies, normalise=Monotone(noise), **options)
+        super().__init__(query, key, score=self.energies, normalise=MonotonicNormaliser(noise), **options)
         nn.init.constant_(self.score.r, r)
 
-    def start(self, memory: Memory) -> Chances | Place:
+    def start(self, memory: Memory) -> Alignment | Place:
         """The initial state, at the first key: alignment probabilities in training, else a position."""
         if self.training:
             return self.normalise.begin(memory.values[..., :1].mT)
@@ -137,7 +137,7 @@ class Monotonic(Stepping):
         self,
         query: Float[Tensor, "rows queries query"],
         memory: Memory,
-        state: Chances | Place,
+        state: Alignment | Place,
         *,
         offset: Offset,
         weights: bool,
@@ -151,13 +151,13 @@ class Monotonic(Stepping):
         self,
         query: Float[Tensor, "rows 1 query"],
         memory: Memory,
-        state: Chances | Place,
+        state: Alignment | Place,
         *,
         offset: Offset,
         weights: bool,
     ) -> Attended:
         """One query: move from the state to the next stop."""
-        walk = Walk(self.split(self.query(query)), memory, self.score, self.scope, offset)
+        walk = MonotonicStep(self.split(self.query(query)), memory, self.score, self.scope, offset)
         place = walk.stop(state)
         spots, shares = self.around(walk, place)
         shares = shares[:, None, None].to(memory.values.dtype)
@@ -172,9 +172,9 @@ class Monotonic(Stepping):
         """True in evaluation, where rows of queries may be sources x beams."""
         return not self.training
 
-    def expect(self, asked: Tensor, memory: Memory, state: Chances, offset: Offset, weights: bool) -> Attended:
+    def expect(self, asked: Tensor, memory: Memory, state: Alignment, offset: Offset, weights: bool) -> Attended:
         """The expected alignment and context of all queries, in training."""
-        energies = in_turns(partial(compare, self.score), asked, memory.keys)
+        energies = score_in_blocks(partial(compare, self.score), asked, memory.keys)
         allowed = self.allowed(energies, memory, offset)
         found = self.normalise.move(energies, allowed, state)
         shares = self.share(asked, memory, found, allowed).to(memory.values.dtype)
@@ -185,13 +185,13 @@ class Monotonic(Stepping):
         """The expected weights for these stopping probabilities: the probabilities themselves."""
         return stops
 
-    def around(self, walk: Walk, place: Place) -> tuple[Spots, Float[Tensor, "some spots"]]:
+    def around(self, walk: MonotonicStep, place: Place) -> tuple[Positions, Float[Tensor, "some spots"]]:
         """The keys read at the stop `place`, and their weights: that key, or none beyond the end."""
         spots = place[:, None].clamp_max(walk.keys - 1)[:, : walk.keys]
         return spots, (place < walk.keys)[:, None].expand_as(spots).to(walk.query.dtype)
 
 
-def in_turns(
+def score_in_blocks(
     score: Callable[[Tensor, Tensor], Tensor],
     query: Float[Tensor, "batch heads queries query"],
     prepared: Float[Tensor, "batch key_heads keys hidden"],
@@ -199,5 +199,5 @@ def in_turns(
     """Scores in blocks of queries that fit in memory; all at once where a program is traced."""
     if torch.compiler.is_compiling():
         return score(query, prepared)
-    some = max(1, MOST // max(1, prepared.numel()))
+    some = max(1, BLOCK // max(1, prepared.numel()))
     return torch.cat([score(each, prepared) for each in torch.split(query, some, dim=2)], dim=2)

@@ -45,25 +45,27 @@ class Entmax(nn.Module):
         seen = torch.ones_like(wide, dtype=torch.bool) if allowed is None else visible(allowed)
         best = wide.detach().masked_fill(~seen, -torch.inf).amax(-1, keepdim=True)
         raised = (alpha - 1) * (wide - best).masked_fill(~seen, 0.0)
-        search = _sort if self.raw is None and alpha == 1.5 else _bisect
-        tau = search(raised.detach(), seen, _detached(alpha))
-        excess = _shares(raised, seen, tau, 1 / (alpha - 1)).sum(-1, keepdim=True) - 1
-        slope = _shares(raised.detach(), seen, tau, (2 - _detached(alpha)) / (_detached(alpha) - 1)).sum(-1, keepdim=True)
-        tau = tau + excess * (_detached(alpha) - 1) / slope
-        return silence(_shares(raised, seen, tau, 1 / (alpha - 1)), allowed).to(scores.dtype)
+        search = _find_threshold_by_sort if self.raw is None and alpha == 1.5 else _find_threshold_by_bisection
+        tau = search(raised.detach(), seen, _detach_alpha(alpha))
+        excess = _compute_weights(raised, seen, tau, 1 / (alpha - 1)).sum(-1, keepdim=True) - 1
+        slope = _compute_weights(raised.detach(), seen, tau, (2 - _detach_alpha(alpha)) / (_detach_alpha(alpha) - 1)).sum(
+            -1, keepdim=True
+        )
+        tau = tau + excess * (_detach_alpha(alpha) - 1) / slope
+        return silence(_compute_weights(raised, seen, tau, 1 / (alpha - 1)), allowed).to(scores.dtype)
 
     def extra_repr(self) -> str:
         return f"alpha={self.fixed}, learn={self.raw is not None}"
 
 
-def _shares(raised: Tensor, seen: Tensor, tau: Tensor, power: float | Tensor) -> Tensor:
+def _compute_weights(raised: Tensor, seen: Tensor, tau: Tensor, power: float | Tensor) -> Tensor:
     """Weights max(0, raised - tau)^power of the allowed keys, with a finite gradient at the edge of the support."""
     base = raised - tau
     support = (base > 0) & seen
     return torch.where(support, torch.where(support, base, 1.0) ** power, 0.0)
 
 
-def _sort(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
+def _find_threshold_by_sort(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
     """Threshold by sorting for α = 1.5: Σ (s - τ)² = 1 is a quadratic equation for each size of the support."""
     ordered = raised.masked_fill(~seen, -torch.inf).sort(dim=-1, descending=True).values
     size = torch.arange(1, raised.shape[-1] + 1, device=raised.device, dtype=raised.dtype)
@@ -73,16 +75,16 @@ def _sort(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
     return candidates.gather(-1, support - 1)
 
 
-def _bisect(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
+def _find_threshold_by_bisection(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
     """Threshold by bisection: the weights sum to one at most 1 below the largest raised score, which is 0."""
     low = torch.full_like(raised[..., :1], -1.0)
     width = 1.0
     for _ in range(56 if raised.dtype == torch.float64 else 28):
         width /= 2
-        above = _shares(raised, seen, low + width, 1 / (alpha - 1)).sum(-1, keepdim=True) >= 1
+        above = _compute_weights(raised, seen, low + width, 1 / (alpha - 1)).sum(-1, keepdim=True) >= 1
         low = torch.where(above, low + width, low)
     return low
 
 
-def _detached(alpha: float | Tensor) -> float | Tensor:
+def _detach_alpha(alpha: float | Tensor) -> float | Tensor:
     return alpha.detach() if isinstance(alpha, Tensor) else alpha

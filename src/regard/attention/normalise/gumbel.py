@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.attention.normalise import Allowed, Scores, hide, silence, widen
-from regard.attention.normalise.hard import highest, noise
+from regard.attention.normalise.hard import sample_gumbel, select_one_hot
 
 
 class Gumbel(nn.Module):
@@ -33,11 +33,11 @@ class Gumbel(nn.Module):
 
     def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
         if not self.training:
-            return highest(hide(scores, allowed), allowed)
+            return select_one_hot(hide(scores, allowed), allowed)
         noisy = hide(widen(scores), allowed)
-        noisy = noisy + noise(noisy)
+        noisy = noisy + sample_gumbel(noisy)
         soft = silence(torch.softmax(noisy / self.tau, dim=-1), allowed)
-        return (highest(noisy.detach(), allowed) + (soft - soft.detach())).to(scores.dtype)
+        return (select_one_hot(noisy.detach(), allowed) + (soft - soft.detach())).to(scores.dtype)
 
     def extra_repr(self) -> str:
         return f"tau={self.tau}"

@@ -41,9 +41,9 @@ class Hard(nn.Module):
 
     def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores | tuple[Scores, Sampled]:
         if not self.training:
-            return highest(hide(scores, allowed), allowed)
+            return select_one_hot(hide(scores, allowed), allowed)
         wide = hide(widen(scores), allowed)
-        drawn = highest(wide.detach() + noise(wide), allowed)
+        drawn = select_one_hot(wide.detach() + sample_gumbel(wide), allowed)
         log = wide.log_softmax(-1)
         log = log if allowed is None else log.masked_fill(~visible(allowed), 0.0)  # never 0 times infinity
         share = silence(log.exp(), allowed)
@@ -55,7 +55,7 @@ class Hard(nn.Module):
         return torch.where(softly, share, drawn).to(scores.dtype), sampled._replace(log_probability=certain)
 
 
-def highest(scores: Scores, allowed: Allowed | None) -> Scores:
+def select_one_hot(scores: Scores, allowed: Allowed | None) -> Scores:
     """One-hot argmax of each query's scores; of equal scores the first."""
     if scores.shape[-1] == 0:  # no keys, no best one
         return torch.zeros_like(scores)
@@ -63,7 +63,7 @@ def highest(scores: Scores, allowed: Allowed | None) -> Scores:
     return silence(torch.zeros_like(scores).scatter(-1, best, 1.0), allowed)
 
 
-def noise(like: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def sample_gumbel(like: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Gumbel noise g = -log(-log u), u ~ uniform(0, 1): argmax_k s_k + g_k is a sample of softmax(s).
 
     Gumbel 1954; Maddison, Tarlow and Minka 2014, https://arxiv.org/abs/1411.0030

@@ -7,10 +7,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention.normalise import Allowed, Scores, silence, widen
-from regard.attention.scan import before, recur, scan
+from regard.attention.scan import recur, scan, shift
 
-Ways = Float[Tensor, "2 batch heads queries keys"]
-Seen = Bool[Tensor, "2 batch heads queries keys"]
+Directions = Float[Tensor, "2 batch heads queries keys"]
+Mask = Bool[Tensor, "2 batch heads queries keys"]
 Theta = Float[Tensor, "2 2 2 1 #heads 1 1"]
 """θ[i, j] for both directions: from the first key to the last, and from the last to the first."""
 
@@ -41,19 +41,19 @@ class Structured(nn.Module):
         wide = wide.masked_fill(~seen, 0.0)
         theta = torch.stack((self.transition, self.transition.mT)).to(wide.dtype)  # ways heads 2 2
         theta = theta.movedim((2, 3), (0, 1))[:, :, :, None, :, None, None]
-        left, right = told(both_ways(wide), both_ways(seen), theta)
+        left, right = compute_messages(stack_directions(wide), stack_directions(seen), theta)
         return silence(torch.sigmoid(left + wide + right.flip(-1)), allowed).to(scores.dtype)
 
     def extra_repr(self) -> str:
         return f"heads={len(self.transition)}"
 
 
-def both_ways(data: Tensor) -> Tensor:
+def stack_directions(data: Tensor) -> Tensor:
     """Stack the data in both directions, as it is and from the last key to the first."""
     return torch.stack((data, data.flip(-1)))
 
 
-def told(scores: Ways, seen: Seen, theta: Theta) -> Ways:
+def compute_messages(scores: Directions, seen: Mask, theta: Theta) -> Directions:
     """Messages to each key from those before it: the log-odds that it is selected.
 
         m_k = f(r_{k-1}),    r_k = s_k + m_k,    f(r) = log((e^θ01 + e^(θ11 + r)) / (e^θ00 + e^(θ10 + r)))
@@ -65,18 +65,18 @@ def told(scores: Ways, seen: Seen, theta: Theta) -> Ways:
     (out, into), (leave, stay) = theta
     operator = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
     with torch.no_grad():
-        r = (traced if operator else solve)(scores, seen, begun, theta)
-        r = before(r).masked_fill(~begun, 0.0)
+        r = (multiply_operator if operator else solve_chain)(scores, seen, begun, theta)
+        r = shift(r).masked_fill(~begun, 0.0)
         slope = torch.sigmoid(stay + r - into) - torch.sigmoid(leave + r - out)
         slope = slope.masked_fill(~begun, 0.0)
     high, low = r.clamp_min(0), r.clamp_max(0)  # the common part of both logarithms would cost precision
     f = torch.logaddexp(into - high, stay + low) - torch.logaddexp(out - high, leave + low)
     f = f.masked_fill(~begun, 0.0)
     found = recur(slope.masked_fill(~seen, 1.0), (scores + f - slope * r).masked_fill(~seen, 0.0))
-    return f + slope * (before(found) - r)
+    return f + slope * (shift(found) - r)
 
 
-def solve(scores: Tensor, seen: Tensor, begun: Tensor, theta: Tensor) -> Tensor:
+def solve_chain(scores: Tensor, seen: Tensor, begun: Tensor, theta: Tensor) -> Tensor:
     """Solve for every r of `told`, by matrix products in the log domain.
 
         M_k = [[e^θ00, e^(θ01 + s_k)], [e^θ10, e^(θ11 + s_k)]]
@@ -86,16 +86,18 @@ def solve(scores: Tensor, seen: Tensor, begun: Tensor, theta: Tensor) -> Tensor:
     one = torch.eye(2, dtype=scores.dtype, device=scores.device)[(...,) + (None,) * scores.ndim]
     links = torch.where(begun, theta, 0.0) + one[1:] * scores  # in the column of selected keys
     matrices = torch.where(seen, links, one.log())
-    found = scan(lambda left, right: (multiply(left[0], right[0]),), (matrices,))[0]
+    found = scan(lambda left, right: (log_matmul(left[0], right[0]),), (matrices,))[0]
     return found[0, 1].clone()
 
 
 # A custom operator, opaque to torch.compile, which would unroll it for every length.
-traced = torch.library.custom_op("regard::structured_solve", solve, mutates_args=())
-traced.register_fake(lambda scores, seen, begun, theta: torch.empty_like(scores, memory_format=torch.contiguous_format))
+multiply_operator = torch.library.custom_op("regard::structured_solve", solve_chain, mutates_args=())
+multiply_operator.register_fake(
+    lambda scores, seen, begun, theta: torch.empty_like(scores, memory_format=torch.contiguous_format)
+)
 
 
-def multiply(left: Float[Tensor, "2 2 *rows"], right: Float[Tensor, "2 2 *rows"]) -> Float[Tensor, "2 2 *rows"]:
+def log_matmul(left: Float[Tensor, "2 2 *rows"], right: Float[Tensor, "2 2 *rows"]) -> Float[Tensor, "2 2 *rows"]:
     """Matrix product in the log domain, less its first entry: only differences of entries matter."""
     product = torch.logaddexp(left[:, :1] + right[:1], left[:, 1:] + right[1:])
     return product - product[:1, :1]

@@ -25,10 +25,12 @@ class Sinusoidal(Positions):
         self.base = base
 
     def at(self, positions: Int[Tensor, "*places"]) -> Float[Tensor, "*places size"]:
-        return sinusoids(positions, self.size, self.base).to(torch.get_default_dtype())
+        return encode_sinusoidal(positions, self.size, self.base).to(torch.get_default_dtype())
 
 
-def sinusoids(positions: Real[Tensor, "*places"], size: int, base: float = 10_000.0) -> Float[Tensor, "*places size"]:
+def encode_sinusoidal(
+    positions: Real[Tensor, "*places"], size: int, base: float = 10_000.0
+) -> Float[Tensor, "*places size"]:
     """The encoding of these positions in float64, in which a far position still has an exact angle."""
     even = torch.arange((size + 1) // 2, device=positions.device, dtype=torch.float64) * (2 / size)
     angles = positions[..., None] * torch.exp(-math.log(base) * even)

@@ -29,10 +29,10 @@ class Scope(ABC):
     def __call__(self, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor: ...
 
     def __and__(self, other: "Scope") -> "Scope":
-        return And(self, _scope(other))
+        return And(self, _require_scope(other))
 
     def __or__(self, other: "Scope") -> "Scope":
-        return Or(self, _scope(other))
+        return Or(self, _require_scope(other))
 
     def __invert__(self) -> "Scope":
         return Not(self)
@@ -102,23 +102,23 @@ class Not(Scope):
         self.inner.check(batch, heads, queries, keys)
 
 
-def parts(scope: Scope) -> Iterator[Scope]:
+def iterate_parts(scope: Scope) -> Iterator[Scope]:
     """Iterate over the scopes joined by &, some of which a kernel may know."""
     if type(scope) is And:
-        yield from parts(scope.left)
-        yield from parts(scope.right)
+        yield from iterate_parts(scope.left)
+        yield from iterate_parts(scope.right)
     else:
         yield scope
 
 
-def relative(scope: Scope) -> bool:
+def is_relative(scope: Scope) -> bool:
     """True if a scope, or every part of one, depends on the distance of query and key alone."""
     if isinstance(scope, And | Or):
-        return relative(scope.left) and relative(scope.right)
-    return relative(scope.inner) if isinstance(scope, Not) else scope.relative
+        return is_relative(scope.left) and is_relative(scope.right)
+    return is_relative(scope.inner) if isinstance(scope, Not) else scope.relative
 
 
-def _scope(other: Any) -> Scope:
+def _require_scope(other: Any) -> Scope:
     """The operand itself; raises where it is no scope."""
     if isinstance(other, Tensor):
         raise TypeError(f"& and | need a Scope such as Causal(), got a {other.dtype} tensor; Padding(mask) makes it one")

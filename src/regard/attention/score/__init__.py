@@ -20,7 +20,7 @@ def prepare(
     score: Any, key: Float[Tensor, "batch key_heads keys key"], first: int = 0
 ) -> Float[Tensor, "batch prepared_heads keys dim"]:
     """The key's side of a score; `first` is the position of the first key."""
-    prepared: Tensor = score.prepare(key, first) if positional(score) else score.prepare(key)
+    prepared: Tensor = score.prepare(key, first) if is_positional(score) else score.prepare(key)
     return prepared
 
 
@@ -31,7 +31,7 @@ def compare(
     offset: Offset = 0,
 ) -> Float[Tensor, "batch scored_heads queries keys"]:
     """The scores of each query and key; `offset` is the position of the first query."""
-    scores: Tensor = score(query, prepared, offset) if positional(score) else score(query, prepared)
+    scores: Tensor = score(query, prepared, offset) if is_positional(score) else score(query, prepared)
     return scores
 
 
@@ -46,32 +46,34 @@ def combine(
     It has the precision of the values: a float32 bias beside half precision gives float32 weights.
     """
     weights = weights.to(values.dtype)
-    read: Tensor = score.combine(weights, values, offset) if adds(score) else weights @ values
+    read: Tensor = score.combine(weights, values, offset) if adds_to_context(score) else weights @ values
     return read
 
 
-def adds(score: Any) -> bool:
+def adds_to_context(score: Any) -> bool:
     """True if a score contributes to the context."""
     return bool(getattr(score, "adds", False))
 
 
-def positional(score: Any) -> bool:
+def is_positional(score: Any) -> bool:
     """True if a score takes positions."""
     return bool(getattr(score, "positional", False))
 
 
-def places(count: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch count"]:
+def build_positions(count: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch count"]:
     """The positions of `count` queries or keys that begin at `offset`: one row for all, or one for each row of a batch."""
     counted = torch.arange(count, device=device)[None]
     return counted + (offset[:, None].to(device) if isinstance(offset, Tensor) else offset)
 
 
-def distances(queries: int, keys: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch queries keys"]:
+def compute_relative_positions(
+    queries: int, keys: int, offset: Offset, device: torch.device
+) -> Int[Tensor, "#batch queries keys"]:
     """Relative positions key - query; `offset` is the position of the first query."""
-    return places(keys, 0, device)[:, None] - places(queries, offset, device)[:, :, None]
+    return build_positions(keys, 0, device)[:, None] - build_positions(queries, offset, device)[:, :, None]
 
 
-def same_size(name: str, query: int, key: int) -> None:
+def require_same_size(name: str, query: int, key: int) -> None:
     """Raise where a score that compares dimension by dimension meets a query and a key of different sizes."""
     if query != key:
         raise ValueError(
@@ -79,7 +81,7 @@ def same_size(name: str, query: int, key: int) -> None:
         )
 
 
-def fits(name: str, side: str, needed: int, given: int) -> None:
+def require_size(name: str, side: str, needed: int, given: int) -> None:
     """Raise where a learned score meets an input of another size than it was made for."""
     if needed != given:
         raise ValueError(f"{name} was made for {side} size {needed}, got {given}; build it with {side}={given}")

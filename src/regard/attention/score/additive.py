@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.per_head import PerHead
-from regard.attention.score import fits
+from regard.attention.score import require_size
 
 
 class Additive(nn.Module):
@@ -27,13 +27,13 @@ class Additive(nn.Module):
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
         """U k: independent of the query, so it is computed once per source."""
-        fits("Additive", "key", self.key, key.shape[-1])
+        require_size("Additive", "key", self.key, key.shape[-1])
         prepared: Tensor = self.U(key)
         return prepared
 
     def project(self, query: Float[Tensor, "batch heads queries query"]) -> Float[Tensor, "batch heads queries hidden"]:
         """W q."""
-        fits("Additive", "query", self.query, query.shape[-1])
+        require_size("Additive", "query", self.query, query.shape[-1])
         projected: Tensor = self.W(query)
         return projected
 

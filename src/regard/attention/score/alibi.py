@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.scope import Offset
-from regard.attention.score import distances, same_size
+from regard.attention.score import compute_relative_positions, require_same_size
 from regard.attention.score.scaled_dot import ScaledDot
 
 
@@ -44,14 +44,14 @@ class Alibi:
         prepared: Float[Tensor, "batch key_heads keys dim"],
         offset: Offset = 0,
     ) -> Float[Tensor, "batch heads queries keys"]:
-        same_size("Alibi", query.shape[-1], prepared.shape[-1])
+        require_same_size("Alibi", query.shape[-1], prepared.shape[-1])
         wide = torch.promote_types(query.dtype, torch.float32)  # half precision is inexact for large distances
-        steep = torch.tensor(slopes(query.shape[1]), dtype=wide, device=query.device)[:, None, None]
-        far = distances(query.shape[2], prepared.shape[2], offset, query.device).abs()[:, None]
+        steep = torch.tensor(compute_slopes(query.shape[1]), dtype=wide, device=query.device)[:, None, None]
+        far = compute_relative_positions(query.shape[2], prepared.shape[2], offset, query.device).abs()[:, None]
         return ScaledDot(self.scale)(query, prepared) - (steep * far).to(query.dtype)
 
 
-def slopes(heads: int) -> list[float]:
+def compute_slopes(heads: int) -> list[float]:
     """The slopes m_h of all heads."""
     power = 1 << (heads.bit_length() - 1)  # the largest power of two within the heads
     whole = [2 ** (-8 * head / power) for head in range(1, power + 1)]

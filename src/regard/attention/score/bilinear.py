@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.per_head import PerHead
-from regard.attention.score import fits
+from regard.attention.score import require_size
 
 
 class Bilinear(nn.Module):
@@ -31,7 +31,7 @@ class Bilinear(nn.Module):
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys query"]:
         """W k: independent of the query, so it is computed once per source."""
-        fits("Bilinear", "key", self.key, key.shape[-1])
+        require_size("Bilinear", "key", self.key, key.shape[-1])
         prepared: Tensor = self.W(key)
         return prepared
 
@@ -41,5 +41,5 @@ class Bilinear(nn.Module):
     def forward(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        fits("Bilinear", "query", self.query, query.shape[-1])
+        require_size("Bilinear", "query", self.query, query.shape[-1])
         return query @ prepared.mT

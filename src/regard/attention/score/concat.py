@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.per_head import PerHead, each_head
-from regard.attention.score import fits
+from regard.attention.per_head import PerHead, project_heads
+from regard.attention.score import require_size
 
 
 class Concat(nn.Module):
@@ -29,13 +29,13 @@ class Concat(nn.Module):
 
     def prepare(self, key: Float[Tensor, "batch key_heads keys key"]) -> Float[Tensor, "batch heads keys hidden"]:
         """W₂ k: independent of the query, so it is computed once per source."""
-        fits("Concat", "key", self.key, key.shape[-1])
-        return each_head(key, self.W.weight[:, :, self.query :])
+        require_size("Concat", "key", self.key, key.shape[-1])
+        return project_heads(key, self.W.weight[:, :, self.query :])
 
     def project(self, query: Float[Tensor, "batch heads queries query"]) -> Float[Tensor, "batch heads queries hidden"]:
         """W₁ q: the query's half of W."""
-        fits("Concat", "query", self.query, query.shape[-1])
-        return each_head(query, self.W.weight[:, :, : self.query])
+        require_size("Concat", "query", self.query, query.shape[-1])
+        return project_heads(query, self.W.weight[:, :, : self.query])
 
     def forward(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]

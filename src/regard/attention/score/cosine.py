@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.score import same_size
+from regard.attention.score import require_same_size
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,20 @@ class Cosine:
 
     def prepare(self, key: Float[Tensor, "batch heads keys dim"]) -> Float[Tensor, "batch heads keys dim"]:
         """k / ‖k‖."""
-        return _unit(key)
+        return _normalise_vectors(key)
 
     def project(self, query: Float[Tensor, "batch heads queries dim"]) -> Float[Tensor, "batch heads queries dim"]:
         """β q / ‖q‖."""
-        return _unit(query) * self.scale
+        return _normalise_vectors(query) * self.scale
 
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        same_size("Cosine", query.shape[-1], prepared.shape[-1])
+        require_same_size("Cosine", query.shape[-1], prepared.shape[-1])
         return self.project(query) @ prepared.mT
 
 
-def _unit(vectors: Tensor) -> Tensor:
+def _normalise_vectors(vectors: Tensor) -> Tensor:
     """Unit vectors, normed in float32 at least; a vector of zeros stays zero."""
     wide = torch.promote_types(vectors.dtype, torch.float32)
     length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True, dtype=wide)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.score import same_size
+from regard.attention.score import require_same_size
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Distance:
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        same_size("Distance", query.shape[-1], prepared.shape[-1])
+        require_same_size("Distance", query.shape[-1], prepared.shape[-1])
         variance = query.shape[-1] ** 0.5 if self.sigma is None else self.sigma**2
         wide = torch.promote_types(query.dtype, torch.float32)  # squares overflow first
         q, k = query.to(wide), prepared.to(wide)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.score import same_size
+from regard.attention.score import require_same_size
 
 
 @dataclass(frozen=True)
@@ -30,5 +30,5 @@ class Dot:
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        same_size("Dot", query.shape[-1], prepared.shape[-1])
+        require_same_size("Dot", query.shape[-1], prepared.shape[-1])
         return query @ prepared.mT

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.score import same_size
+from regard.attention.score import require_same_size
 
 FEATURES: dict[str, Callable[[Tensor], Tensor]] = {
     # elu(x) + 1, which is exp(x) below zero; written so that no small exp(x) is rounded away beside a one
@@ -48,5 +48,5 @@ class FeatureMap:
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        same_size("FeatureMap", query.shape[-1], prepared.shape[-1])
+        require_same_size("FeatureMap", query.shape[-1], prepared.shape[-1])
         return self.project(query) @ prepared.mT

@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.per_head import PerHead
-from regard.attention.score import fits
+from regard.attention.score import require_size
 
 
 class Location(nn.Module):
@@ -35,6 +35,6 @@ class Location(nn.Module):
     def forward(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys 1"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        fits("Location", "query", self.query, query.shape[-1])
+        require_size("Location", "query", self.query, query.shape[-1])
         scores: Tensor = self.W(query)
         return scores[..., : prepared.shape[2]]

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.per_head import PerHead
 from regard.attention.scope import Offset
-from regard.attention.score import distances, fits, same_size
+from regard.attention.score import compute_relative_positions, require_same_size, require_size
 from regard.attention.score.scaled_dot import ScaledDot
 
 
@@ -36,7 +36,7 @@ class Relative(nn.Module):
 
     def prepare(self, key: Float[Tensor, "batch heads keys key"], first: int = 0) -> Float[Tensor, "batch heads keys key"]:
         """k itself: its distance depends on the query."""
-        fits(type(self).__name__, "key", self.key, key.shape[-1])
+        require_size(type(self).__name__, "key", self.key, key.shape[-1])
         return key
 
     def project(
@@ -51,7 +51,7 @@ class Relative(nn.Module):
         prepared: Float[Tensor, "batch key_heads keys dim"],
         offset: Offset = 0,
     ) -> Float[Tensor, "batch scored_heads queries keys"]:
-        same_size(type(self).__name__, query.shape[-1], prepared.shape[-1])
+        require_same_size(type(self).__name__, query.shape[-1], prepared.shape[-1])
         asked = self.project(query)
         near: Tensor = self.a(asked)  # batch heads queries distances
         which = self.which(query.shape[2], prepared.shape[2], offset, query.device)
@@ -59,7 +59,7 @@ class Relative(nn.Module):
 
     def which(self, queries: int, keys: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch 1 queries keys"]:
         """Index of each clipped relative position key - query; 0 is `window` or more before the query."""
-        distance = distances(queries, keys, offset, device)
+        distance = compute_relative_positions(queries, keys, offset, device)
         return (distance.clamp(-self.window, self.window) + self.window)[:, None]
 
     def extra_repr(self) -> str:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.scope import Offset
-from regard.attention.score import places, same_size
+from regard.attention.score import build_positions, require_same_size
 from regard.attention.score.scaled_dot import ScaledDot
 
 
@@ -51,7 +51,7 @@ class Rotary:
         prepared: Float[Tensor, "batch key_heads keys dim"],
         offset: Offset = 0,
     ) -> Float[Tensor, "batch heads queries keys"]:
-        same_size("Rotary", query.shape[-1], prepared.shape[-1])
+        require_same_size("Rotary", query.shape[-1], prepared.shape[-1])
         return self.project(query, offset) @ prepared.mT
 
     def turn(self, vectors: Float[Tensor, "batch heads time dim"], first: Offset) -> Float[Tensor, "batch heads time dim"]:
@@ -59,7 +59,7 @@ class Rotary:
         pairs = vectors.shape[-1] // 2
         wide = torch.promote_types(vectors.dtype, torch.float32)
         pace = self.base ** -(torch.arange(pairs, device=vectors.device, dtype=torch.float64) / pairs)
-        angle = places(vectors.shape[2], first, vectors.device)[:, None, :, None] * pace  # batch 1 time pairs
+        angle = build_positions(vectors.shape[2], first, vectors.device)[:, None, :, None] * pace  # batch 1 time pairs
         cos, sin = angle.cos().to(wide), angle.sin().to(wide)
         layout = (pairs, 2) if self.interleaved else (2, pairs)
         axis = -1 if self.interleaved else -2

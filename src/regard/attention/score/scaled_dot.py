@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.score import same_size
+from regard.attention.score import require_same_size
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ScaledDot:
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        same_size("ScaledDot", query.shape[-1], prepared.shape[-1])
+        require_same_size("ScaledDot", query.shape[-1], prepared.shape[-1])
         if query.dtype in (torch.float16, torch.bfloat16):  # half-precision products overflow before they are scaled
             return self.project(query) @ prepared.mT
         return (query @ prepared.mT).mul_(self.factor(query))

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.attention.normalise import widen
 from regard.attention.per_head import PerHead
 from regard.attention.scope import Offset
-from regard.attention.score import fits
+from regard.attention.score import require_size
 from regard.attention.score.relative import Relative
 
 
@@ -39,7 +39,7 @@ class Shaw(Relative):
         offset: Offset = 0,
     ) -> Float[Tensor, "batch heads queries value"]:
         """weights @ (v + b)."""
-        fits("Shaw", "value", self.value, values.shape[-1])
+        require_size("Shaw", "value", self.value, values.shape[-1])
         return weights @ values + self.b(self.by_distance(weights, offset))
 
     def by_distance(

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.score import same_size
+from regard.attention.score import require_same_size
 from regard.attention.score.scaled_dot import ScaledDot
 
 
@@ -40,5 +40,5 @@ class Softcap:
     def __call__(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys dim"]
     ) -> Float[Tensor, "batch heads queries keys"]:
-        same_size("Softcap", query.shape[-1], prepared.shape[-1])
+        require_same_size("Softcap", query.shape[-1], prepared.shape[-1])
         return self.cap * torch.tanh(ScaledDot(self.scale)(query, prepared) / self.cap)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.scope import Offset
-from regard.attention.score import distances, same_size
+from regard.attention.score import compute_relative_positions, require_same_size
 from regard.attention.score.scaled_dot import ScaledDot
 
 
@@ -67,8 +67,8 @@ class T5(nn.Module):
         prepared: Float[Tensor, "batch key_heads keys dim"],
         offset: Offset = 0,
     ) -> Float[Tensor, "batch scored_heads queries keys"]:
-        same_size("T5", query.shape[-1], prepared.shape[-1])
-        bucket = self.bucket(distances(query.shape[2], prepared.shape[2], offset, query.device))
+        require_same_size("T5", query.shape[-1], prepared.shape[-1])
+        bucket = self.bucket(compute_relative_positions(query.shape[2], prepared.shape[2], offset, query.device))
         rows, heads, queries = bucket.shape[0], len(self.b), query.shape[2]  # len(bucket) would be constant in an export
         # each query gathers from a view of its own, so that its gradients are summed in parallel with those of others
         each = self.b[:, None].expand(rows, heads, queries, self.buckets)

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.per_head import PerHead, each_head
-from regard.attention.positions.sinusoidal import sinusoids
+from regard.attention.per_head import PerHead, project_heads
+from regard.attention.positions.sinusoidal import encode_sinusoidal
 from regard.attention.scope import Offset
-from regard.attention.score import fits, places, same_size
+from regard.attention.score import build_positions, require_same_size, require_size
 
 
 class TransformerXl(nn.Module):
@@ -41,18 +41,18 @@ class TransformerXl(nn.Module):
 
     def prepare(self, key: Float[Tensor, "batch heads keys key"], first: int = 0) -> Float[Tensor, "batch heads keys both"]:
         """[k; R_j]."""
-        fits("TransformerXl", "key", self.key, key.shape[-1])
-        R = sinusoids(places(key.shape[2], first, key.device), self.waves).to(key.dtype)
+        require_size("TransformerXl", "key", self.key, key.shape[-1])
+        R = encode_sinusoidal(build_positions(key.shape[2], first, key.device), self.waves).to(key.dtype)
         return torch.cat((key, R[:, None].expand(*key.shape[:2], -1, -1)), dim=-1)
 
     def project(
         self, query: Float[Tensor, "batch heads queries query"], offset: Offset = 0
     ) -> Float[Tensor, "batch own_heads queries both"]:
         """[q + u; Wᵀ (q + v) rotated] / √d."""
-        same_size("TransformerXl", query.shape[-1], self.key)
+        require_same_size("TransformerXl", query.shape[-1], self.key)
         scale = self.key**-0.5 if self.scale is None else self.scale
-        about = each_head((query + self.v) * scale, self.W.weight.mT)
-        return torch.cat(((query + self.u) * scale, turn(about, offset)), dim=-1)
+        about = project_heads((query + self.v) * scale, self.W.weight.mT)
+        return torch.cat(((query + self.u) * scale, rotate(about, offset)), dim=-1)
 
     def forward(
         self,
@@ -66,7 +66,7 @@ class TransformerXl(nn.Module):
         return f"waves={self.waves}"
 
 
-def turn(about: Float[Tensor, "batch heads queries waves"], offset: Offset) -> Float[Tensor, "batch heads queries waves"]:
+def rotate(about: Float[Tensor, "batch heads queries waves"], offset: Offset) -> Float[Tensor, "batch heads queries waves"]:
     """Rotate `about` so that its product with R_j is that of `about` with R_{i-j}, for i = offset, offset + 1, ...
 
         a sin(i-j) + b cos(i-j) = (b sin i - a cos i) sin j + (a sin i + b cos i) cos j
@@ -74,6 +74,6 @@ def turn(about: Float[Tensor, "batch heads queries waves"], offset: Offset) -> F
     where a and b are its components of one frequency, and the angles are of that frequency.
     """
     wide = torch.promote_types(about.dtype, torch.float32)
-    R = sinusoids(places(about.shape[2], offset, about.device), about.shape[-1]).to(wide)[:, None]
+    R = encode_sinusoidal(build_positions(about.shape[2], offset, about.device), about.shape[-1]).to(wide)[:, None]
     (sin, cos), (a, b) = (torch.unflatten(each, -1, (-1, 2)).unbind(-1) for each in (R, about))
     return torch.stack((b * sin - a * cos, a * sin + b * cos), dim=-1).flatten(-2).to(about.dtype)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard import registry
 from regard.attention.masked_pool import Image as Image
-from regard.attention.masked_pool import Keep, hide
+from regard.attention.masked_pool import Keep, zero_padding
 from regard.attention.types import Attended
 
 Values = Float[Tensor, "batch channels *places"]
@@ -91,13 +91,13 @@ class Gating(Visual):
         """The stages one after the other."""
         self.check(image, keep)
         told = {} if keep is None else {"keep": keep}
-        values = self.split(hide(image, keep), **told)
+        values = self.split(zero_padding(image, keep), **told)
         normalised = self.normalise(self.score(values, **told), None if keep is None else self.allowed(keep))
         shares, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
         return Attended(self.combine(values, shares), shares if weights else None, sampled=sampled)
 
 
-def reduced(name: str, channels: int, reduction: int) -> int:
+def reduce_channels(name: str, channels: int, reduction: int) -> int:
     """channels / reduction, or an error where that is no integer."""
     if reduction < 1 or channels % reduction:
         raise ValueError(

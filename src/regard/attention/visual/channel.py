@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.masked_pool import Keep, largest, mean
-from regard.attention.visual import Gating, Image, reduced
+from regard.attention.masked_pool import Keep, compute_masked_max, compute_masked_mean
+from regard.attention.visual import Gating, Image, reduce_channels
 
 
 class Channel(Gating):
@@ -25,14 +25,14 @@ class Channel(Gating):
 
     def __init__(self, channels: int, reduction: int = 16, peak: bool = False, normalise: Any = "sigmoid"):
         super().__init__(channels, normalise)
-        inner = reduced("Channel", channels, reduction)
+        inner = reduce_channels("Channel", channels, reduction)
         self.peak = peak
         self.excite = nn.Sequential(nn.Linear(channels, inner, False), nn.ReLU(), nn.Linear(inner, channels, False))
 
     def score(self, values: Image, keep: Keep = None) -> Float[Tensor, "batch 1 1 channels"]:
-        scores = self.excite(mean(values, keep))
+        scores = self.excite(compute_masked_mean(values, keep))
         if self.peak:
-            scores = scores + self.excite(largest(values, keep))
+            scores = scores + self.excite(compute_masked_max(values, keep))
         return scores[:, None, None]
 
     def combine(self, values: Image, weights: Float[Tensor, "batch 1 1 channels"]) -> Image:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention.attend import attend
-from regard.attention.masked_pool import Keep, hide, lowest
+from regard.attention.masked_pool import Keep, fill_lowest, zero_padding
 from regard.attention.normalise import Allowed, Scores, silence
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.everywhere import Everywhere
@@ -21,7 +21,7 @@ from regard.attention.visual import Image, Visual
 Places = Float[Tensor, "batch 1 places size"]
 
 
-class Sides(NamedTuple):
+class QueryKeyValue(NamedTuple):
     """Query, key and value of a map, as attend() takes them: one head."""
 
     query: Places
@@ -30,7 +30,7 @@ class Sides(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mean:
+class MeanNormaliser:
     """Normaliser by the number of keys: the weights are the scores over N.
 
         a_k = s_k / N,    or    max(0, s_k) / N  where `positive`
@@ -49,8 +49,8 @@ class Mean:
 NORMALISERS: dict[str, Normaliser] = {
     "gaussian": Softmax(),
     "embedded": Softmax(),
-    "dot": Mean(),
-    "concat": Mean(positive=True),
+    "dot": MeanNormaliser(),
+    "concat": MeanNormaliser(positive=True),
 }
 """The C(x) of each version."""
 
@@ -95,11 +95,11 @@ class NonLocal(Visual):
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
 
-    def sides(self, image: Image, keep: Keep = None) -> Sides:
+    def sides(self, image: Image, keep: Keep = None) -> QueryKeyValue:
         """Query, key and value."""
-        read = image if self.subsample == 1 else self.shrink(lowest(image, keep))
-        all_, some = image.flatten(2).mT[:, None], hide(read, self.kept(keep)).flatten(2).mT[:, None]
-        return Sides(self.theta(all_), self.phi(some), self.g(some))
+        read = image if self.subsample == 1 else self.shrink(fill_lowest(image, keep))
+        all_, some = image.flatten(2).mT[:, None], zero_padding(read, self.kept(keep)).flatten(2).mT[:, None]
+        return QueryKeyValue(self.theta(all_), self.phi(some), self.g(some))
 
     def kept(self, keep: Keep) -> Bool[Tensor, "batch rows columns"] | None:
         """The padding mask of the keys: those with a kept position in their square."""
@@ -112,9 +112,9 @@ class NonLocal(Visual):
     def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
         """The three stages by attend(), and the residual connection around them."""
         self.check(image, keep)
-        image, kept = hide(image, keep), self.kept(keep)
+        image, kept = zero_padding(image, keep), self.kept(keep)
         scope = Everywhere() if kept is None else Padding(kept.flatten(1))
         sides = self.sides(image, keep)
         found = attend(*sides, score=self.score, normalise=self.normalise, scope=scope, weights=weights)
         more = self.output(found.context[:, 0]).mT.unflatten(-1, image.shape[2:])
-        return found._replace(context=hide(image + more, keep))
+        return found._replace(context=zero_padding(image + more, keep))

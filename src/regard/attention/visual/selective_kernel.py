@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.masked_norm import GroupNorm
-from regard.attention.masked_pool import Keep, hide, mean
-from regard.attention.visual import Gating, Image, reduced
+from regard.attention.masked_pool import Keep, compute_masked_mean, zero_padding
+from regard.attention.visual import Gating, Image, reduce_channels
 
 Branches = Float[Tensor, "batch channels branches height width"]
 
@@ -41,8 +41,8 @@ class SelectiveKernel(Gating):
         super().__init__(channels, normalise)
         if branches < 1:
             raise ValueError(f"SelectiveKernel needs 1 branch or more, got {branches}")
-        inner = max(reduced("SelectiveKernel", channels, reduction), least)
-        self.branches = nn.ModuleList(Window(channels, number + 1, groups) for number in range(branches))
+        inner = max(reduce_channels("SelectiveKernel", channels, reduction), least)
+        self.branches = nn.ModuleList(DilatedBranch(channels, number + 1, groups) for number in range(branches))
         self.fuse = nn.Sequential(nn.Linear(channels, inner, False), nn.LayerNorm(inner), nn.ReLU())
         self.A = nn.Linear(inner, channels * branches, False)
 
@@ -52,14 +52,14 @@ class SelectiveKernel(Gating):
         return torch.stack([branch(image, *told) for branch in self.branches], dim=2)
 
     def score(self, values: Branches, keep: Keep = None) -> Float[Tensor, "batch channels 1 branches"]:
-        z = self.fuse(mean(values.sum(2), keep))
+        z = self.fuse(compute_masked_mean(values.sum(2), keep))
         return torch.unflatten(self.A(z), -1, (self.channels, 1, len(self.branches)))
 
     def combine(self, values: Branches, weights: Float[Tensor, "batch channels 1 branches"]) -> Image:
         return torch.unflatten((weights @ values.flatten(3))[:, :, 0], -1, values.shape[3:])
 
 
-class Window(nn.Sequential):
+class DilatedBranch(nn.Sequential):
     """Branch with a dilated 3 x 3 convolution, whose receptive field is 2 dilation + 1."""
 
     def __init__(self, channels: int, dilation: int, groups: int):
@@ -68,4 +68,4 @@ class Window(nn.Sequential):
 
     def forward(self, image: Image, keep: Keep = None) -> Image:
         convolution, norm, bend = self
-        return hide(bend(norm(convolution(image), keep)), keep)
+        return zero_padding(bend(norm(convolution(image), keep)), keep)

@@ -11,12 +11,12 @@ from regard import registry
 from regard.attention import Attention, attend
 from regard.attention.local import Windows
 from regard.attention.mechanisms.memory_network import MemoryNetwork
-from regard.attention.mechanisms.mocha import Chunks, Mocha
+from regard.attention.mechanisms.mocha import ChunkNormaliser, Mocha
 from regard.attention.mechanisms.monotonic import Monotonic
 from regard.attention.normalise.softmax import Softmax
-from regard.attention.per_head import spread
+from regard.attention.per_head import repeat_heads
 from regard.attention.scope.everywhere import Everywhere
-from regard.attention.score import combine, compare, positional, prepare
+from regard.attention.score import combine, compare, is_positional, prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory, Request
 from regard.cli.show.local_stages import apart
@@ -107,7 +107,7 @@ def work(name: str, kind: str) -> Example:
         if isinstance(made, Windows):
             chosen = apart(made, inputs()[0][:, 0], memory)
         if isinstance(made, Mocha):
-            chosen["normalise"] = Chunks(made.normalise, made.score.inside(query, memory.keys), made.chunk)
+            chosen["normalise"] = ChunkNormaliser(made.normalise, made.score.inside(query, memory.keys), made.chunk)
         told = tell(made, memory) if hasattr(made, "told") else ()
         return Example(Request(query, memory.keys, memory.values, **chosen, **PLAINLY), key, made, told)
     plain: dict[str, Any] = {"score": ScaledDot(), "normalise": Softmax(), "scope": Everywhere()}
@@ -135,16 +135,16 @@ def stages(example: Example) -> Stages:
     normalised = request.normalise(scores, request.allowed)
     weights = normalised[0] if isinstance(normalised, tuple) else normalised
     allowed = torch.ones_like(scores, dtype=torch.bool) if request.allowed is None else request.allowed.expand_as(scores)
-    context = combine(request.score, weights, spread(request.values, heads), request.offset)[-1]
+    context = combine(request.score, weights, repeat_heads(request.values, heads), request.offset)[-1]
     later = bool(example.told) or isinstance(example.module, Monotonic)
-    made = Later if later else Apart if positional(request.score) and request.allowed is None else Stages
+    made = Later if later else Apart if is_positional(request.score) and request.allowed is None else Stages
     return made(scores[-1], allowed[-1], weights[-1], context)
 
 
 def worth(example: Example, found: Stages, query: int) -> Tensor:
     """What one query would read of each key alone, in the first head: its value, and what the score adds to it there."""
     request, rows = example.request, []
-    values = spread(request.values, len(found.weights))
+    values = repeat_heads(request.values, len(found.weights))
     for key in range(len(SOURCE)):
         alone = torch.zeros_like(found.weights)[None].expand(BATCH, -1, -1, -1).clone()
         alone[..., key] = 1.0

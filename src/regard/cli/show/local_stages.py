@@ -5,8 +5,8 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.local import Windows, lengths
-from regard.attention.local_window import Dimmed, Within
+from regard.attention.local import Windows, count_keys
+from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.types import Memory
 
 
@@ -14,7 +14,7 @@ def apart(module: Windows, query: Float[Tensor, "batch queries query"], memory: 
     """The stages of an attention through a window, the window among them."""
     if module.centre is None:
         return {"score": module.score, "normalise": module.normalise, "scope": module.scope}
-    centre = module.centre(query, lengths(memory), 0)
-    scope = Within(centre, module.width)
-    normalise = Dimmed(module.normalise, centre, module.width) if module.centre.gaussian else module.normalise
+    centre = module.centre(query, count_keys(memory), 0)
+    scope = WindowScope(centre, module.width)
+    normalise = GaussianWindow(module.normalise, centre, module.width) if module.centre.gaussian else module.normalise
     return {"score": module.score, "normalise": normalise, "scope": scope}

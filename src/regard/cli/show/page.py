@@ -92,15 +92,15 @@ def covered(name: str, kind: str) -> dict[str, str]:
     """What each kernel says about one thing. A normaliser or a scope is tried with every score."""
     example = work(name, kind)
     if isinstance(example.module, Windows) and example.module.centre is not None:
-        reads = dict.fromkeys(dispatch.LOADED, f"reads all keys, and {name} gathers those of its windows")
+        reads = dict.fromkeys(dispatch.KERNELS, f"reads all keys, and {name} gathers those of its windows")
         kernel = example.module.kernel
-        return {**reads, kernel: dispatch.LOADED[kernel].covers(example.request) or "covers it"}
+        return {**reads, kernel: dispatch.KERNELS[kernel].covers(example.request) or "covers it"}
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
         scores = {each: build(each, "score") for each in registry.names("score")}
         requests = {each: example.request._replace(score=s, keys=prepare(s, example.key)) for each, s in scores.items()}
     answers = {}
-    for kernel, module in dispatch.LOADED.items():
+    for kernel, module in dispatch.KERNELS.items():
         asked = {each: module.covers(request) for each, request in requests.items()}
         fine = [each for each, reason in asked.items() if reason is None]
         reasons = {each: reason for each, reason in asked.items() if reason is not None}

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard import registry
-from regard.attention.score import adds
+from regard.attention.score import adds_to_context
 from regard.cli.show import picture
 from regard.cli.show.example import (
     BATCH,
@@ -101,7 +101,7 @@ def _combined(example: Example, found: Stages) -> list[str]:
     values = worth(example, found, query)[:, 0]
     across = [str(place + 1) for place in range(found.context.shape[-1])]
     score = example.request.score
-    also = f" of each value and what {type(score).__name__} adds to it" if adds(score) else ""
+    also = f" of each value and what {type(score).__name__} adds to it" if adds_to_context(score) else ""
     parts = [
         "3. combine: weights @ value -> context",
         _by_head([_matrix(context, across) for context in found.context]),

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.per_head import spread
-from regard.attention.score import positional
-from regard.attention.score.alibi import slopes
+from regard.attention.per_head import repeat_heads
+from regard.attention.score import is_positional
+from regard.attention.score.alibi import compute_slopes
 from regard.cli.show.example import Example, Stages
 from regard.cli.show.table import decimals, line
 
@@ -18,12 +18,12 @@ def score_by_hand(example: Example, found: Stages) -> list[list[str]]:
     """One score from the two sides that it compares, a line for each step; the last ends with the score."""
     query, key = found.pair
     request, score, cell = example.request, example.request.score, found.scores[0, query, key]
-    q, k = request.query[-1, 0, query], spread(example.key, len(found.scores))[-1, 0, key]
-    left, right = q, spread(request.keys, len(found.scores))[-1, 0, key]
+    q, k = request.query[-1, 0, query], repeat_heads(example.key, len(found.scores))[-1, 0, key]
+    left, right = q, repeat_heads(request.keys, len(found.scores))[-1, 0, key]
     if hasattr(score, "project"):
-        where = (request.offset,) if positional(score) else ()
+        where = (request.offset,) if is_positional(score) else ()
         left = score.project(request.query, *where)[-1, 0, query]
-    right = right[: len(left)] if type(score).__name__ == "Energies" else right  # the other half is that of the chunk
+    right = right[: len(left)] if type(score).__name__ == "ChunkEnergy" else right  # the other half is that of the chunk
     rows = [["q", line(q)], ["k", line(k)]]
     sides = (
         _side(score, "project", "q") if not left.equal(q) else "q",
@@ -70,7 +70,7 @@ def share_by_hand(normalise: Any, found: Stages) -> str:
         case "Hard" | "Gumbel":
             seen = scores[found.allowed[0, query]]
             return f"max({', '.join(decimals(seen))}) = {seen.max():.3f} gets all = {float(s == float(seen.max())):.3f}"
-        case "Dimmed":
+        case "GaussianWindow":
             bell = normalise.bell(len(scores))[-1, query]
             alone = share_by_hand(normalise.inner, found._replace(weights=found.weights / bell))
             power = f"exp(-({key} - {normalise.centre[-1, query]:.3f})² / (2 · {normalise.width / 2:g}²))"
@@ -80,7 +80,7 @@ def share_by_hand(normalise: Any, found: Stages) -> str:
         case "Structured":
             seen = found.allowed[0, query]
             return _chains(normalise.transition[0].tolist(), scores[seen].tolist(), int(seen[:key].sum()))
-        case "Monotone" | "Chunks":
+        case "MonotonicNormaliser" | "ChunkNormaliser":
             return _walk(normalise, found)
         case "SumToOne":
             return f"{s:.3f} / ({listed}) = {s / sum(read):.3f}"
@@ -108,7 +108,7 @@ def _walk(normalise: Any, found: Stages) -> str:
     if stop == keys:
         return f"from key {start} on no score is above 0, so nothing is read = 0.000"
     told = f"the first score above 0 from key {start} on is {found.scores[0, query, stop]:.3f} at key {stop}"
-    if type(normalise).__name__ == "Monotone":
+    if type(normalise).__name__ == "MonotonicNormaliser":
         return f"{told}, which gets all = {float(key == stop):.3f}"
     chunk = normalise.energies[-1, 0, query, max(0, stop + 1 - normalise.width) : stop + 1]
     powers, u = " + ".join(f"exp({each})" for each in decimals(chunk)), float(normalise.energies[-1, 0, query, key])
@@ -126,7 +126,7 @@ def _beyond(score: Any, found: Stages, left: Tensor, right: Tensor, sides: tuple
                 [name, products(left, right)],
                 ["score", f"{cap:g} tanh({x:.3f} / {cap:g}) = {cap * math.tanh(x / cap):.3f}"],
             ]
-        case "Energy" | "Energies":
+        case "Energy" | "ChunkEnergy":
             bent, v, r = torch.tanh(left + right), score.v.weight[0, 0], float(score.r[0])
             x, g, length = float(v @ bent), float(score.g[0]), float(v.norm())
             scaled = g * x / length
@@ -138,7 +138,7 @@ def _beyond(score: Any, found: Stages, left: Tensor, right: Tensor, sides: tuple
                 ["and r", f"{_less(scaled, -r)} = {scaled + r:.3f}"],
             ]
         case "Alibi":
-            x, m = float(left @ right), slopes(len(found.scores))[0]
+            x, m = float(left @ right), compute_slopes(len(found.scores))[0]
             worked = f"{x:.3f} - {m:.4f}·{abs(away)} = {x - m * abs(away):.3f}"
             return [[name, products(left, right)], [f"less m·{abs(away)}", worked]]
         case "T5":

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
-from regard.attention.stateful import join
+from regard.attention.stateful import concatenate_steps
 from regard.attention.types import Attended, Memory
 from regard.errors import DamagedError, DataError
 from regard.interop.onnx.graphs import KEPT, OUTPUT, memorised
@@ -139,7 +139,7 @@ class Stepper:
         for token in target.unbind(1):
             steps.append(self.step(token, memory, state, weights=weights))
             state = steps[-1].state
-        looked = {name: join([step.attended[name] for step in steps]) for name in steps[0].attended}
+        looked = {name: concatenate_steps([step.attended[name] for step in steps]) for name in steps[0].attended}
         return Step(torch.stack([step.output for step in steps], dim=1), state, looked)
 
 

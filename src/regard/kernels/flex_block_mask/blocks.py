@@ -22,24 +22,24 @@ TILE = 128
 """Queries and keys of a tile."""
 STRIP = 8
 """Rows of tiles that are evaluated together."""
-KEPT = 64
+CACHE_SIZE = 64
 """Size of the mask cache; the oldest is evicted first."""
 
 
-class Blocks(NamedTuple):
+class BlockMaskEntry(NamedTuple):
     """A block mask, and its fraction of non-empty tiles if known without synchronisation."""
 
     mask: "BlockMask"
     share: float | None
 
 
-MADE: dict[Hashable, Blocks] = {}
+CACHE: dict[Hashable, BlockMaskEntry] = {}
 """Masks of scopes without tensors, by structure, lengths, offset and device."""
-LATEST: list[tuple[Hashable, list[Tensor], list[int], Blocks]] = []
+LATEST: list[tuple[Hashable, list[Tensor], list[int], BlockMaskEntry]] = []
 """The last mask built from tensors: the layers of a network use the same one in turn."""
 
 
-def structure(scope: Scope) -> Hashable:
+def describe_structure(scope: Scope) -> Hashable:
     """Hashable structure of a scope, equal where the compiled kernel is: types, numbers, and tensors by dtype and rank.
 
     Raises TypeError where a scope is no dataclass, or has a field that cannot be compared.
@@ -53,85 +53,87 @@ def structure(scope: Scope) -> Hashable:
 
 def _part(value: Any) -> Any:
     if isinstance(value, Scope):
-        return structure(value)
+        return describe_structure(value)
     return (value.dtype, value.ndim) if isinstance(value, Tensor) else value
 
 
-def tensors(scope: Scope) -> Iterator[Tensor]:
+def iterate_tensors(scope: Scope) -> Iterator[Tensor]:
     """Iterate over the tensors of a scope."""
     for each in fields(scope):  # type: ignore[arg-type]
         value = getattr(scope, each.name)
         if isinstance(value, Scope):
-            yield from tensors(value)
+            yield from iterate_tensors(value)
         elif isinstance(value, Tensor):
             yield value
 
 
-def held(request: Request) -> list[Tensor]:
+def collect_mask_tensors(request: Request) -> list[Tensor]:
     """The tensors that the mask of a request depends on."""
-    return [*tensors(request.scope), *([request.offset] if isinstance(request.offset, Tensor) else [])]
+    return [*iterate_tensors(request.scope), *([request.offset] if isinstance(request.offset, Tensor) else [])]
 
 
-def key(request: Request) -> Hashable:
+def build_cache_key(request: Request) -> Hashable:
     """Cache key of a request's mask, except for the contents of tensors."""
     batch, heads, queries, _ = request.query.shape
     offset = None if isinstance(request.offset, Tensor) else request.offset
-    return structure(request.scope), batch, heads, queries, request.keys.shape[2], offset, request.query.device
+    return describe_structure(request.scope), batch, heads, queries, request.keys.shape[2], offset, request.query.device
 
 
-def blocks(request: Request) -> Blocks:
+def find_block_mask(request: Request) -> BlockMaskEntry:
     """The block mask of a request, rebuilt only where its scope is another one or its tensors were written to."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
-    asked, holds = key(request), held(request)
+    asked, holds = build_cache_key(request), collect_mask_tensors(request)
     if holds:
         return _of_tensors(request, asked, holds)
-    if asked not in MADE:
-        if len(MADE) >= KEPT:
-            del MADE[next(iter(MADE))]
-        mask = make(request)
+    if asked not in CACHE:
+        if len(CACHE) >= CACHE_SIZE:
+            del CACHE[next(iter(CACHE))]
+        mask = build_block_mask(request)
         left = mask.kv_num_blocks if mask.full_kv_num_blocks is None else mask.kv_num_blocks + mask.full_kv_num_blocks
-        MADE[asked] = Blocks(mask, left.sum().item() / (left.numel() * mask.kv_indices.shape[-1]))
-    return MADE[asked]
+        CACHE[asked] = BlockMaskEntry(mask, left.sum().item() / (left.numel() * mask.kv_indices.shape[-1]))
+    return CACHE[asked]
 
 
-def _of_tensors(request: Request, asked: Hashable, holds: list[Tensor]) -> Blocks:
-    if any(each.is_inference() for each in holds) or capturing():  # these have no version counter
-        return Blocks(make(request), None)
+def _of_tensors(request: Request, asked: Hashable, holds: list[Tensor]) -> BlockMaskEntry:
+    if any(each.is_inference() for each in holds) or is_capturing():  # these have no version counter
+        return BlockMaskEntry(build_block_mask(request), None)
     versions = [each._version for each in holds]
     for before, their, written, found in LATEST:
         if before == asked and versions == written and all(one is other for one, other in zip(their, holds, strict=True)):
             return found
-    LATEST[:] = [(asked, holds, versions, Blocks(make(request), None))]
+    LATEST[:] = [(asked, holds, versions, BlockMaskEntry(build_block_mask(request), None))]
     return LATEST[0][-1]
 
 
-def capturing() -> bool:
+def is_capturing() -> bool:
     """True during CUDA graph capture."""
     return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
 
 
-def make(request: Request) -> "BlockMask":
+def build_block_mask(request: Request) -> "BlockMask":
     """Build the BlockMask from a strip of queries at a time."""
     from torch.nn.attention.flex_attention import BlockMask
 
     queries, keys = request.query.shape[2], request.keys.shape[2]
-    visible, device = seen(request), request.query.device
+    visible, device = build_mask_mod(request), request.query.device
     b = torch.arange(request.query.shape[0], device=device)[:, None, None, None]
     h = torch.arange(request.query.shape[1], device=device)[None, :, None, None]
     k = torch.arange(keys, device=device)[None, None, None]
     strips = []
     for first in range(0, queries, TILE * STRIP):
         q = torch.arange(first, min(first + TILE * STRIP, queries), device=device)[None, None, :, None]
-        strips.append(_counted(visible(b, h, q, k), q.shape[2], keys))
+        strips.append(_count_allowed(visible(b, h, q, k), q.shape[2], keys))
     counts = torch.cat(strips, dim=2)
     full = counts == TILE * TILE
     partial = (counts > 0) & ~full
-    (left, places), (whole, whole_places) = ((kind.sum(-1, dtype=torch.int32), _first(kind)) for kind in (partial, full))
+    (left, places), (whole, whole_places) = (
+        (kind.sum(-1, dtype=torch.int32), _sort_first(kind)) for kind in (partial, full)
+    )
     return BlockMask.from_kv_blocks(left, places, whole, whole_places, TILE, visible, (queries, keys))
 
 
-def seen(request: Request) -> Any:
+def build_mask_mod(request: Request) -> Any:
     """The scope as FlexAttention's mask_mod: queries count from 0 and are shifted by the offset.
 
     An offset is a tensor even where it is one number, so that another one does not recompile.
@@ -146,7 +148,7 @@ def seen(request: Request) -> Any:
     return lambda b, h, q, k: scope(b, h, q + first, k)
 
 
-def _counted(allowed: Tensor, queries: int, keys: int) -> Tensor:
+def _count_allowed(allowed: Tensor, queries: int, keys: int) -> Tensor:
     """The number of allowed pairs of each tile; beyond the last query and key none is allowed."""
     allowed = allowed.expand(*allowed.shape[:2], queries, keys)
     padded = F.pad(allowed, (0, -keys % TILE, 0, -queries % TILE))
@@ -154,6 +156,6 @@ def _counted(allowed: Tensor, queries: int, keys: int) -> Tensor:
     return padded.reshape(*allowed.shape[:2], rows, TILE, columns, TILE).sum((3, 5))
 
 
-def _first(kind: Tensor) -> Tensor:
+def _sort_first(kind: Tensor) -> Tensor:
     """Indices of True before those of False, both in order."""
     return torch.argsort(kind.int(), dim=-1, descending=True, stable=True).int()

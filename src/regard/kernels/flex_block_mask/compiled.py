@@ -21,7 +21,7 @@ BACKEND = "inductor"
 """Backend of torch.compile. Tests take one that needs no GPU."""
 DYNAMIC: bool | None = None
 """Dynamic shapes. None: static until a second length occurs; True: dynamic from the first."""
-MOST = 32
+MAX_PROGRAMS = 32
 """The most functions that are compiled; each takes seconds."""
 
 PROGRAMS: dict[Hashable, Callable[..., Tensor]] = {}
@@ -33,26 +33,28 @@ class UnfusedError(Exception):
     """FlexAttention is about to run without having been compiled."""
 
 
-def program(key: Hashable) -> Callable[..., Tensor]:
+def compile_program(key: Hashable) -> Callable[..., Tensor]:
     """The function of a structure, compiled when it first runs."""
     if key not in PROGRAMS:
-        code = body.__code__.replace(co_name=f"flex_{len(PROGRAMS)}")  # the compiler counts versions by code
-        own = FunctionType(code, body.__globals__, code.co_name)
+        code = run_flex_attention.__code__.replace(co_name=f"flex_{len(PROGRAMS)}")  # the compiler counts versions by code
+        own = FunctionType(code, run_flex_attention.__globals__, code.co_name)
         set_compiler_cache()
         PROGRAMS[key] = torch.compile(own, backend=BACKEND, dynamic=DYNAMIC, fullgraph=True)
     return PROGRAMS[key]
 
 
-def refusal(key: Hashable) -> str | None:
+def find_refusal(key: Hashable) -> str | None:
     """The reason against compiling a structure, or None."""
     if key in REFUSED:
         return REFUSED[key]
-    if key not in PROGRAMS and len(PROGRAMS) >= MOST:
-        return f"is compiled for at most {MOST} scopes and sizes, and this is another one"
+    if key not in PROGRAMS and len(PROGRAMS) >= MAX_PROGRAMS:
+        return f"is compiled for at most {MAX_PROGRAMS} scopes and sizes, and this is another one"
     return None
 
 
-def body(query: Tensor, keys: Tensor, values: Tensor, blocks: "BlockMask", scale: float | None, grouped: bool) -> Tensor:
+def run_flex_attention(
+    query: Tensor, keys: Tensor, values: Tensor, blocks: "BlockMask", scale: float | None, grouped: bool
+) -> Tensor:
     """FlexAttention call that is compiled."""
     from torch.nn.attention.flex_attention import flex_attention
 

@@ -13,7 +13,7 @@ Answer = TypeVar("Answer", bound=Callable[..., object])
 INSTALLED = importlib.util.find_spec("triton") is not None
 OLDEST, OLDEST_FOR_BFLOAT16 = (7, 0), (8, 0)
 """The lowest compute capabilities for Triton, and for bfloat16."""
-ENDLESS = 1 << 40
+INTERPRETER_MEMORY = 1 << 40
 """Shared memory assumed for Triton's interpreter, which has none."""
 CONSTANT = "_dynamo_marked_constant"
 """The attribute that torch.compiler.assume_constant_result sets on a function."""
@@ -21,68 +21,68 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 """True if Triton's interpreter runs the kernels, which is decided when they are imported."""
 
 
-def assembly() -> bool:
+def allows_assembly() -> bool:
     """True if kernels may contain PTX assembly: not in the interpreter nor on AMD's GPUs."""
     return not INTERPRETED and torch.version.hip is None
 
 
-def constant(function: Answer) -> Answer:
+def mark_constant(function: Answer) -> Answer:
     """Mark a function like torch.compiler.assume_constant_result, without its slow import of the compiler."""
     setattr(function, CONSTANT, True)
     return function
 
 
-@constant
-def lacking(device: torch.device, dtype: torch.dtype = torch.float32) -> str | None:
+@mark_constant
+def find_obstacle(device: torch.device, dtype: torch.dtype = torch.float32) -> str | None:
     """The reason Triton does not run on this GPU in this precision, or None."""
     if device.type != "cuda":
         return None
-    return _lacking(torch.cuda.current_device() if device.index is None else device.index, dtype)
+    return _find_obstacle(torch.cuda.current_device() if device.index is None else device.index, dtype)
 
 
 @cache
-def _lacking(number: int, dtype: torch.dtype) -> str | None:
+def _find_obstacle(number: int, dtype: torch.dtype) -> str | None:
     capability = torch.cuda.get_device_capability(number)
     if capability < OLDEST:
-        return f"needs a GPU of compute capability {named(OLDEST)}, got {named(capability)}"
+        return f"needs a GPU of compute capability {label(OLDEST)}, got {label(capability)}"
     if dtype == torch.bfloat16 and capability < OLDEST_FOR_BFLOAT16:
-        return f"needs compute capability {named(OLDEST_FOR_BFLOAT16)} for bfloat16, got {named(capability)}; use float16"
-    return broken(number)
+        return f"needs compute capability {label(OLDEST_FOR_BFLOAT16)} for bfloat16, got {label(capability)}; use float16"
+    return find_launch_error(number)
 
 
 @cache
-def broken(number: int) -> str | None:
+def find_launch_error(number: int) -> str | None:
     """The reason Triton cannot launch a kernel on this GPU (no C compiler, no cache directory), or None.
 
     It is tested once, by launching an empty kernel.
     """
     if not INSTALLED:
         return "needs Triton, which is not installed; pip install triton"
-    from regard.kernels.runtime.smoke_test import start
+    from regard.kernels.runtime.smoke_test import launch_empty_kernel
 
     try:
         with torch.cuda.device(number):
-            start()
+            launch_empty_kernel()
     except Exception as error:  # every compiler fails in its own way
         first = next(iter(str(error).strip().splitlines()), "")
         return f"needs Triton to work on this machine, and it failed: {type(error).__name__}: {first}"
     return None
 
 
-@constant
-def room(device: torch.device) -> int:
+@mark_constant
+def find_shared_memory(device: torch.device) -> int:
     """Bytes of shared memory available to one program."""
     if device.type != "cuda":
-        return ENDLESS
-    return _room(torch.cuda.current_device() if device.index is None else device.index)
+        return INTERPRETER_MEMORY
+    return _find_shared_memory(torch.cuda.current_device() if device.index is None else device.index)
 
 
 @cache
-def _room(number: int) -> int:
+def _find_shared_memory(number: int) -> int:
     known = torch.cuda.get_device_properties(number)
     return int(getattr(known, "shared_memory_per_block_optin", 0) or known.shared_memory_per_block)
 
 
-def named(capability: tuple[int, int]) -> str:
+def label(capability: tuple[int, int]) -> str:
     """A compute capability as text, 7.5 for (7, 5)."""
     return ".".join(map(str, capability))

@@ -15,21 +15,21 @@ import torch
 
 PREPARING: ContextVar[bool] = ContextVar("preparing", default=False)
 """True while a launch only compiles its kernel."""
-SOON = 0.005
+LOAD_SECONDS = 0.005
 """Seconds to load a kernel from the disk cache, which is faster in one thread than in several."""
-AGAIN = 3
+RETRIES = 3
 """Retries of a failed compilation."""
 
 
 def launch(program: Any, grid: tuple[int, ...], /, *given: Any, **options: Any) -> None:
     """Launch a kernel, or compile it for arguments like these."""
     if PREPARING.get():
-        retry(partial(program.warmup, *given, grid=grid, **options))  # it parses too, beside the threads
+        compile_with_retries(partial(program.warmup, *given, grid=grid, **options))  # it parses too, beside the threads
     else:
         program[grid](*given, **options)
 
 
-def prepare(work: Callable[[], object], device: torch.device) -> None:
+def compile_kernels(work: Callable[[], object], device: torch.device) -> None:
     """Compile all kernels that some work launches, and run none of them.
 
     No result is computed, so the work may only allocate and launch. An error here is left to the launch itself, which
@@ -43,11 +43,15 @@ def _compile(work: Callable[[], object], device: torch.device) -> None:
     from triton import AsyncCompileMode
 
     PREPARING.set(True)
-    with on(device), ThreadPoolExecutor() as threads, AsyncCompileMode(Makers(threads, device), ignore_errors=True):
+    with (
+        use_device(device),
+        ThreadPoolExecutor() as threads,
+        AsyncCompileMode(CompilePool(threads, device), ignore_errors=True),
+    ):
         work()
 
 
-class Makers:
+class CompilePool:
     """Thread pool in the interface that Triton takes, which also loads each kernel and builds its launcher."""
 
     def __init__(self, threads: ThreadPoolExecutor, device: torch.device):
@@ -56,28 +60,28 @@ class Makers:
     def submit(self, compiled: Callable[[], Any]) -> "Future[Any]":
         """Compile a kernel in one of the threads."""
         future = self.threads.submit(self.make, compiled)
-        wait((future,), SOON)
+        wait((future,), LOAD_SECONDS)
         return future
 
     def make(self, compiled: Callable[[], Any]) -> Any:
         """Compile and load a kernel, ready to launch."""
-        with on(self.device):  # the current device is per thread
-            program = retry(compiled)
+        with use_device(self.device):  # the current device is per thread
+            program = compile_with_retries(compiled)
             program._init_handles()  # otherwise the first launch does
         return program
 
 
-def retry(parse: Callable[[], Any]) -> Any:
+def compile_with_retries(parse: Callable[[], Any]) -> Any:
     """Parse, or compile, a kernel with retries: until 3.11.8 and 3.12.2 Python sometimes failed when two threads parsed.
 
     https://github.com/python/cpython/issues/106905
     """
-    for _ in range(AGAIN):
+    for _ in range(RETRIES):
         with suppress(Exception):
             return parse()
     return parse()
 
 
-def on(device: torch.device) -> AbstractContextManager[Any]:
+def use_device(device: torch.device) -> AbstractContextManager[Any]:
     """Context manager that makes a device current, on which Triton launches and loads."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()

@@ -12,13 +12,13 @@ REFUSED: dict[Hashable, str] = {}
 """Requests that exceeded a GPU's resources, with the reason."""
 
 
-def against(kernel: Any, request: "Request") -> str | None:
+def find_refusal(kernel: Any, request: "Request") -> str | None:
     """The reason a kernel does not cover a request, or ran out of resources on one like it; None where it covers it."""
     reason: str | None = kernel.covers(request)
-    return REFUSED.get(_like(kernel, request)) if reason is None and REFUSED else reason
+    return REFUSED.get(_build_request_key(kernel, request)) if reason is None and REFUSED else reason
 
 
-def attempt(kernel: Any, request: "Request") -> "Attended | None":
+def try_kernel(kernel: Any, request: "Request") -> "Attended | None":
     """Run a kernel; None where even its smallest tiles exceed the GPU's resources, which is remembered.
 
     A graph of torch.compile has no fallback: there the error is raised.
@@ -30,10 +30,10 @@ def attempt(kernel: Any, request: "Request") -> "Attended | None":
     except Exception as error:
         if type(error).__name__ != "OutOfResources":  # Triton's, which need not be installed
             raise
-        REFUSED[_like(kernel, request)] = f"needs more than this GPU has: {error}"
+        REFUSED[_build_request_key(kernel, request)] = f"needs more than this GPU has: {error}"
     return None
 
 
-def _like(kernel: Any, request: "Request") -> Hashable:
+def _build_request_key(kernel: Any, request: "Request") -> Hashable:
     query, values = request.query, request.values
     return kernel, query.device, query.dtype, query.shape[-1], values.shape[-1]

@@ -8,31 +8,31 @@ selects it: dtype and alignment of the tensors, and every number by value.
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-KNOWN: dict[Hashable, Any] = {}
-MOST = 4096
+CACHE: dict[Hashable, Any] = {}
+CACHE_SIZE = 4096
 """Size of the cache, which is cleared when full."""
-PLAIN = frozenset((int, float, bool, str, type(None)))
+NUMBER_TYPES = frozenset((int, float, bool, str, type(None)))
 """Argument types other than tensors: isinstance would take as long as the launch."""
 
 
-def start(
+def launch_cached(
     program: Any, grid: tuple[int, int, int], given: Mapping[str, Any], first: Sequence[Any] = (), /, **options: Any
 ) -> None:
     """Launch a kernel with its `first` arguments in order, and the rest by name."""
     values = [*first, *map(given.__getitem__, program.arg_names[len(first) :])]
-    key = tuple(like(program, values, options))
-    known = KNOWN.get(key)
+    key = tuple(build_launch_key(program, values, options))
+    known = CACHE.get(key)
     if known is not None:
         known[grid](*values)
         return
     compiled = program[grid](*values, **options)
     if compiled is not None:  # the interpreter compiles nothing
-        if len(KNOWN) >= MOST:
-            KNOWN.clear()
-        KNOWN[key] = compiled
+        if len(CACHE) >= CACHE_SIZE:
+            CACHE.clear()
+        CACHE[key] = compiled
 
 
-def like(program: Any, values: Sequence[Any], options: Mapping[str, Any]) -> list[Hashable]:
+def build_launch_key(program: Any, values: Sequence[Any], options: Mapping[str, Any]) -> list[Hashable]:
     """Cache key of a launch: numbers by value, tensors by dtype, in a tuple if not aligned.
 
     Tensors may come in tuples with their strides. A kernel is identified by its function: Triton would hash its source,
@@ -42,12 +42,12 @@ def like(program: Any, values: Sequence[Any], options: Mapping[str, Any]) -> lis
     found = [program.fn, lead.device, *options.values()]
     add = found.append
     for each in values:  # one loop without function calls: it runs at every launch
-        if each.__class__ in PLAIN:
+        if each.__class__ in NUMBER_TYPES:
             add(each)
         elif each.__class__ is tuple:
             add((tuple, len(each)))
             for part in each:
-                add(part if part.__class__ in PLAIN else part.dtype if part.data_ptr() % 16 == 0 else (part.dtype,))
+                add(part if part.__class__ in NUMBER_TYPES else part.dtype if part.data_ptr() % 16 == 0 else (part.dtype,))
         else:
             add(each.dtype if each.data_ptr() % 16 == 0 else (each.dtype,))
     return found

@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 
 import torch
 
-from regard.kernels.runtime.capability import room
+from regard.kernels.runtime.capability import find_shared_memory
 
 Set = TypeVar("Set")
 Made = TypeVar("Made")
 
-PASSED: dict[Hashable, int] = {}
+TOO_LARGE: dict[Hashable, int] = {}
 """Number of tile sizes found too large, by kind of kernel."""
 HERE: AbstractContextManager[Any] = nullcontext()
 
 
-def largest(
+def launch_largest(
     start: Callable[[Set], Made],
     sets: Sequence[Set],
     need: Callable[[Set], int],
@@ -34,26 +34,26 @@ def largest(
     of kernel on a device; the smallest is always tried, and raises OutOfResources where even that does not fit.
     """
     known = kind, device
-    place = PASSED.get(known)
+    place = TOO_LARGE.get(known)
     if place is None:
-        place = PASSED[known] = hopeless(sets, need, room(device))
-    with on(device):
+        place = TOO_LARGE[known] = count_too_large(sets, need, find_shared_memory(device))
+    with use_device(device):
         while place < len(sets) - 1:
             try:
                 return start(sets[place])
             except Exception as error:
                 if type(error).__name__ != "OutOfResources":  # Triton's; to import it here would cost every launch
                     raise
-            place = PASSED[known] = place + 1 + hopeless(sets[place + 1 :], need, room(device))
+            place = TOO_LARGE[known] = place + 1 + count_too_large(sets[place + 1 :], need, find_shared_memory(device))
         return start(sets[place])
 
 
-def hopeless(sets: Sequence[Set], need: Callable[[Set], int], limit: int) -> int:
+def count_too_large(sets: Sequence[Set], need: Callable[[Set], int], limit: int) -> int:
     """The number of tile sizes, from the first on, whose estimate is too large; never the last."""
     return next((place for place, each in enumerate(sets[:-1]) if need(each) <= limit), len(sets) - 1)
 
 
-def on(device: torch.device) -> AbstractContextManager[Any]:
+def use_device(device: torch.device) -> AbstractContextManager[Any]:
     """Context manager that makes a device current, on which Triton launches."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
         return HERE

@@ -46,7 +46,7 @@ class Machine(NamedTuple):
     hip: bool = False
 
 
-class Kind(NamedTuple):
+class BackendRequest(NamedTuple):
     """Properties of a request that the choice depends on."""
 
     dtype: torch.dtype
@@ -71,10 +71,10 @@ class Choice(NamedTuple):
 
 
 MACHINES: dict[int, Machine] = {}
-KNOWN: dict[Kind, Choice] = {}
+CHOICES: dict[BackendRequest, Choice] = {}
 
 
-def machine(index: int) -> Machine:
+def find_machine(index: int) -> Machine:
     """The GPU of this index, cached; a constant of a compiled graph."""
     if index not in MACHINES:
         version = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
@@ -82,16 +82,16 @@ def machine(index: int) -> Machine:
     return MACHINES[index]
 
 
-machine._dynamo_marked_constant = True  # type: ignore[attr-defined]  # assume_constant_result, which imports the compiler
+find_machine._dynamo_marked_constant = True  # type: ignore[attr-defined]  # assume_constant_result, which imports the compiler
 
 
-def kind(request: Request) -> Kind:
+def describe_request(request: Request) -> BackendRequest:
     """The properties of a request."""
     query, keys, values = request.query, request.keys, request.values
     lengths = query.shape[2], keys.shape[2]
-    causal = plainly_causal(request)
-    return Kind(
-        dtype=seen_dtype(query),
+    causal = is_plainly_causal(request)
+    return BackendRequest(
+        dtype=find_dtype(query),
         size=keys.shape[3],  # of the products, which a score may form from smaller queries
         value=values.shape[3],
         masked=not causal and type(request.scope) is not Everywhere,
@@ -100,56 +100,56 @@ def kind(request: Request) -> Kind:
         single=min(lengths) == 1,
         square=lengths[0] == lengths[1],
         whole=max(lengths[0] % TILE, lengths[1] % TILE) == 0,
-        machine=machine(query.device.index or 0),
+        machine=find_machine(query.device.index or 0),
     )
 
 
-def seen_dtype(query: Tensor) -> torch.dtype:
+def find_dtype(query: Tensor) -> torch.dtype:
     """The dtype that the backend gets, under autocast the lower one."""
     if query.dtype != torch.float64 and torch.is_autocast_enabled(query.device.type):
         return torch.get_autocast_dtype(query.device.type)
     return query.dtype
 
 
-def plainly_causal(request: Request) -> bool:
+def is_plainly_causal(request: Request) -> bool:
     """True if is_causal of the backends applies, whose mask is aligned to the first key; an exported graph keeps a mask."""
     if type(request.scope) is not Causal or torch.compiler.is_exporting():
         return False
     return not isinstance(request.offset, Tensor) and request.offset == 0
 
 
-def choose(asked: Kind) -> Choice:
+def choose_backends(asked: BackendRequest) -> Choice:
     """The cached choice for a kind."""
     if torch.compiler.is_compiling():  # a graph has the decision as a constant, and would guard on the cache
-        return Choice(order(asked), unfused(asked))
-    found = KNOWN.get(asked)
+        return Choice(select_order(asked), find_unfused_reason(asked))
+    found = CHOICES.get(asked)
     if found is None:
-        found = KNOWN[asked] = Choice(order(asked), unfused(asked))
+        found = CHOICES[asked] = Choice(select_order(asked), find_unfused_reason(asked))
     return found
 
 
-def order(asked: Kind) -> Order:
+def select_order(asked: BackendRequest) -> Order:
     """Backend priority: FAST where cuDNN is both correct and faster; PyTorch falls back to the next by itself."""
     wrong = asked.masked or asked.grouped or asked.single or (asked.causal and not asked.square)
     right = not wrong and (asked.machine.cudnn >= FIXED or asked.whole)
     return FAST if right and asked.machine.capability[0] in PREFERRED else SAFE
 
 
-def unfused(asked: Kind) -> str | None:
+def find_unfused_reason(asked: BackendRequest) -> str | None:
     """The reason why every backend but math would refuse, or None."""
-    if asked.machine.hip or flash(asked):
+    if asked.machine.hip or flash_covers(asked):
         return None  # AMD's backends have other rules
     modern = asked.machine.capability[0] >= 8
     if asked.dtype not in (torch.float32, torch.float16, *((torch.bfloat16,) if modern else ())):
         return f"needs float32, float16 or bfloat16 that this GPU computes in, got {str(asked.dtype).removeprefix('torch.')}"
-    step = _step(asked)
+    step = _find_size_multiple(asked)
     if asked.size % step or asked.value % step:
         why = "under a mask " if asked.masked else ""
         return f"needs heads of a multiple of {step} {why}to be fused on a GPU, got {asked.size} and {asked.value}"
     return None
 
 
-def _step(asked: Kind) -> int:
+def _find_size_multiple(asked: BackendRequest) -> int:
     """The multiple that the memory-efficient backend needs of the head size."""
     generation = asked.machine.capability[0]
     if asked.dtype in HALVES:
@@ -157,7 +157,7 @@ def _step(asked: Kind) -> int:
     return 4 if generation >= 8 else 1
 
 
-def flash(asked: Kind) -> bool:
+def flash_covers(asked: BackendRequest) -> bool:
     """True if the flash backend takes it, which pads heads of any size and supports grouped-query attention."""
     fits = asked.size == asked.value <= 256 and not asked.masked and (asked.square or not asked.causal)
     return fits and asked.dtype in HALVES and asked.machine.capability[0] >= 8

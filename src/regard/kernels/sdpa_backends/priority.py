@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-TURN = RLock()
-QUICK = hasattr(torch._C, "_set_sdp_priority_order") and hasattr(torch._C, "_get_sdp_priority_order")
+LOCK = RLock()
+CAN_SET_ORDER = hasattr(torch._C, "_set_sdp_priority_order") and hasattr(torch._C, "_get_sdp_priority_order")
 """True if this PyTorch can set the order alone."""
 
 
-def prioritised(order: tuple[SDPBackend, ...]) -> AbstractContextManager[Any]:
+def set_priority(order: tuple[SDPBackend, ...]) -> AbstractContextManager[Any]:
     """Set this backend priority; unnamed backends come last, and the last named one has to be math."""
-    if torch.compiler.is_compiling() or not QUICK:  # the compiler recognises PyTorch's own by name
+    if torch.compiler.is_compiling() or not CAN_SET_ORDER:  # the compiler recognises PyTorch's own by name
         return sdpa_kernel(list(order), set_priority=True)
     return Priority(order)
 
@@ -31,7 +31,7 @@ class Priority(AbstractContextManager[None]):
         self.order = [each.value for each in order]
 
     def __enter__(self) -> None:
-        TURN.acquire()
+        LOCK.acquire()
         self.before = torch._C._get_sdp_priority_order()
         self.changes = self.before[: len(self.order)] != self.order
         if self.changes:
@@ -42,4 +42,4 @@ class Priority(AbstractContextManager[None]):
             if self.changes:
                 torch._C._set_sdp_priority_order(self.before)
         finally:
-            TURN.release()
+            LOCK.release()

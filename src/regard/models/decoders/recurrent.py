@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
-from regard.attention.stateful import join
+from regard.attention.stateful import concatenate_steps
 from regard.attention.types import Attended, Encoded, Memory
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.decoders import DecoderMemory, drop_weights, recurrent_fused, repeat_for_beams
@@ -228,7 +228,7 @@ class Recurrent(BaseDecoder):
         stack = LayerStack(self.layers, embedded, state.hidden, self.drop, state.masks)
         looks = DeferredAttention(cross, memory, state.attention, time, state.position, weights)
         tops = [stack.advance(place, looks(place, stack.top)) for place in range(time)]
-        attended, top = join(looks.found), torch.stack(tops, dim=1)
+        attended, top = concatenate_steps(looks.found), torch.stack(tops, dim=1)
         readout = self.read(top, attended.context, embedded)
         return top, readout, attended, state._replace(hidden=stack.hidden, attention=looks.state)
 
@@ -248,7 +248,7 @@ class Recurrent(BaseDecoder):
             fed = torch.tanh(reads(place, tops[-1], looks(place, tops[-1])))
             found.append(fed)
         state = state._replace(hidden=stack.hidden, attention=looks.state, fed=fed)
-        return torch.stack(tops, dim=1), torch.stack(found, dim=1), join(looks.found), state
+        return torch.stack(tops, dim=1), torch.stack(found, dim=1), concatenate_steps(looks.found), state
 
     def luong_at_once(
         self, cross: Attention, embedded: Data, memory: Memory, state: RecurrentState

@@ -52,7 +52,7 @@ def covers(
         return f"needs at most {MAX_KEYS} keys, got {memory.keys.shape[2]}"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return _covers_attention(cross) or capability.lacking(known.device, find_product_dtype(known))
+    return _covers_attention(cross) or capability.find_obstacle(known.device, find_product_dtype(known))
 
 
 def _covers_attention(cross: Attention) -> str | None:
@@ -141,9 +141,9 @@ class FusedLoop(torch.autograd.Function):
         keep: Tensor | None,
         scale: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        from regard.kernels.triton.lstm_decoder.steps import there
+        from regard.kernels.triton.lstm_decoder.steps import run_forward
 
-        kept = there(given, weight, readout, bias, keys, values, first, cell, keep, scale)
+        kept = run_forward(given, weight, readout, bias, keys, values, first, cell, keep, scale)
         ctx.save_for_backward(*kept, weight, readout, keys, values, keep)
         ctx.scale, ctx.kinds = scale, (bias.dtype, cell.dtype)
         return kept.went, kept.found, kept.cells[-1].clone()
@@ -151,14 +151,14 @@ class FusedLoop(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, d_went: Tensor, d_found: Tensor, d_cell: Tensor) -> tuple[Tensor | None, ...]:
-        from regard.kernels.triton.lstm_decoder.steps import Kept, back_again, plainly
+        from regard.kernels.triton.lstm_decoder.steps import SavedTensors, run_backward, without_autocast
 
         went, found, cells, gates, shares, weight, readout, keys, values, keep = ctx.saved_tensors
-        kept = Kept(went, found, cells, gates, shares)
+        kept = SavedTensors(went, found, cells, gates, shares)
         flowing = d_went.contiguous(), d_found.contiguous(), d_cell.clone()
-        d = back_again(kept, weight, readout, keys, values, keep, ctx.scale, *flowing)
+        d = run_backward(kept, weight, readout, keys, values, keep, ctx.scale, *flowing)
         states = found[:, :, : cells.shape[2]]
-        with plainly(went.device):
+        with without_autocast(went.device):
             return (
                 d.gates,
                 d.gates.flatten(0, 1).mT @ went[:-1].flatten(0, 1),

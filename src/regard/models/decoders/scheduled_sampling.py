@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.stateful import join
+from regard.attention.stateful import concatenate_steps
 from regard.models.decoders import DecoderMemory
 from regard.models.layers.beam_attention import measure_weights
 from regard.models.types import Step
@@ -44,6 +44,6 @@ def forward_scheduled(
     for name in steps[0].attended:
         attention = decoder.get_submodule(name.partition(".")[2])
         keep = memory.memories[name].keep if name in memory.memories else None
-        joined = join([step.attended[name] for step in steps])
+        joined = concatenate_steps([step.attended[name] for step in steps])
         attended[name] = measure_weights(attention, joined, keep, weights=weights, statistics=statistics)
     return Step(torch.stack([step.output for step in steps], dim=1), state, attended)

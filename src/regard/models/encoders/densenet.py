@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard.attention.masked_norm import norm as norm_of
+from regard.attention.masked_norm import build_norm as norm_of
 from regard.attention.masked_pool import Image
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention.masked_pool import Image, hide, mean
+from regard.attention.masked_pool import Image, compute_masked_mean, zero_padding
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 
@@ -28,7 +28,7 @@ def mask_pictures(pictures: Pictures, channels: int) -> tuple[Image, Mask]:
             f"this encoder was made for pictures of (batch, {channels}, height, width) with at least one pixel, got "
             f"{tuple(data.shape)}; read them with {channels} channel{'s' * (channels > 1)}, or build it for others"
         )
-    return hide(data, keep), keep
+    return zero_padding(data, keep), keep
 
 
 def to_channels_last(image: Image) -> Image:
@@ -46,7 +46,7 @@ def average_pool(image: Image, keep: Mask) -> FeatureMap:
     """Average pooling of 2 x 2 positions, over those that are kept."""
     height, width = image.shape[2:]
     sides = (0, width % 2, 0, height % 2)
-    total = F.avg_pool2d(F.pad(hide(image, keep), sides), 2)
+    total = F.avg_pool2d(F.pad(zero_padding(image, keep), sides), 2)
     return total / F.avg_pool2d(F.pad(keep[:, None].to(image.dtype), sides), 2).clamp_min(0.25)
 
 
@@ -57,8 +57,8 @@ def upsample(image: Image, height: int, width: int) -> Float[Tensor, "batch chan
 
 def flatten_map(image: Image, keep: Mask, final: Float[Tensor, "batch size"] | None = None) -> Encoded:
     """Flatten a map row by row into an encoded source; `final` is the mean over kept positions unless given."""
-    final = mean(image, keep) if final is None else final
-    data = hide(image, keep).flatten(2).mT
+    final = compute_masked_mean(image, keep) if final is None else final
+    data = zero_padding(image, keep).flatten(2).mT
     return Encoded(data, keep.flatten(1), (final[:, None],), grid=(image.shape[2], image.shape[3]))
 
 

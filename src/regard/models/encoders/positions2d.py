@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.masked_pool import Image
-from regard.attention.positions.sinusoidal import sinusoids
+from regard.attention.positions.sinusoidal import encode_sinusoidal
 from regard.attention.types import Encoded
 from regard.models.encoders.feature_map import Mask
 
@@ -60,7 +60,7 @@ class GridSinusoidal(GridPositions):
 
     def sides(self, keep: Mask) -> tuple[Float[Tensor, "#batch rows half"], Float[Tensor, "#batch columns half"]]:
         down, across = (self.along(keep.any(axis)) for axis in (2, 1))
-        return sinusoids(down, self.side), sinusoids(across, self.side)
+        return encode_sinusoidal(down, self.side), encode_sinusoidal(across, self.side)
 
     def along(self, kept: Tensor) -> Tensor:
         """Position of each row, or of each column, given which of them are kept."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from torch import nn
 
-from regard.attention.masked_norm import norm as norm_of
-from regard.attention.masked_norm import rectified
+from regard.attention.masked_norm import build_norm as norm_of
+from regard.attention.masked_norm import rectify_masked
 from regard.attention.masked_pool import Image
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
@@ -89,7 +89,7 @@ class Block(nn.Module):
             around = self.norm_around(self.around(around), keep)
         if self.attention is None:
             return self.norm_second(self.second(image), keep, rectify=True, around=around), keep
-        return rectified(self.attention(self.norm_second(self.second(image), keep), keep), keep, around), keep
+        return rectify_masked(self.attention(self.norm_second(self.second(image), keep), keep), keep, around), keep
 
 
 def list_channels(size: int, stages: Sequence[int]) -> list[int]:

@@ -6,7 +6,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard import registry
-from regard.attention.module import cleaned
+from regard.attention.module import zero_padding
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.data.batch import Padded, places
@@ -97,7 +97,7 @@ class Transformer(nn.Module):
         tokens, keep, documents = source
         placed = None if documents is None else places(documents)
         encoded = self.stacked(self.widen(self.embedding(tokens, places=placed)), keep, documents)
-        data = cleaned(encoded)
+        data = zero_padding(encoded)
         mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
         return Encoded(data, keep, (mean,), tokens=tokens, clean=encoded.clean, documents=documents)
 

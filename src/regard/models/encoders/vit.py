@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from regard.attention.masked_norm import GroupNorm
-from regard.attention.masked_pool import Image, hide
+from regard.attention.masked_pool import Image, zero_padding
 from regard.attention.types import Encoded
 from regard.data.image.batch import Pictures
 from regard.models.encoders.feature_map import (
@@ -86,7 +86,7 @@ class Patches(nn.Module):
         image, keep = mask_pictures(pictures, self.channels)
         image, keep = self.cut(image, keep)
         image = image if self.positions is None else self.positions(image, keep)
-        data, kept = hide(image, keep).flatten(2).mT, keep.flatten(1)
+        data, kept = zero_padding(image, keep).flatten(2).mT, keep.flatten(1)
         if self.query is not None:
             first = self.query.view(-1, data.shape[2]).expand(len(data), -1, -1)
             data = torch.cat((first.to(data.dtype), data), dim=1)
@@ -133,7 +133,7 @@ class Stem(nn.Module):
     def forward(self, image: Image, keep: Mask) -> tuple[FeatureMap, SmallerMask]:
         for halving, norm in zip(self.halving, self.norms, strict=True):
             image, keep = halving(image), downsample_mask(keep)
-            image = hide(torch.relu(norm(image, keep)), keep)
+            image = zero_padding(torch.relu(norm(image, keep)), keep)
         return self.last(image), keep
 
 

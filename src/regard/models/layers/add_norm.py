@@ -48,7 +48,7 @@ def covers(data: Data, norm: nn.Module) -> str | None:
         return f"needs rows of 1 to {MAX_SIZE} numbers, got {tuple(data.shape)}"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return capability.lacking(data.device, find_product_dtype(data))
+    return capability.find_obstacle(data.device, find_product_dtype(data))
 
 
 def find_product_dtype(data: Data) -> torch.dtype:
@@ -109,12 +109,12 @@ class AddNorm(torch.autograd.Function):
         way: ResidualOptions,
         half: torch.dtype | None,
     ) -> tuple[Tensor | None, Tensor | None]:
-        from regard.kernels.triton.add_norm.launch import Told, forward
+        from regard.kernels.triton.add_norm.launch import NormArguments, forward
 
         drops = found is not None and way.chance > 0
         seed = torch.randint(2**31 - 1, (1,), device=data.device) if drops else None
         keep = None if way.keep is None else way.keep.reshape(-1).contiguous()
-        told = Told(weight, shift, eps, rms, seed, way.chance, keep)
+        told = NormArguments(weight, shift, eps, rms, seed, way.chance, keep)
         rows, size = data.reshape(-1, data.shape[-1]).contiguous(), data.shape[-1]
         went = forward(rows, None if found is None else found.reshape(-1, size).contiguous(), added, told, way.post, half)
         ctx.save_for_backward(went.total, went.centres, went.scales, weight, seed, keep)
@@ -127,13 +127,16 @@ class AddNorm(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *flowing: Tensor | None) -> tuple[Tensor | None, ...]:
-        from regard.kernels.triton.add_norm.launch import Told, Went, backward
+        from regard.kernels.triton.add_norm.launch import ForwardOutput, NormArguments, backward
 
         total, centres, scales, weight, seed, keep = ctx.saved_tensors
         eps, rms, chance, post, shifted, shape = ctx.told
         of_found, of_added = ctx.kinds
         stream, entered = (None if each is None else each.reshape(total.shape).contiguous() for each in flowing)
-        told, went = Told(weight, None, eps, rms, seed, chance, keep), Went(total, None, None, centres, scales)
+        told, went = (
+            NormArguments(weight, None, eps, rms, seed, chance, keep),
+            ForwardOutput(total, None, None, centres, scales),
+        )
         arriving = (None, stream, entered) if post else (stream, None, entered)
         back = backward(went, told, of_found, of_added is not None, *arriving)
         return (

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.module import Attention
-from regard.attention.stateful import Stepping, join
+from regard.attention.stateful import Stateful, concatenate_steps
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory, Sampled, State
 from regard.tree import repeat
@@ -47,14 +47,14 @@ def attend_beams(
         return attention(query, memory, state, offset=offset, weights=weights, statistics=statistics)
     alone = not blind and torch.compiler.is_exporting()  # beam by beam takes a number of beams, which a graph leaves open
     if alone or not is_stateless(state):
-        shared = isinstance(attention, Stepping) and attention.gathers
+        shared = isinstance(attention, Stateful) and attention.gathers
         return attention(query, memory if shared else repeat(memory, beams), state, offset=offset, weights=weights)
     sides = torch.unflatten(query, 0, (sources, beams))
     if blind:
         return unfold_beams(attention(sides.flatten(1, 2), memory, offset=0, weights=weights), beams)
     places = torch.as_tensor(offset, device=query.device).expand(rows).view(sources, beams)
     each = [attention(sides[:, beam], memory, offset=places[:, beam], weights=weights) for beam in range(beams)]
-    return unfold_beams(join(each), beams)
+    return unfold_beams(concatenate_steps(each), beams)
 
 
 def is_stateless(state: State) -> bool:

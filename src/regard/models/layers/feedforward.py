@@ -51,7 +51,7 @@ def covers(network: nn.Sequential, data: Data) -> str | None:
         return "needs data and matrices in the precision of autocast"
     if torch.compiler.is_compiling():
         return "cannot be traced"
-    return capability.lacking(data.device, data.dtype)
+    return capability.find_obstacle(data.device, data.dtype)
 
 
 class FusedFeedForward(torch.autograd.Function):
@@ -69,12 +69,12 @@ class FusedFeedForward(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
-        from regard.kernels.triton.bias_relu.backward import gate
+        from regard.kernels.triton.bias_relu.backward import mask_gradient
 
         data, middle, W1, W2 = ctx.saved_tensors
         flat = flowing.reshape(-1, flowing.shape[-1])
         back = flat @ W2
-        d_b1 = gate(back, middle)
+        d_b1 = mask_gradient(back, middle)
         d_data = (back @ W1).view(*flowing.shape[:-1], -1)
         d_b2 = flat.sum(0) if ctx.biased else None
         return d_data, back.mT @ data, d_b1.to(W1.dtype), flat.mT @ middle, d_b2

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.attention.module import Attention
 from regard.attention.normalise.marginal import Marginal
-from regard.attention.score import adds
+from regard.attention.score import adds_to_context
 from regard.attention.types import Attended, Memory
 from regard.models.layers.log_mixture import mix_distributions
 from regard.tree import repeat_rows
@@ -36,7 +36,7 @@ def is_marginal(cross: Attention | None) -> bool:
             f"marginal needs an attention of one head, got {heads}: together they look at as many combinations of keys as "
             f"keys to the power of {heads}; choose 1 head, or a mechanism without heads such as bahdanau+marginal"
         )
-    if adds(cross.score):
+    if adds_to_context(cross.score):
         raise ValueError(
             f"marginal reads one value at a time as it is, and {type(cross.score).__name__} adds to what is read; choose "
             "another score, such as relative"

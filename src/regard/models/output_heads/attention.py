@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard import registry
-from regard.attention.score import compare, positional, prepare
+from regard.attention.score import compare, is_positional, prepare
 from regard.models.output_heads import build_weight
 
 
@@ -49,7 +49,7 @@ class Attention(nn.Module):
 def find_score(score: str) -> type:
     """Class of the score called so, which must compare a query with a key and use no positions."""
     found = registry.find(score, "score")
-    if positional(found) or "limit" in inspect.signature(found).parameters:
+    if is_positional(found) or "limit" in inspect.signature(found).parameters:
         raise ValueError(
             f"model.output.score={score} looks at positions, and the words of a vocabulary have none; "
             "choose a score that compares vectors, such as dot, cosine or bilinear"

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.attention.attend import last
+from regard.attention.attend import align_offset
 from regard.attention.module import Attention
 from regard.attention.normalise import widen
 from regard.attention.scope.padding import Padding
-from regard.attention.stateful import Stepping
+from regard.attention.stateful import Stateful
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory
 from regard.viewer.axes import Array
@@ -65,7 +65,7 @@ def heard(
     if not ear.wanted.weights:
         rows = tuple(row for row in ear.wanted.rows or () if ear.first <= row < ear.first + queries)
         weights = chosen(weights, [row - ear.first for row in rows], ear.rows, 1)
-    along = 2 if isinstance(module, Stepping) else 1
+    along = 2 if isinstance(module, Stateful) else 1
     return Call(
         batch,
         queries,
@@ -108,7 +108,7 @@ def allowance(module: Attention, query: Tensor, memory: Memory, offset: Any) -> 
     """What scope and padding let these queries see; None: everything."""
     (batch, queries), keys = query.shape[:2], memory.keys.shape[2]
     if offset is None:
-        offset = 0 if isinstance(module, Stepping) else last(queries, keys)
+        offset = 0 if isinstance(module, Stateful) else align_offset(queries, keys)
     scope = module.scope if memory.keep is None else module.scope & Padding(memory.keep)
     rows = len(memory.values)
     if rows != batch:  # beams that share a memory; whoever follows them knows

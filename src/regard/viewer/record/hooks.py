@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import dispatch
-from regard.attention.attend import compose
+from regard.attention.attend import run_reference
 from regard.attention.module import Attention
-from regard.attention.per_head import spread
-from regard.attention.stateful import Stepping
+from regard.attention.per_head import repeat_heads
+from regard.attention.stateful import Stateful
 from regard.attention.statistics import BLOCK, BY_KEY, measure
 from regard.attention.types import Attended, Request
 from regard.kernels import weights as fused_rows
@@ -68,10 +68,10 @@ class Listening:
     def run(self, request: Request) -> Attended:
         """Answer as without a listener, with weights or statistics beside it."""
         plain = request if self.steps else request._replace(weights=self.weights, statistics=self.statistics)
-        kernel = dispatch.choose(plain, self.impl)
+        kernel = dispatch.select_kernel(plain, self.impl)
         self.ran.append("reference" if kernel is None else name_of(kernel))
         with self.timed(), torch.no_grad():
-            self.values.append(spread(request.values, request.query.shape[1]).norm(dim=-1))
+            self.values.append(repeat_heads(request.values, request.query.shape[1]).norm(dim=-1))
             if self.wanted.scores:
                 self.scores.append(masked(request))
         return self.with_weights(request, plain, kernel) if self.wanted.weights else self.measured(request, kernel)
@@ -80,7 +80,7 @@ class Listening:
         """The answer and all weights, by the kernel itself where it forms them."""
         if kernel is None:
             self.sources.append(REFERENCE)
-            return compose(request)
+            return run_reference(request)
         if kernel.covers(request) is None:
             self.sources.append(code(FUSED, name_of(kernel)))
             return kernel.run(request)
@@ -95,7 +95,9 @@ class Listening:
         with self.timed():
             self.recompute(request)
         padded = self.keep is not None and not bool(self.keep.all())
-        attended = compose(request._replace(weights=request.weights or padded)) if kernel is None else kernel.run(request)
+        attended = (
+            run_reference(request._replace(weights=request.weights or padded)) if kernel is None else kernel.run(request)
+        )
         if self.keep is None or not padded:
             return attended
         with self.timed():
@@ -109,9 +111,9 @@ class Listening:
             return
         queries = request.query.shape[2]
         local = [row - self.first for row in self.wanted.rows if 0 <= row - self.first < queries]
-        if fused_rows.covers_chosen(request) is None:
+        if fused_rows.covers_selected(request) is None:
             self.sources.append(code(ROWS, "float32"))
-            self.rows += [fused_rows.chosen(request, local)] if local else []
+            self.rows += [fused_rows.select_weights(request, local)] if local else []
             return
         self.sources.append(code(ROWS, precision(request)))
         parts = [request._replace(query=request.query[:, :, row, None], offset=request.offset + row) for row in local]
@@ -183,7 +185,7 @@ def name_of(kernel: Any) -> str:
 
 def answers_through_kernels(module: Attention) -> bool:
     """Whether a call asks a kernel for all its queries and draws nothing, so that rows can be recomputed from that."""
-    gathers = isinstance(module, Stepping) or getattr(module, "centre", None) is not None
+    gathers = isinstance(module, Stateful) or getattr(module, "centre", None) is not None
     return not gathers and not getattr(module.normalise, "random", False)
 
 

@@ -8,7 +8,7 @@ from weakref import ref
 from torch import Tensor
 
 from regard.attention.module import Attention
-from regard.attention.stateful import Stepping
+from regard.attention.stateful import Stateful
 from regard.attention.types import Attended, Encoded, Memory
 from regard.decoding.max_length import find_tensor
 from regard.viewer.record.calls import heard
@@ -67,7 +67,7 @@ def listen(
     itself = recorder.itself.setdefault(name, False)
     first = recorder.runs[-1].queries(name) if recorder.runs else 0
     real = memory.keep if itself and query.shape[1] == memory.keys.shape[2] else None
-    steps, picks = isinstance(module, Stepping), answers_through_kernels(module)
+    steps, picks = isinstance(module, Stateful), answers_through_kernels(module)
     return Listening(module.impl, recorder.wanted, *asked, steps, picks, first, real), itself
 
 

@@ -22,7 +22,7 @@ def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
     class Pretending(torch.Tensor):
         is_cuda = True
 
-    monkeypatch.setattr(file.capability, "lacking", lambda device, dtype: "needs another GPU")
+    monkeypatch.setattr(file.capability, "find_obstacle", lambda device, dtype: "needs another GPU")
     monkeypatch.setattr(file, "load_kernel", None)
     data = torch.tensor([[1.0, 2.0]]).as_subclass(Pretending)
     total, _ = add_norm(data, torch.ones(1, 2), torch.ones(2), torch.zeros(2), 0.0)

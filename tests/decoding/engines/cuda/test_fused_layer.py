@@ -72,7 +72,7 @@ def test_only_plain_layers_of_few_rows_are_joined():
 @interpreted
 def test_the_limits_are_those_of_the_kernel():
     kernel = fused_layer.load_kernels("matmul")
-    assert (fused_layer.FEW, fused_layer.WIDEST) == (kernel.MOST, kernel.WIDEST)
+    assert (fused_layer.FEW, fused_layer.WIDEST) == (kernel.MAX_ROWS, kernel.MAX_WIDTH)
 
 
 @interpreted
@@ -122,6 +122,7 @@ def test_preparing_launches_what_a_step_does_and_computes_nothing(monkeypatch, o
     with Noted() as noted:
         board.launch()
     assert noted.names <= {"empty", "new_empty", "empty_like", "slice", "promote_types"}
-    layer = ["multiply", "attend", "multiply"] * 2 + ["multiply"] * 2 if joined else ["attend", "attend", "kernel"]
-    ends = ["kernel", "take_notes"] if beams == 1 else ["kernel", "kernel"]
-    assert launched == ["place_vectors", *["follow"] * (beams > 1), *layer, *ends]
+    fused = ["matmul_kernel", "attend_kernel", "matmul_kernel"] * 2 + ["matmul_kernel"] * 2
+    layer = fused if joined else ["attend_kernel", "attend_kernel", "kernel"]
+    ends = ["kernel", "update_kernel"] if beams == 1 else ["kernel", "kernel"]
+    assert launched == ["embed_kernel", *["follow_kernel"] * (beams > 1), *layer, *ends]

@@ -37,7 +37,7 @@ def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
     class Pretending(torch.Tensor):
         is_cuda = True
 
-    monkeypatch.setattr(file.capability, "lacking", lambda device, dtype: "needs another GPU")
+    monkeypatch.setattr(file.capability, "find_obstacle", lambda device, dtype: "needs another GPU")
     monkeypatch.setattr(file, "load_kernel", None)
     _values, tokens = select_top_tokens(
         torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0]]).as_subclass(Pretending), lambda found: found, 1

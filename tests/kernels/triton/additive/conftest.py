@@ -9,7 +9,7 @@ def _small(monkeypatch):
     if torch.cuda.is_available():
         pytest.skip("these run in the interpreter; benchmarks/additive.py checks on a GPU")
     from regard.kernels.triton.additive import operator
-    from regard.kernels.triton.additive.arguments import Reading, Tiles
+    from regard.kernels.triton.additive.arguments import ReadTile, Tiles
 
     small = {
         "rows": 16,
@@ -20,8 +20,8 @@ def _small(monkeypatch):
         "four_least": 3,
         "both": 8,
         "both_rows": 16,
-        "read": Reading(16, 16, 128, 4),
-        "read_single": Reading(16, 16, 64, 4),
+        "read": ReadTile(16, 16, 128, 4),
+        "read_single": ReadTile(16, 16, 64, 4),
         "slope_rows": 8,
         "slope_columns": 16,
     }

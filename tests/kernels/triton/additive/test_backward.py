@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 from regard.kernels.triton.additive import operator
-from regard.kernels.triton.additive.backward import paired
+from regard.kernels.triton.additive.backward import pack_pair
 
 
 @pytest.mark.parametrize("queries", [1, 3])
@@ -32,7 +32,7 @@ def test_one_key_that_has_all_the_weight_passes_nothing_on():
 @triton.jit
 def words(even, odd, held, COUNT: tl.constexpr, SIZE: tl.constexpr):
     at = tl.arange(0, COUNT)
-    pairs = paired(tl.load(even + at, mask=at < SIZE), tl.load(odd + at, mask=at < SIZE))
+    pairs = pack_pair(tl.load(even + at, mask=at < SIZE), tl.load(odd + at, mask=at < SIZE))
     tl.store(held + at, pairs, mask=at < SIZE)
 
 

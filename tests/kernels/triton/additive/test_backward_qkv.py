@@ -7,9 +7,9 @@ pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.triton.additive import gradients as sums
 from regard.kernels.triton.additive import operator, plan
-from regard.kernels.triton.additive.arguments import Scoped
+from regard.kernels.triton.additive.arguments import MaskArguments
 
-EVERYWHERE = Scoped()
+EVERYWHERE = MaskArguments()
 
 
 def formula(query, key, value, v, scoped):
@@ -33,8 +33,8 @@ def gradients(run, given, flow, dtype):
 
 def noted(monkeypatch):
     """How the pass was dealt, each time that it ran."""
-    found, run = [], sums.both
-    monkeypatch.setattr(sums, "both", lambda *told: found.append(told[4]) or run(*told))
+    found, run = [], sums.write_gradients
+    monkeypatch.setattr(sums, "write_gradients", lambda *told: found.append(told[4]) or run(*told))
     return found
 
 
@@ -47,8 +47,8 @@ CASES = {
     "shared": ((20, 7, 3), EVERYWHERE, {}, 1.0),  # queries of a head, among two programs
     "chunks": ((20, 7, 3), EVERYWHERE, {"room": 1 << 10}, 1.0),  # of queries, which add to the keys
     "kept": ((5, 7, 3), EVERYWHERE, {"kept": 99.0}, 1.0),
-    "padded": ((5, 20, 3), Scoped(torch.arange(20) < torch.tensor([[18], [0]])), {}, 1.0),
-    "blind": ((19, 20, 3), Scoped(ahead=-17), {}, 1.0),  # the first queries see nothing, and the last two a few keys
+    "padded": ((5, 20, 3), MaskArguments(torch.arange(20) < torch.tensor([[18], [0]])), {}, 1.0),
+    "blind": ((19, 20, 3), MaskArguments(ahead=-17), {}, 1.0),  # the first queries see nothing, and the last two a few keys
     "far": ((5, 7, 3), EVERYWHERE, {}, 15.0),  # numbers whose exponentials are not taken apart
     "faint": ((5, 7, 3), EVERYWHERE, {}, 0.01),  # numbers whose tanh is next to nothing beside 1
     "faintest": ((5, 7, 3), EVERYWHERE, {}, 1e-6),
@@ -70,7 +70,7 @@ def test_one_pass_finds_every_gradient(monkeypatch, name, dtype):
     given = inputs(*shape, dtype, large)
     flow, dealt = torch.randn(2, 2, shape[0], 5).to(dtype), noted(monkeypatch)
     monkeypatch.setattr(operator, "TILES", replace(operator.TILES, **{"both": 8 * (4 // dtype.itemsize), **changed}))
-    monkeypatch.setattr(plan, "processors", lambda device: 32 if name == "shared" else 1)
+    monkeypatch.setattr(plan, "count_multiprocessors", lambda device: 32 if name == "shared" else 1)
     found = gradients(lambda *leaves: operator.attention(*leaves, scoped)[0], given, flow, dtype)
     assert {(each.tiles, each.shared) for each in dealt} == {SHARED.get(name, (1, 1))}
     right, plain = (gradients(lambda *a: formula(*a, scoped), given, flow, each) for each in (torch.float64, dtype))
@@ -85,7 +85,7 @@ def test_what_nobody_may_see_may_be_no_number(monkeypatch):
     key[:, :, 17:], value[:, :, 17:] = float("nan"), float("nan")
     flow = torch.randn(2, 2, 3, 5)
     found = gradients(
-        lambda *leaves: operator.attention(*leaves, Scoped(keep))[0], (query, key, value, v), flow, torch.float32
+        lambda *leaves: operator.attention(*leaves, MaskArguments(keep))[0], (query, key, value, v), flow, torch.float32
     )
     short = gradients(
         lambda *leaves: operator.attention(*leaves)[0], (query, key[:, :, :17], value[:, :, :17], v), flow, torch.float32

@@ -16,12 +16,12 @@ from regard.attention.scope.padding import Padding
 from regard.attention.score.additive import Additive
 from regard.attention.types import Request
 from regard.kernels.triton.additive import bitmask, operator
-from regard.kernels.triton.additive.arguments import Scoped
+from regard.kernels.triton.additive.arguments import MaskArguments
 
 
 @pytest.fixture(autouse=True)
 def _nothing_made(monkeypatch):
-    monkeypatch.setattr(bitmask, "MADE", {})
+    monkeypatch.setattr(bitmask, "CACHE", {})
 
 
 def request(scope, queries=3, keys=40, batch=1, heads=1, offset=0):
@@ -37,14 +37,14 @@ def opened(found, keys):
 
 
 def test_keys_are_bits_the_first_the_lowest():
-    found = bitmask.make(request(Dilated(2), queries=2, keys=34))
+    found = bitmask.build_bitmask(request(Dilated(2), queries=2, keys=34))
     assert found.bits[0, 0, 0].tolist() == [0x55555555, 0b01]
     assert found.bits[0, 0, 1].tolist() == [0xAAAAAAAA - (1 << 32), 0b10]
     assert found.kinds.tolist() == [[[[2, 2]]]]
 
 
 def test_a_tile_is_empty_full_or_partial_whatever_lies_beyond_the_ends():
-    found = bitmask.make(request(Blocks(32) | Landmarks(1), queries=65, keys=72))
+    found = bitmask.build_bitmask(request(Blocks(32) | Landmarks(1), queries=65, keys=72))
     assert found.kinds[0, 0].tolist() == [[1, 2, 2], [2, 1, 0], [2, 0, 1]]
 
 
@@ -58,31 +58,31 @@ SCOPES = {
 @pytest.mark.parametrize(("scope", "offset", "shape"), SCOPES.values(), ids=SCOPES)
 def test_bits_are_what_the_scope_allows_in_strips_too(monkeypatch, scope, offset, shape):
     asked = request(scope, queries=50, keys=70, batch=2, heads=3, offset=offset)
-    whole = bitmask.make(asked)
+    whole = bitmask.build_bitmask(asked)
     assert whole.bits.shape == shape
     assert torch.equal(opened(whole, 70).expand(2, 3, 50, 70), asked.allowed.expand(2, 3, 50, 70))
     monkeypatch.setattr(bitmask, "STRIP", 1)
-    for one, other in zip(bitmask.make(asked), whole, strict=True):
+    for one, other in zip(bitmask.build_bitmask(asked), whole, strict=True):
         assert torch.equal(one, other)
 
 
 def test_a_scope_is_packed_once_as_long_as_nobody_writes_to_it():
     keep = torch.rand(1, 40) > 0.5
     asked = request(~Padding(keep))
-    first = bitmask.packed(asked)
-    assert bitmask.packed(asked).bits is first.bits
-    assert bitmask.packed(request(Dilated(2))).bits is bitmask.packed(request(Dilated(2))).bits
+    first = bitmask.find_bitmask(asked)
+    assert bitmask.find_bitmask(asked).bits is first.bits
+    assert bitmask.find_bitmask(request(Dilated(2))).bits is bitmask.find_bitmask(request(Dilated(2))).bits
     keep.logical_not_()
-    assert torch.equal(bitmask.packed(asked).bits, bitmask.make(asked).bits)
-    assert not torch.equal(bitmask.packed(asked).bits, first.bits)
-    assert bitmask.packed(request(~Padding(keep.clone()))).bits is not bitmask.packed(asked).bits
+    assert torch.equal(bitmask.find_bitmask(asked).bits, bitmask.build_bitmask(asked).bits)
+    assert not torch.equal(bitmask.find_bitmask(asked).bits, first.bits)
+    assert bitmask.find_bitmask(request(~Padding(keep.clone()))).bits is not bitmask.find_bitmask(asked).bits
 
 
 def test_the_oldest_goes_where_there_are_many():
-    for offset in range(bitmask.KEPT + 1):
-        bitmask.packed(request(Dilated(2), offset=offset))
-    assert len(bitmask.MADE) == bitmask.KEPT
-    assert bitmask.blocks.key(request(Dilated(2))) not in bitmask.MADE
+    for offset in range(bitmask.CACHE_SIZE + 1):
+        bitmask.find_bitmask(request(Dilated(2), offset=offset))
+    assert len(bitmask.CACHE) == bitmask.CACHE_SIZE
+    assert bitmask.blocks.build_cache_key(request(Dilated(2))) not in bitmask.CACHE
 
 
 class Odd(Scope):
@@ -101,25 +101,26 @@ class Listed(Scope):
 @pytest.mark.parametrize("scope", [Odd(), Listed([3, 4])], ids=["no dataclass", "a list"])
 def test_what_cannot_be_compared_is_packed_each_time(scope):
     asked = request(scope)
-    assert torch.equal(bitmask.packed(asked).bits, bitmask.make(asked).bits)
-    assert not bitmask.MADE
+    assert torch.equal(bitmask.find_bitmask(asked).bits, bitmask.build_bitmask(asked).bits)
+    assert not bitmask.CACHE
 
 
 def test_what_is_packed_without_gradients_serves_a_training_that_follows():
     with torch.inference_mode():
         asked = request(Dilated(2))
-        found = bitmask.packed(asked)
-        unknown = bitmask.packed(request(~Padding(torch.rand(1, 40) > 0.5)))
+        found = bitmask.find_bitmask(asked)
+        unknown = bitmask.find_bitmask(request(~Padding(torch.rand(1, 40) > 0.5)))
     assert not any(each.is_inference() for each in found)
     assert unknown.bits.shape == (1, 1, 1, 2)
-    assert len(bitmask.MADE) == 1
+    assert len(bitmask.CACHE) == 1
 
 
 def test_bits_of_tiles_that_are_empty_or_full_are_never_read():
-    found = bitmask.make(request(Blocks(32), queries=64, keys=64))
+    found = bitmask.build_bitmask(request(Blocks(32), queries=64, keys=64))
     assert found.kinds[0, 0].tolist() == [[1, 0], [0, 1]]
     query, key, v = torch.randn(1, 1, 64, 3), torch.randn(1, 1, 64, 3), torch.randn(1, 3)
     right, wrong = (
-        operator.attention(query, key, key, v, Scoped(None, bits, found.kinds))[0] for bits in (found.bits, ~found.bits)
+        operator.attention(query, key, key, v, MaskArguments(None, bits, found.kinds))[0]
+        for bits in (found.bits, ~found.bits)
     )
     assert torch.equal(right, wrong)

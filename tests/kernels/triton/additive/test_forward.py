@@ -7,7 +7,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.triton.additive import operator
-from regard.kernels.triton.additive.arguments import Reading
+from regard.kernels.triton.additive.arguments import ReadTile
 
 
 def test_one_hidden_unit_can_be_worked_by_hand():
@@ -24,5 +24,5 @@ def test_one_hidden_unit_can_be_worked_by_hand():
 def test_values_wider_than_a_tile_are_read_in_parts(monkeypatch):
     query, key, value = torch.randn(1, 1, 3, 2), torch.randn(1, 1, 5, 2), torch.randn(1, 1, 5, 37)
     expected = operator.attention(query, key, value, torch.ones(1, 2))[0]
-    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, read_single=Reading(16, 16, 16, 4)))
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, read_single=ReadTile(16, 16, 16, 4)))
     torch.testing.assert_close(operator.attention(query, key, value, torch.ones(1, 2))[0], expected)

@@ -7,36 +7,36 @@ pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.triton.additive import chunks, gradients, launch, launch_backward, operator, plan
 from regard.kernels.triton.additive import launch_scores as compared
-from regard.kernels.triton.additive.arguments import Dropped, Scoped
+from regard.kernels.triton.additive.arguments import Dropout, MaskArguments
 
 
 def test_half_precision_is_multiplied_in_single():
     left, right = torch.full((1, 1, 300), 1.0078125, dtype=torch.bfloat16), torch.ones(1, 300, 1, dtype=torch.bfloat16)
-    assert launch_backward.product(left, right).item() == 300 * 1.0078125
-    assert launch_backward.product(left, right, torch.bfloat16).item() == 302.0
+    assert launch_backward.multiply_batches(left, right).item() == 300 * 1.0078125
+    assert launch_backward.multiply_batches(left, right, torch.bfloat16).item() == 302.0
 
 
 def test_the_gradient_of_values_is_what_flows_by_shares_alone_or_with_that_of_chunks_before():
     place, shares, flow = torch.ones(1, 2, 1), torch.tensor([[[0.5, 0.0], [0.25, 1.0]]]), torch.tensor([[[2.0], [4.0]]])
-    launch_backward.weigh(place, shares, flow, range(2), 2, None)
+    launch_backward.write_dvalues(place, shares, flow, range(2), 2, None)
     assert place.flatten().tolist() == [1.0, 4.5]
     single = torch.full((1, 2, 1), 9.0)
-    launch_backward.weigh(place, shares, flow, range(2), 4, single)
+    launch_backward.write_dvalues(place, shares, flow, range(2), 4, single)
     assert (place.flatten().tolist(), single.flatten().tolist()) == ([1.0, 4.5], [1.0, 4.5])
-    launch_backward.weigh(place, shares, flow, range(2, 4), 4, single)
+    launch_backward.write_dvalues(place, shares, flow, range(2, 4), 4, single)
     assert place.flatten().tolist() == [2.0, 9.0]
 
 
 def test_kept_scores_of_several_parts_that_leave_no_room_are_found_anew(monkeypatch):
     """Each part takes as much as all were thought to: chunks of queries came of it, which read others' scores."""
     for module in (chunks, compared, plan, launch):
-        monkeypatch.setattr(module, "processors", lambda device: 64)
+        monkeypatch.setattr(module, "count_multiprocessors", lambda device: 64)
     torch.manual_seed(0)
     shapes = (1, 1, 32, 32), (1, 1, 30, 32), (1, 1, 30, 320), (1, 32)
     given, flow, found = [torch.randn(shape).bfloat16() for shape in shapes], torch.randn(1, 1, 32, 320).bfloat16(), []
-    held, divided = [], launch_backward.chunks
+    held, divided = [], launch_backward.split_chunks
     monkeypatch.setattr(
-        launch_backward, "chunks", lambda *told, kept=0, **more: held.append(kept) or divided(*told, kept=kept, **more)
+        launch_backward, "split_chunks", lambda *told, kept=0, **more: held.append(kept) or divided(*told, kept=kept, **more)
     )
     for kept in (0.4, 0.0):
         monkeypatch.setattr(operator, "TILES", replace(operator.TILES, least=0, both_parts=1, kept=kept))
@@ -56,11 +56,11 @@ def test_in_several_chunks_slopes_take_the_place_of_weights(monkeypatch, room, c
     given = [torch.randn(shape).bfloat16() for shape in ((2, 2, 36, 4), (2, 2, 50, 4), (2, 1, 50, 5), (1, 4))]
     given[0][0, 0, 3] *= far
     keep = torch.arange(50) < torch.tensor([[50], [5]])  # behind which the last queries see none of them
-    scoped, flow = Scoped(keep, ahead=3, behind=20), torch.randn(2, 2, 36, 5).bfloat16()
+    scoped, flow = MaskArguments(keep, ahead=3, behind=20), torch.randn(2, 2, 36, 5).bfloat16()
     given[2][1, :, 5:] = float("nan")
-    ran, tilt = [], launch_backward.tilt
-    monkeypatch.setattr(launch_backward, "tilt", lambda *told: ran.append("tilt") or tilt(*told))
-    monkeypatch.setattr(launch_backward, "slope", lambda *told: pytest.fail("there is room for weights alone"))
+    ran, tilt = [], launch_backward.replace_weights
+    monkeypatch.setattr(launch_backward, "replace_weights", lambda *told: ran.append("tilt") or tilt(*told))
+    monkeypatch.setattr(launch_backward, "write_dscores", lambda *told: pytest.fail("there is room for weights alone"))
     monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=0.0, room=room))
     leaves = [each.clone().requires_grad_() for each in given]
     found = torch.autograd.grad(operator.attention(*leaves, scoped)[0], leaves, flow)
@@ -81,17 +81,17 @@ def test_what_nobody_sees_has_no_slope_even_where_what_flows_is_no_number(monkey
     leaves = [
         torch.randn(shape).bfloat16().requires_grad_() for shape in ((1, 2, 36, 4), (1, 2, 50, 4), (1, 2, 50, 4), (1, 4))
     ]
-    held, both = [], gradients.both
+    held, both = [], gradients.write_gradients
 
     def noted(sides, slopes, *rest):
         held.append(slopes.view(torch.int64).clone())
         both(sides, slopes, *rest)
 
-    monkeypatch.setattr(gradients, "both", noted)
+    monkeypatch.setattr(gradients, "write_gradients", noted)
     keep = torch.arange(50)[None] < 30
     flow = torch.ones(1, 2, 36, 4).bfloat16()
     flow[0, 0, 5, 2] = float("inf")
-    found = torch.autograd.grad(operator.attention(*leaves, Scoped(keep, ahead=0))[0], leaves, flow)
+    found = torch.autograd.grad(operator.attention(*leaves, MaskArguments(keep, ahead=0))[0], leaves, flow)
     assert held[0].dtype == torch.int64
     assert all((each[:, :, 8:] == 0).all() for each in held)  # four keys a word, of which 32 are the last that one sees
     assert found[1].isnan().any(-1).nonzero().tolist() == [[0, 0, key] for key in range(6)]
@@ -99,16 +99,16 @@ def test_what_nobody_sees_has_no_slope_even_where_what_flows_is_no_number(monkey
 
 @pytest.mark.parametrize("case", ["dropped", "into weights", "float16"])
 def test_what_is_dropped_or_flows_into_weights_needs_them_beside_slopes(monkeypatch, case):
-    ran, slope = [], launch_backward.slope
-    monkeypatch.setattr(launch_backward, "tilt", lambda *told: pytest.fail("it would forget that"))
-    monkeypatch.setattr(launch_backward, "slope", lambda *told: ran.append("slope") or slope(*told))
+    ran, slope = [], launch_backward.write_dscores
+    monkeypatch.setattr(launch_backward, "replace_weights", lambda *told: pytest.fail("it would forget that"))
+    monkeypatch.setattr(launch_backward, "write_dscores", lambda *told: ran.append("slope") or slope(*told))
     monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=0.0, room=10 << 10))
     dtype = torch.float16 if case == "float16" else torch.bfloat16
     shapes = (2, 1, 34, 4), (2, 1, 20, 4), (2, 1, 20, 4), (1, 4)
     leaves = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
-    dropped = Dropped(0.3, torch.tensor([5])) if case == "dropped" else Dropped()
+    dropped = Dropout(0.3, torch.tensor([5])) if case == "dropped" else Dropout()
     wanted = torch.float32 if case == "into weights" else None
-    context, weights = operator.attention(*leaves, Scoped(), dropped, weights=wanted)
+    context, weights = operator.attention(*leaves, MaskArguments(), dropped, weights=wanted)
     flowing = context.float().sum() if weights is None else context.float().sum() + weights.square().sum()
     assert all(each.isfinite().all() for each in torch.autograd.grad(flowing, leaves))
     assert ran == ["slope"] * 2
@@ -120,18 +120,18 @@ def test_what_flows_is_held_in_the_precision_of_the_values(monkeypatch, dtype, r
     query, key, value = (torch.randn(2, 1, time, 8, dtype=dtype) for time in (19, 23, 23))
     v, flow = torch.randn(1, 8, dtype=dtype), torch.randn(2, 1, 19, 8, dtype=dtype)
     keep = torch.arange(23) < torch.tensor([[23], [9]])
-    held, slope = [], launch_backward.slope
+    held, slope = [], launch_backward.write_dscores
 
     def noted(compared, slopes, shares, *rest):
         held.append(shares.dtype)
         slope(compared, slopes, shares, *rest)
 
-    monkeypatch.setattr(launch_backward, "slope", noted)
+    monkeypatch.setattr(launch_backward, "write_dscores", noted)
     monkeypatch.setattr(operator, "TILES", replace(operator.TILES, room=room))
     found = []
     for each in (dtype, torch.float32):
         leaves = [tensor.to(each).requires_grad_() for tensor in (query, key, value, v)]
-        context, _ = operator.attention(*leaves, Scoped(keep, ahead=0), Dropped(0.2, torch.tensor([5])))
+        context, _ = operator.attention(*leaves, MaskArguments(keep, ahead=0), Dropout(0.2, torch.tensor([5])))
         found.append(torch.autograd.grad(context, leaves, flow.to(each)))
         assert set(held) == {each}
         held.clear()
@@ -143,9 +143,9 @@ def test_what_flows_is_held_in_the_precision_of_the_values(monkeypatch, dtype, r
 def test_scores_that_were_kept_lead_to_the_same_gradients_without_being_found_anew(monkeypatch, room):
     leaves = [torch.randn(3, 1, time, 8, requires_grad=True) for time in (19, 23, 23)]
     leaves.append(torch.randn(1, 8, requires_grad=True))
-    told = Scoped(torch.arange(23) < torch.tensor([[23], [9], [0]]), ahead=2), Dropped(0.2, torch.tensor([5]))
-    anew, compare = [], launch_backward.compare
-    monkeypatch.setattr(launch_backward, "compare", lambda *given: anew.append(1) or compare(*given))
+    told = MaskArguments(torch.arange(23) < torch.tensor([[23], [9], [0]]), ahead=2), Dropout(0.2, torch.tensor([5]))
+    anew, compare = [], launch_backward.compare_chunk
+    monkeypatch.setattr(launch_backward, "compare_chunk", lambda *given: anew.append(1) or compare(*given))
     found = []
     for kept in (0.0, 4.0):
         monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=kept, fill=99))
@@ -199,7 +199,7 @@ def test_one_query_passes_on_to_values_of_any_size(monkeypatch, hidden, size):
     keep = torch.arange(7) < torch.tensor([[7], [4]])
     scores = (v[:, None, None] * torch.tanh(query[:, :, :, None] + key[:, :, None])).sum(-1)
     plain = scores.masked_fill(~keep[:, None, None], -torch.inf).softmax(-1) @ value
-    context, _ = operator.attention(*leaves, Scoped(keep))
+    context, _ = operator.attention(*leaves, MaskArguments(keep))
     right = torch.autograd.grad(plain.square().sum(), (query, key, value, v))
     for mine, exact in zip(torch.autograd.grad(context.square().sum(), leaves), right, strict=True):
         torch.testing.assert_close(mine.double(), exact, rtol=1e-4, atol=1e-6)

@@ -4,7 +4,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.triton.additive import operator
-from regard.kernels.triton.additive.arguments import Dropped
+from regard.kernels.triton.additive.arguments import Dropout
 
 
 @pytest.mark.parametrize("queries", [1, 5])
@@ -12,7 +12,7 @@ def test_dropout_takes_the_same_weights_away_on_the_way_back(queries):
     seed = torch.tensor([5])
     query, key, v = torch.randn(2, 1, queries, 3), torch.randn(2, 1, 17, 3), torch.randn(1, 3)
     ones = torch.eye(17).expand(2, 1, 17, 17)
-    dropped = Dropped(0.4, seed)
+    dropped = Dropout(0.4, seed)
     context, weights = operator.attention(query, key, ones, v, dropped=dropped, weights=torch.float32)
     factor = context / weights
     assert set(factor.mul(0.6).round(decimals=4).flatten().tolist()) == {0.0, 1.0}

@@ -8,7 +8,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.triton.additive import operator
-from regard.kernels.triton.additive.arguments import Dropped, Scoped
+from regard.kernels.triton.additive.arguments import Dropout, MaskArguments
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(0, 3), (3, 0), (1, 0)])
@@ -27,8 +27,8 @@ def test_no_keys_and_no_queries_are_no_trouble(queries, keys):
 @pytest.mark.unhooked
 def test_the_operators_keep_what_they_promise():
     leaves = [torch.randn(shape, requires_grad=True) for shape in ((1, 2, 3, 4), (1, 1, 5, 4), (1, 2, 5, 3), (2, 4))]
-    torch.library.opcheck(operator.attended, (*leaves, *Scoped(ahead=0), *Dropped(), "float32", "float32"))
-    torch.library.opcheck(operator.scored, (leaves[0], leaves[1], leaves[3]))
+    torch.library.opcheck(operator.forward_operator, (*leaves, *MaskArguments(ahead=0), *Dropout(), "float32", "float32"))
+    torch.library.opcheck(operator.scores_operator, (leaves[0], leaves[1], leaves[3]))
 
 
 COMPILE = """
@@ -38,7 +38,7 @@ from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
 from regard.kernels.triton.additive import operator
-from regard.kernels.triton.additive.arguments import Dropped, Scoped
+from regard.kernels.triton.additive.arguments import Dropout, MaskArguments
 
 TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.bool: "*i1", torch.int64: "*i64", int: "i32", float: "fp32"}
 TYPES |= {torch.int32: "*i32", torch.int8: "*i8"}
@@ -57,8 +57,8 @@ def compile(self, *values, grid, warmup, num_warps, maxnreg=None, num_stages=3):
 
 JITFunction.run = compile
 mask = torch.ones(1, 1, 1, 1, dtype=torch.int32), torch.ones(1, 1, 1, 1, dtype=torch.int8)
-scoped = Scoped(torch.ones(1, 9, dtype=bool), *mask, torch.zeros(1, dtype=int), ahead=0)
-for dtype, options in ((torch.bfloat16, (scoped, Dropped(0.1, torch.tensor([1])))), (torch.float32, ())):
+scoped = MaskArguments(torch.ones(1, 9, dtype=bool), *mask, torch.zeros(1, dtype=int), ahead=0)
+for dtype, options in ((torch.bfloat16, (scoped, Dropout(0.1, torch.tensor([1])))), (torch.float32, ())):
     for queries in (3, 40, 1):
         shapes = (1, 2, queries, 8), (1, 1, 9, 8), (1, 2, 9, 256), (2, 8)
         leaves = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
@@ -74,7 +74,14 @@ def test_every_kernel_compiles_for_a_gpu_that_is_not_here():
     done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     names = [line.removesuffix(" True") for line in done.stdout.splitlines()]
-    assert set(names) == {"turn", "raised", "compare", "read", "weigh", "slope", "descend", "add", "split", "trace"}
+    assert set(names) == {
+        "transpose_kernel",
+        "exponentials_kernel",
+        "compare_kernel",
+        "read_kernel",
+        "weigh_kernel",
+        "write_dscores",
+    } | {"backward_kernel", "reduce_kernel", "split_kernel", "trace_kernel"}
 
 
 @pytest.mark.unhooked

@@ -3,7 +3,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels are written in it")
 
-from regard.kernels.triton.additive.reduce import Left, added
+from regard.kernels.triton.additive.reduce import PartialSums, reduce_gradients
 
 
 def test_parts_of_all_gradients_add_up_in_their_places():
@@ -11,15 +11,15 @@ def test_parts_of_all_gradients_add_up_in_their_places():
     whole = torch.full((3, 900, 3), 9.0, dtype=torch.bfloat16)
     places = whole[:, 100:800], torch.full((3, 5, 2), 1.0), torch.empty(3, 7)
     left = (
-        Left.of(places[0], 2, torch.float32, False),
-        Left.of(places[1], 3, torch.bfloat16, True),
-        Left.of(places[2], 4, torch.float32, False),
+        PartialSums.of(places[0], 2, torch.float32, False),
+        PartialSums.of(places[1], 3, torch.bfloat16, True),
+        PartialSums.of(places[2], 4, torch.float32, False),
     )
     assert [each.first is each.place for each in left] == [False, False, True]
     for each, parts in zip(left, (query, key, v), strict=True):
         each.first.copy_(parts[0])
         each.more.copy_(parts[1:])
-    added(*left)
+    reduce_gradients(*left)
     torch.testing.assert_close(places[0], query.sum(0).bfloat16(), rtol=1e-2, atol=1e-2)
     torch.testing.assert_close(places[1], 1 + key.float().sum(0))
     torch.testing.assert_close(places[2], v.sum(0))
@@ -31,11 +31,11 @@ def test_what_is_whole_is_left_where_it_is(monkeypatch):
     from regard.kernels.triton.additive import reduce as here
 
     started = []
-    monkeypatch.setattr(here, "start", lambda *told, **named: started.append(told))
+    monkeypatch.setattr(here, "launch_cached", lambda *told, **named: started.append(told))
     place = torch.ones(2, 3)
-    alone = Left.of(place, 1, torch.bfloat16, False)
+    alone = PartialSums.of(place, 1, torch.bfloat16, False)
     assert alone.first is place
-    added(alone, alone, alone)
+    reduce_gradients(alone, alone, alone)
     assert not started
-    added(alone, alone, Left.of(place, 1, torch.float32, True))
+    reduce_gradients(alone, alone, PartialSums.of(place, 1, torch.float32, True))
     assert started[0][1] == (1, 1, 1)

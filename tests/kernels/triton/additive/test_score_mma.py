@@ -47,13 +47,13 @@ def test_what_is_no_number_stays_with_its_key():
 
 
 def test_it_is_taken_for_many_queries_in_bfloat16_alone(monkeypatch):
-    seen, began = [], launch_scores.start
+    seen, began = [], launch_scores.launch_cached
 
     def start(program, grid, given, **told):
         seen.append(given["FOURS"])
         began(program, grid, given, **told)
 
-    monkeypatch.setattr(launch_scores, "start", start)
+    monkeypatch.setattr(launch_scores, "launch_cached", start)
     query, key, v = drawn(5, 9, 3)
     for dtype, least in ((torch.bfloat16, 5), (torch.bfloat16, 6), (torch.float16, 5), (torch.float32, 5)):
         monkeypatch.setattr(operator, "TILES", replace(operator.TILES, four_least=least))

@@ -8,7 +8,7 @@ pytest.importorskip("triton", reason="the kernels are written in it")
 
 from regard.kernels.runtime import capability
 from regard.kernels.triton.additive import launch, launch_backward, operator, split_k
-from regard.kernels.triton.additive.arguments import Dropped, Scoped, Tiles
+from regard.kernels.triton.additive.arguments import Dropout, MaskArguments, Tiles
 
 
 def test_one_query_can_be_worked_by_hand():
@@ -23,8 +23,8 @@ def test_one_query_can_be_worked_by_hand():
 @pytest.mark.parametrize("ahead", [0, 60])
 def test_one_query_reads_what_it_reads_among_others(ahead):
     query, key, value, v = torch.randn(1, 1, 2, 3), torch.randn(1, 1, 50, 3), torch.randn(1, 1, 50, 5), torch.randn(1, 3)
-    both = operator.attention(query, key, value, v, Scoped(offset=20, ahead=ahead), weights=torch.float32)
-    alone = operator.attention(query[:, :, 1:], key, value, v, Scoped(offset=21, ahead=ahead), weights=torch.float32)
+    both = operator.attention(query, key, value, v, MaskArguments(offset=20, ahead=ahead), weights=torch.float32)
+    alone = operator.attention(query[:, :, 1:], key, value, v, MaskArguments(offset=21, ahead=ahead), weights=torch.float32)
     for found, expected in zip(alone, both, strict=True):
         torch.testing.assert_close(found, expected[:, :, 1:])
 
@@ -33,7 +33,7 @@ def test_one_query_reads_what_it_reads_among_others(ahead):
 def test_however_few_keys_are_read_at_a_time_and_under_way_one_query_reads_the_same(monkeypatch, columns):
     torch.manual_seed(0)
     query, key, value = torch.randn(3, 2, 1, 40), torch.randn(3, 1, 26, 40), torch.randn(3, 2, 26, 5)
-    told = Scoped(torch.arange(26) < torch.tensor([[26], [9], [0]])), Dropped(0.3, torch.tensor([5]))
+    told = MaskArguments(torch.arange(26) < torch.tensor([[26], [9], [0]])), Dropout(0.3, torch.tensor([5]))
     leaves = [each.requires_grad_() for each in (query, key, value, torch.ones(1, 40))]
 
     def run(**changed):
@@ -63,24 +63,24 @@ def test_however_few_keys_are_read_at_a_time_and_under_way_one_query_reads_the_s
 def test_a_block_is_as_many_keys_as_its_bytes_allow_by_as_many_warps_as_have_enough_of_them(
     monkeypatch, dtype, heads, keys, hidden, size, columns, warps
 ):
-    monkeypatch.setattr(launch, "processors", lambda device: 132)
+    monkeypatch.setattr(launch, "count_multiprocessors", lambda device: 132)
     key, value = (torch.empty(1, 1, keys, each, dtype=dtype) for each in (hidden, size))
-    assert launch.block(heads, key, value, Tiles()) == (columns, warps)
+    assert launch.select_block(heads, key, value, Tiles()) == (columns, warps)
 
 
 def test_the_last_program_of_a_head_is_the_only_one_launched(monkeypatch):
-    started, start = [], launch.start
+    started, start = [], launch.launch_cached
     monkeypatch.setattr(
-        launch, "start", lambda program, *given, **named: started.append(program) or start(program, *given, **named)
+        launch, "launch_cached", lambda program, *given, **named: started.append(program) or start(program, *given, **named)
     )
     operator.attention(torch.randn(1, 1, 1, 3), torch.randn(1, 1, 5, 3), torch.randn(1, 1, 5, 3), torch.ones(1, 3))
-    assert started == [split_k.split]
+    assert started == [split_k.split_kernel]
 
 
 def test_there_may_be_more_heads_than_the_second_axis_of_a_grid_has_programs(monkeypatch):
     grids = []
     for module in (launch, launch_backward):
-        monkeypatch.setattr(module, "start", lambda program, grid, *given, **named: grids.append(grid))
+        monkeypatch.setattr(module, "launch_cached", lambda program, grid, *given, **named: grids.append(grid))
     query, key, value = (torch.zeros(70_000, 1, time, 1, requires_grad=True) for time in (1, 2, 2))
     operator.attention(query, key, value, torch.ones(1, 1))[0].sum().backward()
     assert grids == [(70_000, 1, 1)] * 2
@@ -97,7 +97,7 @@ def test_there_may_be_more_heads_than_the_second_axis_of_a_grid_has_programs(mon
     ],
 )
 def test_blocks_are_under_way_as_far_as_shared_memory_holds_them(monkeypatch, kib, dtype, size, expected):
-    monkeypatch.setattr(capability, "room", lambda device: kib << 10)
+    monkeypatch.setattr(capability, "find_shared_memory", lambda device: kib << 10)
     data = torch.empty(1, 1, 2, size, dtype=dtype)
-    columns, _ = launch.block(64, data, data, Tiles())
-    assert launch.stages(columns, data, data, Tiles()) == expected
+    columns, _ = launch.select_block(64, data, data, Tiles())
+    assert launch.count_stages(columns, data, data, Tiles()) == expected

@@ -10,13 +10,13 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 from regard.data.batch import Padded
 from regard.kernels.triton.cross_entropy import kernel as kernel
-from regard.kernels.triton.cross_entropy.kernel import judge
+from regard.kernels.triton.cross_entropy.kernel import compute_cross_entropy
 from regard.losses.teacher_forcing import entropy, likelihood_loss
 
 
 def test_two_words_can_be_worked_by_hand():
     logits, bias = torch.tensor([[0.0, 1.0]]), torch.tensor([1.0, 0.0])
-    total, nll, undecided = judge(logits, bias, torch.tensor([0]), None, 0.0, 0.0, True)
+    total, nll, undecided = compute_cross_entropy(logits, bias, torch.tensor([0]), None, 0.0, 0.0, True)
     assert total.item() == pytest.approx(math.log(2))
     assert nll.item() == pytest.approx(math.log(2))
     assert undecided.item() == 0
@@ -34,7 +34,7 @@ def test_cost_and_slope_are_those_of_the_formula(monkeypatch, smoothing, confide
     target = Padded(wanted[None], kept[None])
     loss = likelihood_loss((leaf + bias)[None], target, smoothing, confidence)
     slope = torch.autograd.grad(loss.total, leaf)[0]
-    found = judge(logits, bias, wanted, kept if masked else None, smoothing, confidence, True)
+    found = compute_cross_entropy(logits, bias, wanted, kept if masked else None, smoothing, confidence, True)
     torch.testing.assert_close(found[0].sum(), loss.total.detach())
     torch.testing.assert_close(found[1].sum(), torch.as_tensor(loss.parts["nll"]))
     expected = entropy((leaf + bias)[None], target).detach() if confidence else torch.tensor(0.0)
@@ -44,7 +44,7 @@ def test_cost_and_slope_are_those_of_the_formula(monkeypatch, smoothing, confide
 
 def test_rows_that_do_not_count_may_hold_anything():
     logits = torch.tensor([[0.0, 1.0], [torch.nan, 0.0]])
-    found = judge(logits, torch.zeros(2), torch.tensor([0, 1]), torch.tensor([True, False]), 0.1, 0.0, True)
+    found = compute_cross_entropy(logits, torch.zeros(2), torch.tensor([0, 1]), torch.tensor([True, False]), 0.1, 0.0, True)
     assert found.isfinite().all()
     assert logits[1].tolist() == [0, 0]
 
@@ -52,14 +52,14 @@ def test_rows_that_do_not_count_may_hold_anything():
 def test_without_learning_the_logits_stay():
     logits = torch.randn(3, 5)
     before = logits.clone()
-    judge(logits, torch.zeros(5), torch.tensor([0, 1, 4]), None, 0.1, 0.0, False)
+    compute_cross_entropy(logits, torch.zeros(5), torch.tensor([0, 1, 4]), None, 0.1, 0.0, False)
     assert torch.equal(logits, before)
 
 
 def test_half_precision_is_read_and_written_and_nothing_else():
     logits = torch.randn(4, 33).bfloat16()
     wide, wanted = logits.float(), torch.randint(33, (4,))
-    found = judge(logits, torch.zeros(33), wanted, None, 0.1, 0.0, True)
-    exact = judge(wide, torch.zeros(33), wanted, None, 0.1, 0.0, True)
+    found = compute_cross_entropy(logits, torch.zeros(33), wanted, None, 0.1, 0.0, True)
+    exact = compute_cross_entropy(wide, torch.zeros(33), wanted, None, 0.1, 0.0, True)
     torch.testing.assert_close(found, exact)
     torch.testing.assert_close(logits, wide.bfloat16())

@@ -9,7 +9,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/decoding_gpu.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.triton.decode_step.cross_attention import look_across
+from regard.kernels.triton.decode_step.cross_attention import cross_attend
 from regard.kernels.triton.decode_step.tile import Tile
 
 
@@ -22,7 +22,7 @@ def test_rows_of_a_sentence_share_its_source_and_see_what_may_be_seen(width, len
     keep[0, -1], keep[1] = True, False
     keys[~keep[:, None].expand(2, 2, length)] = torch.nan
     asked = torch.randn(2 * width, 12).to(kind)
-    found = look_across(asked, keys, values, keep, 0.4, Tile(block, 1)).view(2, width, 2, 3)
+    found = cross_attend(asked, keys, values, keep, 0.4, Tile(block, 1)).view(2, width, 2, 3)
     query = asked.view(2, width, 2, 6).transpose(1, 2)[:1].double()
     seen = keep[0]
     weights = (query @ keys[:1, :, seen].double().mT * 0.4).softmax(-1)

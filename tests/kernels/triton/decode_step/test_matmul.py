@@ -10,7 +10,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/decoding_gpu.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.triton.decode_step.matmul import Before, Way, product
+from regard.kernels.triton.decode_step.matmul import LayerNormArguments, MatmulTile, fused_matmul
 
 
 @pytest.mark.parametrize(("rows", "size", "columns"), [(1, 24, 40), (5, 50, 33)])
@@ -18,29 +18,29 @@ from regard.kernels.triton.decode_step.matmul import Before, Way, product
 def test_norm_bias_bend_and_sum_are_part_of_the_product(rows, size, columns, all_around):
     data, weights = torch.randn(rows, size) + 2, (torch.randn(columns, size), torch.randn(columns))
     if not all_around:
-        found = product(data, (weights[0], None), way=Way(16, 16, 1))
+        found = fused_matmul(data, (weights[0], None), way=MatmulTile(16, 16, 1))
         torch.testing.assert_close(found, F.linear(data, weights[0]))
         return
-    norm, around = Before(torch.randn(size), torch.randn(size), 1e-5), torch.randn(rows, columns)
-    found = product(data, weights, norm=norm, around=around, relu=True, way=Way(16, 16, 1))
+    norm, around = LayerNormArguments(torch.randn(size), torch.randn(size), 1e-5), torch.randn(rows, columns)
+    found = fused_matmul(data, weights, norm=norm, around=around, relu=True, way=MatmulTile(16, 16, 1))
     normed = F.layer_norm(data, (size,), *norm)
     torch.testing.assert_close(found, F.linear(normed, *weights).relu() + around)
 
 
 def test_more_than_a_program_holds_is_refused():
-    weights, norm = (torch.ones(4, 2048), None), Before(torch.ones(2048), torch.ones(2048), 1e-5)
+    weights, norm = (torch.ones(4, 2048), None), LayerNormArguments(torch.ones(2048), torch.ones(2048), 1e-5)
     with pytest.raises(
         ValueError, match="product needs 8 rows or fewer, and 1024 numbers where they are normed, got 9 of 2048"
     ):
-        product(torch.ones(9, 2048), weights)
+        fused_matmul(torch.ones(9, 2048), weights)
     with pytest.raises(ValueError, match="got 1 of 2048"):
-        product(torch.ones(1, 2048), weights, norm=norm)
+        fused_matmul(torch.ones(1, 2048), weights, norm=norm)
 
 
 def test_half_precision_is_summed_in_single():
     half = torch.bfloat16
     data, matrix, around = torch.randn(2, 512).to(half), torch.randn(20, 512).to(half), torch.randn(2, 20).to(half)
-    found = product(data, (matrix, None), around=around, way=Way(16, 64, 1))
+    found = fused_matmul(data, (matrix, None), around=around, way=MatmulTile(16, 64, 1))
     exact = data.double() @ matrix.double().mT + around.double()
     assert found.dtype == half
     assert (found.double() - exact).abs().max() <= 2**-8 * exact.abs().max()

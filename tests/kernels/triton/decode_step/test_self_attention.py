@@ -9,7 +9,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/decoding_gpu.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.triton.decode_step.self_attention import follow_back, look_back
+from regard.kernels.triton.decode_step.self_attention import follow_parents, self_attend
 from regard.kernels.triton.decode_step.tile import Tile
 
 
@@ -20,7 +20,7 @@ def test_each_row_finds_what_its_own_past_holds(width, heads, dim, now, keys):
     cache[:, :now] = torch.randn(sentences, now, width, 2 * size)
     past = torch.randint(width, (sentences, width, room), dtype=torch.int32)
     sides = torch.randn(sentences * width, 3 * size)
-    found = look_back(sides, cache, past, torch.tensor([now]), heads, 0.7, Tile(keys, 1))
+    found = self_attend(sides, cache, past, torch.tensor([now]), heads, 0.7, Tile(keys, 1))
     assert torch.equal(cache[:, now].flatten(0, 1), sides[:, size:])
     for number, row in enumerate(sides):
         s, w = divmod(number, width)
@@ -38,5 +38,5 @@ def test_the_table_is_reordered_in_its_place(room):
     now = room - 3
     right = torch.stack([each[parent] for each, parent in zip(past, parents, strict=True)])
     right[..., now] = torch.arange(3, dtype=torch.int32)
-    follow_back(past, parents, torch.tensor([now]))
+    follow_parents(past, parents, torch.tensor([now]))
     assert torch.equal(past[..., : now + 1], right[..., : now + 1])

@@ -9,7 +9,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 from regard.attention.normalise.entmax import Entmax
 from regard.kernels.triton.entmax import launch
-from regard.kernels.triton.entmax.launch import Bend
+from regard.kernels.triton.entmax.launch import Alpha
 from regard.kernels.triton.flash.arguments import Plan
 
 PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, [16, 16, 4, 1])
@@ -20,7 +20,7 @@ def test_one_query_and_three_keys_can_be_worked_by_hand():
     """Scores 0, 1/2 and -3: sparsemax gives 1/4, 3/4 and nothing, at a threshold 3/4 below the best."""
     query, keys = torch.ones(1, 1, 1, 1), torch.tensor([[[[0.0], [0.5], [-3.0]]]])
     values = torch.tensor([[[[4.0], [8.0], [1e9]]]])
-    context, edges = launch.forward(query, keys, values, PLAN, Bend(2.0))
+    context, edges = launch.forward(query, keys, values, PLAN, Alpha(2.0))
     assert context.item() == pytest.approx(7)
     assert edges.flatten().tolist() == pytest.approx([0.5, -0.75])
 
@@ -28,7 +28,7 @@ def test_one_query_and_three_keys_can_be_worked_by_hand():
 def test_keys_of_equal_scores_share_alike_at_one_half_each():
     """Entmax 1.5 of two equal scores: (0 - τ)² = 1/2."""
     data = torch.ones(1, 1, 2, 1)
-    context, edges = launch.forward(data[:, :, :1], data, torch.tensor([[[[2.0], [4.0]]]]), PLAN, Bend(1.5))
+    context, edges = launch.forward(data[:, :, :1], data, torch.tensor([[[[2.0], [4.0]]]]), PLAN, Alpha(1.5))
     assert context.item() == pytest.approx(3)
     assert edges[1].item() == pytest.approx(-(0.5**0.5))
 
@@ -39,8 +39,8 @@ def test_the_threshold_is_found_whatever_the_scores(alpha, monkeypatch):
     keys = torch.linspace(-1, 1, 40)[None, None, :, None]
     query = torch.tensor([1e-3, 0.1, 1.0, 10.0, 1000.0])[None, None, :, None]
     if alpha <= 2:
-        monkeypatch.setattr(launch, "PASSES", 8)
-    weights = launch.forward(query, keys, torch.eye(40)[None, None], PLAN, Bend(alpha)).context
+        monkeypatch.setattr(launch, "MAX_PASSES", 8)
+    weights = launch.forward(query, keys, torch.eye(40)[None, None], PLAN, Alpha(alpha)).context
     expected = Entmax(alpha)(query.double() @ keys.double().mT)
     torch.testing.assert_close(weights.double(), expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 1, 5), rtol=2e-5, atol=0)

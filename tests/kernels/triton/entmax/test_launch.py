@@ -8,7 +8,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/simplex.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.triton.entmax import launch
-from regard.kernels.triton.entmax.launch import Bend
+from regard.kernels.triton.entmax.launch import Alpha
 from regard.kernels.triton.flash.arguments import Plan
 
 PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, [16, 16, 4, 1])
@@ -16,21 +16,21 @@ PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, 
 
 
 def test_room_is_for_the_context_and_two_numbers_of_each_query():
-    context, edges = launch.empty(torch.randn(2, 3, 4, 5), torch.randn(2, 1, 6, 7).half())
+    context, edges = launch.allocate_output(torch.randn(2, 3, 4, 5), torch.randn(2, 1, 6, 7).half())
     assert (context.shape, context.dtype) == ((2, 3, 4, 7), torch.float16)
     assert (edges.shape, edges.dtype) == ((2, 2, 3, 4), torch.float32)
 
 
 def test_sparsemax_and_entmax_of_one_and_a_half_have_programs_without_logarithms():
     data = torch.randn(1, 1, 2, 3)
-    bends = [Bend(2.0), Bend(1.5), Bend(1.4), Bend(1.5, torch.tensor([1.5]))]
-    assert [launch._kind(data, PLAN, bend)["BEND"] for bend in bends] == [1, 2, 0, 0]
+    bends = [Alpha(2.0), Alpha(1.5), Alpha(1.4), Alpha(1.5, torch.tensor([1.5]))]
+    assert [launch._build_compile_arguments(data, PLAN, bend)["BEND"] for bend in bends] == [1, 2, 0, 0]
 
 
 def test_the_size_of_a_tile_changes_nothing_but_roundings():
     query, keys, values = torch.randn(1, 1, 17, 3), torch.randn(1, 1, 33, 3), torch.randn(1, 1, 33, 2)
     first, second = (
-        launch.forward(query, keys, values, PLAN._replace(tiles=tiles, causal=True, offset=16), Bend(1.5))
+        launch.forward(query, keys, values, PLAN._replace(tiles=tiles, causal=True, offset=16), Alpha(1.5))
         for tiles in ([16, 16, 4, 1], [32, 64, 4, 1])
     )
     torch.testing.assert_close(first.context, second.context)

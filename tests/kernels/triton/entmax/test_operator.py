@@ -7,7 +7,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/simplex.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.triton.entmax.launch import Bend
+from regard.kernels.triton.entmax.launch import Alpha
 from regard.kernels.triton.entmax.operator import attend, sparse_pass
 from regard.kernels.triton.flash.arguments import Plan
 
@@ -31,7 +31,7 @@ def test_it_stays_one_operation_in_a_compiled_function():
     query, keys, values = (torch.randn(1, 1, count, 4, requires_grad=True) for count in (3, 5, 5))
 
     def both(query, keys, values):
-        return attend(query, keys, values, PLAN, Bend(2.0)) * 2
+        return attend(query, keys, values, PLAN, Alpha(2.0)) * 2
 
     compiled = torch.compile(both, backend="aot_eager", fullgraph=True)
     found, expected = compiled(query, keys, values), both(query, keys, values)

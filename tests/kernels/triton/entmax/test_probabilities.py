@@ -12,7 +12,7 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.entmax.probabilities import shared
+from regard.kernels.triton.entmax.probabilities import compute_entmax_weights
 
 
 @triton.jit
@@ -21,7 +21,7 @@ def shown(scores, found, rise, tau, BEND: tl.constexpr):
     """Shares and their slopes for a row of 16 scores whose best is 0."""
     each = tl.arange(0, 16)
     row = tl.load(scores + each)[None, :]
-    over, weights, lean = shared(row, tl.zeros([1], tl.float32), tl.full([1], tau, tl.float32), rise, BEND)
+    over, weights, lean = compute_entmax_weights(row, tl.zeros([1], tl.float32), tl.full([1], tau, tl.float32), rise, BEND)
     tl.store(found + each[None, :], over)
     tl.store(found + 16 + each[None, :], weights)
     tl.store(found + 32 + each[None, :], lean)

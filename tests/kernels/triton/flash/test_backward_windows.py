@@ -7,8 +7,8 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.triton.flash.arguments import Asked, Plan
-from regard.kernels.triton.flash.launch_window_sort import ordered, stretch
+from regard.kernels.triton.flash.arguments import Plan, StatisticsRequest
+from regard.kernels.triton.flash.launch_window_sort import compute_bin_width, sort_queries
 from regard.kernels.triton.flash.operator import attend
 
 QUERIES, KEYS, WIDTH = 70, 50, 6
@@ -46,7 +46,7 @@ def leaves(heads=1):
 
 
 def placed(plan, centres):
-    return plan._replace(centres=centres, stretch=stretch(KEYS), **ordered(centres, KEYS)._asdict())
+    return plan._replace(centres=centres, stretch=compute_bin_width(KEYS), **sort_queries(centres, KEYS)._asdict())
 
 
 def compare(found, exact, given):
@@ -61,19 +61,21 @@ def compare(found, exact, given):
 def test_every_gradient_is_that_of_the_formula_whatever_else_hides_keys(told, allowed, bell):
     given = leaves()
     plan = placed(PLAN._replace(bell=bell, **told), given[3])
-    compare(attend(*given[:3], plan, Asked()).context, dense(*given, allowed, bell, 1.0), given)
+    compare(attend(*given[:3], plan, StatisticsRequest()).context, dense(*given, allowed, bell, 1.0), given)
 
 
 def test_heads_that_share_keys_are_summed():
     given = leaves(heads=3)
     plan = placed(PLAN._replace(bell=1), given[3])
-    compare(attend(*given[:3], plan, Asked()).context, dense(*given, FAR == FAR, 1, 1.0), given)
+    compare(attend(*given[:3], plan, StatisticsRequest()).context, dense(*given, FAR == FAR, 1, 1.0), given)
 
 
 def test_what_was_dropped_on_the_way_there_is_dropped_on_the_way_back():
     given = leaves()
     plan = placed(PLAN._replace(bell=1, dropout=0.4, seed=torch.tensor([5])), given[3])
-    read = attend(*given[:2], torch.eye(KEYS).expand(2, 1, KEYS, KEYS), plan, Asked()).context  # the weights themselves
+    read = attend(
+        *given[:2], torch.eye(KEYS).expand(2, 1, KEYS, KEYS), plan, StatisticsRequest()
+    ).context  # the weights themselves
     kept = torch.where(read != 0, 1 / 0.6, 0.0).detach()
     assert 0.5 < (read != 0).sum() / (dense(*given[:2], torch.eye(KEYS), given[3], FAR == FAR, 1, 1.0) != 0).sum() < 0.7
-    compare(attend(*given[:3], plan, Asked()).context, dense(*given, FAR == FAR, 1, kept), given)
+    compare(attend(*given[:3], plan, StatisticsRequest()).context, dense(*given, FAR == FAR, 1, kept), given)

@@ -16,11 +16,11 @@ PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, 
 
 def test_of_what_was_not_asked_for_there_is_nothing():
     query, keys, values = torch.randn(2, 3, 4, 5), torch.randn(2, 1, 6, 5), torch.randn(2, 1, 6, 7)
-    found = launch.empty(query, keys, values, Asked())
+    found = launch.allocate_output(query, keys, values, Asked())
     assert found.context.shape == (2, 3, 4, 7)
     assert found.lse.shape == (2, 3, 4)
     assert [each.numel() for each in found[2:]] == [0] * 6
-    asked = launch.empty(query, keys, values, Asked(True, True, 2, True, True, 2))
+    asked = launch.allocate_output(query, keys, values, Asked(True, True, 2, True, True, 2))
     assert asked.measured.shape == (launch.STATISTICS, 2, 3, 4)
     assert asked.best.shape == asked.best_keys.shape == (2, 3, 4, 2)
     assert asked.received.shape == asked.uniform.shape == (2, 3, 6)
@@ -38,4 +38,4 @@ def test_the_size_of_a_tile_changes_nothing_but_roundings():
 
 def test_weights_of_no_query_are_none():
     data = torch.randn(1, 2, 3, 4)
-    assert launch.weigh(data, data, None, PLAN, Chosen(torch.tensor([], dtype=torch.int64))).shape == (1, 2, 0, 3)
+    assert launch.compute_weights(data, data, None, PLAN, Chosen(torch.tensor([], dtype=torch.int64))).shape == (1, 2, 0, 3)

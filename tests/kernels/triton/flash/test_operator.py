@@ -8,8 +8,8 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.triton.flash.launch import Asked, Plan
-from regard.kernels.triton.flash.launch_window_sort import ordered, stretch
-from regard.kernels.triton.flash.operator import attend, one_pass
+from regard.kernels.triton.flash.launch_window_sort import compute_bin_width, sort_queries
+from regard.kernels.triton.flash.operator import attend, forward_operator
 
 PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, [16, 16, 4, 1])
 """Everything may be seen, and the score is the plain product."""
@@ -58,16 +58,22 @@ def test_where_nothing_flows_into_the_context_nothing_flows_on():
 def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
     query, keys, values = (torch.randn(1, 1, count, 4, requires_grad=True) for count in (3, 5, 5))
     bias, centres = torch.randn(1, 1, 7, requires_grad=True), torch.rand(1, 3, requires_grad=True)
-    placed = {"centres": centres, "stretch": stretch(5), **ordered(centres, 5)._asdict(), "width": 2.0, "bell": 1}
+    placed = {
+        "centres": centres,
+        "stretch": compute_bin_width(5),
+        **sort_queries(centres, 5)._asdict(),
+        "width": 2.0,
+        "bell": 1,
+    }
     tests = ("test_schema", "test_autograd_registration", "test_faketensor")
     for plan in (PLAN._replace(bias=bias, causal=True), PLAN._replace(**placed)):
-        torch.library.opcheck(one_pass, (query, keys, values, *plan, [1, 1, 1, 1, 1, 2]), test_utils=tests)
+        torch.library.opcheck(forward_operator, (query, keys, values, *plan, [1, 1, 1, 1, 1, 2]), test_utils=tests)
 
 
 def test_a_bias_beside_placed_windows_is_refused_a_gradient():
     query, keys, values = (torch.randn(1, 1, count, 4, requires_grad=True) for count in (3, 5, 5))
     bias, centres = torch.randn(1, 1, 7, requires_grad=True), torch.rand(1, 3)
-    placed = {"centres": centres, "stretch": stretch(5), **ordered(centres, 5)._asdict(), "width": 2.0}
+    placed = {"centres": centres, "stretch": compute_bin_width(5), **sort_queries(centres, 5)._asdict(), "width": 2.0}
     found = attend(query, keys, values, PLAN._replace(bias=bias, **placed), Asked())
     with pytest.raises(ValueError, match="no gradient beside windows that queries place"):
         found.context.sum().backward()

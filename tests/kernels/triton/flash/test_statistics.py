@@ -17,7 +17,7 @@ QUICK = Asked(peak=True, entropy=True, moments=1)
 @pytest.fixture(params=["tf32", "ieee"], ids=["four hands", "one"], autouse=True)
 def hands(request, monkeypatch):
     """As where tensor cores multiply, and where they do not: the interpreter multiplies alike."""
-    monkeypatch.setattr(arguments, "precision", lambda dtype: request.param)
+    monkeypatch.setattr(arguments, "select_dot_precision", lambda dtype: request.param)
 
 
 def same(found: Found, weights: Tensor, asked: Asked) -> None:
@@ -69,7 +69,7 @@ def test_a_weight_that_is_almost_all_leaves_an_exact_spread(place, formula):
 def test_narrow_heads_of_half_precision_have_fewer_registers(formula):
     def told(size: int, dtype: torch.dtype, asked: Asked = QUICK) -> tuple:
         data = torch.empty(1, 1, 1, size, dtype=dtype)
-        return launch._held(data, data, formula.plain._replace(tiles=[64, 128, 4, 3]), asked)
+        return launch._select_config(data, data, formula.plain._replace(tiles=[64, 128, 4, 3]), asked)
 
     assert told(64, torch.bfloat16) == ([64, 64, 4, 3], {"maxnreg": 128})
     assert told(65, torch.bfloat16) == told(64, torch.float32) == ([64, 64, 4, 3], {})
@@ -79,4 +79,4 @@ def test_narrow_heads_of_half_precision_have_fewer_registers(formula):
 def test_registers_are_counted_where_the_compiler_knows_the_word(formula, monkeypatch):
     data = torch.empty(1, 1, 1, 64, dtype=torch.bfloat16)
     monkeypatch.setattr(torch.version, "hip", "6.2")
-    assert launch._held(data, data, formula.plain, QUICK)[1] == {}
+    assert launch._select_config(data, data, formula.plain, QUICK)[1] == {}

@@ -9,7 +9,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 from regard.kernels.triton.flash import launch
 from regard.kernels.triton.flash.launch import Asked, Plan
-from regard.kernels.triton.flash.launch_window_sort import ordered, stretch
+from regard.kernels.triton.flash.launch_window_sort import compute_bin_width, sort_queries
 
 PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, [16, 16, 4, 1])
 """Everything may be seen, and the score is the plain product."""
@@ -35,7 +35,7 @@ SCOPES = {
     "some keys": ({"keep": torch.arange(SIZE)[None] < 17}, (torch.arange(SIZE) < 17).expand(SIZE, SIZE)),
     "a mask": ({"mask": MASK, "causal": True}, MASK[0, 0] & (FAR <= 0)),
     "around centres": (
-        {"centres": CENTRE, "stretch": stretch(SIZE), **ordered(CENTRE, SIZE)._asdict(), "width": 3.0},
+        {"centres": CENTRE, "stretch": compute_bin_width(SIZE), **sort_queries(CENTRE, SIZE)._asdict(), "width": 3.0},
         (torch.arange(SIZE) - CENTRE[0][:, None]).abs() <= 3,
     ),
 }

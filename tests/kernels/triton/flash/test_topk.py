@@ -14,7 +14,7 @@ from regard.kernels.triton.flash.launch import Asked
 @pytest.fixture(params=["tf32", "ieee"], ids=["four hands", "one"], autouse=True)
 def hands(request, monkeypatch):
     """As where tensor cores multiply, and where they do not: the interpreter multiplies alike."""
-    monkeypatch.setattr(arguments, "precision", lambda dtype: request.param)
+    monkeypatch.setattr(arguments, "select_dot_precision", lambda dtype: request.param)
 
 
 def test_the_best_keys_are_those_of_the_formula_and_of_equals_the_first(plan, whole, formula):

@@ -7,7 +7,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/recurrent.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.triton.lstm_decoder.steps import back_again, there
+from regard.kernels.triton.lstm_decoder.steps import run_backward, run_forward
 from regard.models.layers.cells import lstm_cell
 
 TIME, ROWS, FED, SIZE, KEYS, CONTEXT = 3, 2, 5, 4, 6, 7
@@ -42,18 +42,18 @@ def test_steps_are_those_of_the_formula_and_so_is_the_way_back():
     given = inputs()
     leaves = {name: each.clone().requires_grad_() for name, each in given.items()}
     expected = one_by_one(**leaves, scale=0.5)
-    kept = there(**given, keep=None, scale=0.5)
+    kept = run_forward(**given, keep=None, scale=0.5)
     torch.testing.assert_close((kept.went, kept.found, kept.cells[-1]), tuple(each.detach() for each in expected))
     flows = [torch.randn_like(each) for each in expected]
     wanted = torch.autograd.grad(expected, [leaves[name] for name in ("given", "first", "cell")], flows)
     sides = (given[name] for name in ("weight", "readout", "keys", "values"))
-    found = back_again(kept, *sides, None, 0.5, *flows[:2], flows[2].clone())
+    found = run_backward(kept, *sides, None, 0.5, *flows[:2], flows[2].clone())
     torch.testing.assert_close((found.gates, found.first, found.cell), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_a_step_that_is_left_out_changes_nothing_before_it():
     given = inputs()
-    whole = there(**given, keep=None, scale=1.0)
-    short = there(**(given | {"given": given["given"][:2].contiguous()}), keep=None, scale=1.0)
+    whole = run_forward(**given, keep=None, scale=1.0)
+    short = run_forward(**(given | {"given": given["given"][:2].contiguous()}), keep=None, scale=1.0)
     assert torch.equal(short.went, whole.went[:3])
     assert torch.equal(short.found, whole.found[:2])

@@ -11,10 +11,10 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/norm.py checks on a GPU", allow_module_level=True)
 
 from regard.attention import masked_norm
-from regard.attention.masked_norm import BatchNorm, GroupNorm, fused
-from regard.attention.masked_pool import hide
+from regard.attention.masked_norm import BatchNorm, GroupNorm, is_fused
+from regard.attention.masked_pool import zero_padding
 from regard.kernels.triton.masked_norm import operator
-from regard.kernels.triton.masked_norm.operator import Plan, normed
+from regard.kernels.triton.masked_norm.operator import Plan, apply_norm
 
 SHAPES = [(2, 8, 5, 7), (1, 24, 3, 5), (3, 6, 1, 1), (2, 1, 4, 4)]
 
@@ -22,9 +22,9 @@ SHAPES = [(2, 8, 5, 7), (1, 24, 3, 5), (3, 6, 1, 1), (2, 1, 4, 4)]
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Programs of few numbers, so that even the smallest map needs several, and few of them are put together at once."""
-    monkeypatch.setattr(operator, "NUMBERS", 64)
-    monkeypatch.setattr(operator, "MERGED", 2)
-    monkeypatch.setattr(operator, "TOGETHER", 4)
+    monkeypatch.setattr(operator, "TILE_ELEMENTS", 64)
+    monkeypatch.setattr(operator, "MERGE_BLOCK", 2)
+    monkeypatch.setattr(operator, "CHANNEL_MERGE", 4)
     monkeypatch.setattr(operator, "MANY", 4)
     monkeypatch.setattr(masked_norm, "DEVICES", ("cuda", "cpu"))
 
@@ -42,7 +42,7 @@ def outcome(norm: GroupNorm | BatchNorm, image, keep, rectify, around, dtype):
     leaves = [each.detach().to(dtype).requires_grad_() for each in (image, *([] if around is None else [around]))]
     found = norm(leaves[0], keep, rectify=rectify, around=leaves[1] if around is not None else None)
     flow = torch.arange(found.numel(), dtype=dtype).view(found.shape).cos()
-    found = hide(found, keep)
+    found = zero_padding(found, keep)
     return [found.detach(), *torch.autograd.grad(found, [*leaves, norm.weight, norm.bias], flow)]
 
 
@@ -63,8 +63,8 @@ def test_it_is_the_norm_of_the_kept_places_with_every_gradient(shape, rectify, b
 
 
 def test_double_precision_is_left_to_the_operations():
-    assert not fused(torch.zeros(1, 8, 2, 2, dtype=torch.float64), torch.ones(8, dtype=torch.float64))
-    assert fused(torch.zeros(1, 8, 2, 2), torch.ones(8))
+    assert not is_fused(torch.zeros(1, 8, 2, 2, dtype=torch.float64), torch.ones(8, dtype=torch.float64))
+    assert is_fused(torch.zeros(1, 8, 2, 2), torch.ones(8))
 
 
 def test_what_a_batch_was_normed_by_is_used_later(monkeypatch):
@@ -80,9 +80,9 @@ def test_what_a_batch_was_normed_by_is_used_later(monkeypatch):
 
 def test_what_stands_outside_is_never_read_and_comes_out_as_nothing():
     image, keep = torch.randn(2, 8, 3, 4), kept(2, 3, 4)
-    clean = normed(image, keep, torch.ones(8), torch.full((8,), 0.5), 1, 1e-5).image
+    clean = apply_norm(image, keep, torch.ones(8), torch.full((8,), 0.5), 1, 1e-5).image
     poisoned = image.masked_fill(~keep[:, None], torch.nan).requires_grad_()
-    found = normed(poisoned, keep, torch.ones(8), torch.full((8,), 0.5), 1, 1e-5).image
+    found = apply_norm(poisoned, keep, torch.ones(8), torch.full((8,), 0.5), 1, 1e-5).image
     assert torch.equal(found, clean)
     assert not found[~keep[:, None].expand_as(found)].any()
     found.square().sum().backward()
@@ -90,7 +90,7 @@ def test_what_stands_outside_is_never_read_and_comes_out_as_nothing():
 
 
 def test_a_map_of_which_nothing_is_kept_comes_out_as_nothing():
-    found = normed(
+    found = apply_norm(
         torch.randn(1, 4, 2, 2), torch.zeros(1, 2, 2, dtype=torch.bool), torch.ones(4), torch.ones(4), 1, 1e-5
     ).image
     assert torch.equal(found, torch.zeros(1, 4, 2, 2))
@@ -98,21 +98,21 @@ def test_a_map_of_which_nothing_is_kept_comes_out_as_nothing():
 
 def test_a_mean_far_from_nothing_costs_no_digits():
     image, keep = 1e4 + torch.randn(1, 8, 8, 8), torch.ones(1, 8, 8, dtype=torch.bool)
-    found = normed(image, keep, torch.ones(8), torch.zeros(8), 1, 1e-5).image
+    found = apply_norm(image, keep, torch.ones(8), torch.zeros(8), 1, 1e-5).image
     wanted = torch.nn.functional.group_norm(image.double(), 1)
     torch.testing.assert_close(found.double(), wanted, rtol=1e-3, atol=1e-3)
 
 
 def test_half_precision_comes_out_as_it_came_in():
     image, keep = torch.randn(2, 8, 3, 5), kept(2, 3, 5)
-    found = normed(image.bfloat16(), keep, torch.ones(8), torch.zeros(8), 1, 1e-5).image
+    found = apply_norm(image.bfloat16(), keep, torch.ones(8), torch.zeros(8), 1, 1e-5).image
     assert found.dtype == torch.bfloat16
-    wanted = hide(torch.nn.functional.group_norm(image[:1].bfloat16().float(), 1), keep[:1])
+    wanted = zero_padding(torch.nn.functional.group_norm(image[:1].bfloat16().float(), 1), keep[:1])
     torch.testing.assert_close(found[:1].float(), wanted, rtol=1e-2, atol=1e-2)
 
 
 def test_what_comes_out_lies_in_memory_as_what_went_in():
     image = torch.randn(2, 8, 3, 5).contiguous(memory_format=torch.channels_last)
-    assert normed(image, kept(2, 3, 5), torch.ones(8), torch.zeros(8), 1, 1e-5).image.stride() == image.stride()
+    assert apply_norm(image, kept(2, 3, 5), torch.ones(8), torch.zeros(8), 1, 1e-5).image.stride() == image.stride()
     assert Plan.of(image, 1).steps == (120, 1, 8)
     assert Plan.of(image.contiguous(), 1).steps == (120, 15, 1)

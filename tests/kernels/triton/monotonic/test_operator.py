@@ -11,8 +11,8 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/parity.py checks on a GPU", allow_module_level=True)
 
 from regard.attention import expected_monotonic
-from regard.attention.expected_monotonic import covers, stops
-from regard.attention.mechanisms.monotonic import Monotone
+from regard.attention.expected_monotonic import covers, expect_alignment
+from regard.attention.mechanisms.monotonic import MonotonicNormaliser
 from regard.kernels.triton.monotonic import operator
 
 from ....attention.test_expected_monotonic import by_hand, given
@@ -23,45 +23,45 @@ def launched(monkeypatch):
     """Triton's interpreter in place of a GPU, and how many programs it ran."""
     monkeypatch.setattr(expected_monotonic, "DEVICES", ("cpu",))
     count = []
-    monkeypatch.setattr(operator, "rows", lambda stop, rows=operator.rows: count.append(1) or rows(stop))
+    monkeypatch.setattr(operator, "build_grid", lambda stop, rows=operator.build_grid: count.append(1) or rows(stop))
     return count
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (1, 1, 1, 1), (1, 2, 7, 1), (2, 1, 1, 17), (1, 2, 3, 130)])
 def test_the_kernel_walks_the_same_way_there_and_back(launched, monkeypatch, sizes):
     walk = [each.requires_grad_() for each in given(*sizes)]
-    found, flowing = stops(*walk), torch.randn(sizes, dtype=torch.float64)
+    found, flowing = expect_alignment(*walk), torch.randn(sizes, dtype=torch.float64)
     mine = torch.autograd.grad(found, walk, flowing)
     assert len(launched) == 2
     right = by_hand(*[each.detach() for each in walk])
     assert_close(found, right, rtol=1e-13, atol=1e-15)
     monkeypatch.setattr(expected_monotonic, "DEVICES", ())
-    theirs = torch.autograd.grad(stops(*walk), walk, flowing)
+    theirs = torch.autograd.grad(expect_alignment(*walk), walk, flowing)
     assert len(launched) == 2
     for one, other in zip(mine, theirs, strict=True):
         assert_close(one, other, rtol=1e-12, atol=1e-13)
 
 
 def test_the_gradients_of_the_kernel_equal_small_differences(launched):
-    assert gradcheck(stops, [each.requires_grad_() for each in given(1, 1, 3, 4)])
+    assert gradcheck(expect_alignment, [each.requires_grad_() for each in given(1, 1, 3, 4)])
     assert launched
 
 
 def test_the_kernel_takes_what_does_not_lie_in_a_row(launched):
     stop, carry, start = given()
     turned = [each.transpose(2, 3).contiguous().transpose(2, 3) for each in (stop, carry)]
-    assert torch.equal(stops(*turned, start.expand(2, 3, 1, 5)), stops(stop, carry, start))
+    assert torch.equal(expect_alignment(*turned, start.expand(2, 3, 1, 5)), expect_alignment(stop, carry, start))
     assert len(launched) == 2
 
 
 def test_walks_of_several_rows_may_start_from_one(launched, monkeypatch):
     stop, carry, start = given()
     leaves = [each.requires_grad_() for each in (stop, carry, start[:1, :1].clone())]
-    found = stops(*leaves)
+    found = expect_alignment(*leaves)
     mine = torch.autograd.grad(found.sum(), leaves)
     assert len(launched) == 2
     monkeypatch.setattr(expected_monotonic, "DEVICES", ())
-    again = stops(*leaves)
+    again = expect_alignment(*leaves)
     assert_close(found, again, rtol=1e-13, atol=1e-15)
     for one, other in zip(mine, torch.autograd.grad(again.sum(), leaves), strict=True):
         assert_close(one, other, rtol=1e-12, atol=1e-13)
@@ -71,12 +71,12 @@ def test_walks_of_several_rows_may_start_from_one(launched, monkeypatch):
 def test_a_start_of_another_source_is_refused_and_not_read_past_its_end(launched):
     stop, carry, start = given()
     with pytest.raises(RuntimeError, match="must match the existing size"):
-        stops(stop, carry, start[..., :4])
+        expect_alignment(stop, carry, start[..., :4])
     assert not launched
 
 
 def test_energies_go_through_the_kernel_in_single_precision(launched, monkeypatch):
-    made, energies = Monotone(noise=0.0).train(), torch.randn(2, 2, 6, 9)
+    made, energies = MonotonicNormaliser(noise=0.0).train(), torch.randn(2, 2, 6, 9)
     allowed = torch.rand(2, 1, 1, 9) > 0.3
     found = made(energies, allowed)
     assert launched

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
-from regard.attention.per_head import spread
+from regard.attention.per_head import repeat_heads
 from regard.attention.score.additive import Additive
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory
@@ -86,7 +86,7 @@ def build_attention(attention: Attention, precision: str, size: int, behind: nn.
 def build_source(attention: Attention, memory: Memory) -> Source:
     """Build the C struct of a batch's keys and values."""
     heads = attention.heads if isinstance(attention, MultiHead) else 1
-    keys, values = (expand_heads(spread(each, heads), heads) for each in memory[:2])
+    keys, values = (expand_heads(repeat_heads(each, heads), heads) for each in memory[:2])
     return Source(*(Side(each.data_ptr(), *each.stride()[:3]) for each in (keys, values)), held=(keys, values))
 
 

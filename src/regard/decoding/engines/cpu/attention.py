@@ -10,9 +10,9 @@ from regard.attention.local import Windows
 from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.normalise.softmax import Softmax
-from regard.attention.per_head import spread
+from regard.attention.per_head import repeat_heads
 from regard.attention.scope.everywhere import Everywhere
-from regard.attention.score import adds, positional
+from regard.attention.score import adds_to_context, is_positional
 from regard.attention.score.additive import Additive
 from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.dot import Dot
@@ -29,7 +29,7 @@ def covers(attention: Attention) -> str | None:
     """Reason why `Look` cannot replace this attention, or None."""
     if type(attention).forward not in (Attention.forward, Windows.forward) or getattr(attention, "centre", None) is not None:
         return f"reads no mechanism of its own way, such as {type(attention).__name__}"
-    if type(attention.score) not in SCORES or positional(attention.score) or adds(attention.score):
+    if type(attention.score) not in SCORES or is_positional(attention.score) or adds_to_context(attention.score):
         return f"needs one of the scores {', '.join(each.__name__ for each in SCORES)}, got {type(attention.score).__name__}"
     if type(attention.normalise) is not Softmax or type(attention.scope) is not Everywhere:
         return f"needs Softmax and Everywhere, got {type(attention.normalise).__name__} and {attention.scope}"
@@ -62,7 +62,7 @@ class PreparedAttention:
         """Start a batch of sources; an attention that `covers` excludes is called as a module."""
         if not self.known:
             return ModuleAttention(self.attention, memory, self.behind)
-        keys, values = (spread(each, self.heads) for each in memory[:2])
+        keys, values = (repeat_heads(each, self.heads) for each in memory[:2])
         if self.sides is not None and len(keys) * self.heads * keys.shape[2] <= len(self.sides.output[0]):
             score = self.attention.score
             factor = score.factor(keys) if isinstance(score, ScaledDot) else 1.0

@@ -35,7 +35,7 @@ def add_norm(
 def fits(data: Rows) -> bool:
     """Return True if the kernel covers such data."""
     some = data.is_cuda and data.shape[1] <= WIDEST and not torch.compiler.is_compiling()
-    return some and capability.lacking(data.device, data.dtype) is None and load_kernel() is not None
+    return some and capability.find_obstacle(data.device, data.dtype) is None and load_kernel() is not None
 
 
 @cache

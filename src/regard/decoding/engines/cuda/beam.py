@@ -81,7 +81,7 @@ class Beam:
 
     def fits(self, device: torch.device) -> bool:
         """Return True if one Triton kernel covers a step of the beam."""
-        some = device.type == "cuda" and capability.lacking(device) is None
+        some = device.type == "cuda" and capability.find_obstacle(device) is None
         return some and load_kernel() is not None and self.width <= load_kernel().MOST
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:

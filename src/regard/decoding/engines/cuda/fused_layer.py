@@ -52,7 +52,7 @@ def covers(layers: Sequence[LayerWeights], device: torch.device, dtype: torch.dt
         return f"needs float32, float16 or bfloat16, got {str(dtype).removeprefix('torch.')}"
     if (size := max(each for layer in layers for each in find_head_sizes(layer))) > LARGEST:
         return f"needs heads of {LARGEST} numbers or fewer, got {size}"
-    return capability.lacking(device, dtype)
+    return capability.find_obstacle(device, dtype)
 
 
 def find_head_sizes(layer: LayerWeights) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def find_head_sizes(layer: LayerWeights) -> tuple[int, int]:
 
 def has_kernels(device: torch.device) -> bool:
     """Return True if Triton kernels run on this device."""
-    return device.type in DEVICES and load_kernels("embed_argmax") is not None and capability.lacking(device) is None
+    return device.type in DEVICES and load_kernels("embed_argmax") is not None and capability.find_obstacle(device) is None
 
 
 def can_fuse(layers: Sequence[LayerWeights], rows: int) -> bool:
@@ -82,7 +82,7 @@ def update_backpointers(
 ) -> None:
     """Update the back-pointer table; with one row per sentence there is nothing to do."""
     if past.shape[1] > 1:
-        load_kernels("self_attention").follow_back(past, parents, place)
+        load_kernels("self_attention").follow_parents(past, parents, place)
 
 
 def run_layers(
@@ -119,7 +119,7 @@ def run_fused_layer(
     layer: LayerWeights, norm: Norm, data: Rows, number: int, seen: AttentionBuffers, place: Counter
 ) -> Rows:
     """Run one such layer, which begins with `norm`; all kernels are our own."""
-    early = load_kernels("tile").overlaps(data.device)
+    early = load_kernels("tile").supports_pdl(data.device)
     found = attend_past(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
     data = product(found, layer.own_output, around=data, early=early)
     found = attend_source(layer, product(data, layer.asks, layer.norms[0], early=early), number, seen, early)
@@ -152,12 +152,12 @@ def embed(
     place: Counter,
 ) -> Rows:
     """Embeddings of tokens at a position."""
-    return load_kernels("embed_argmax").embed(tokens, table, scale, places, place)
+    return load_kernels("embed_argmax").embed_tokens(tokens, table, scale, places, place)
 
 
 def record_step(*numbers: Tensor) -> None:
     """Record a step of greedy search on the device: values, tokens, scores, figures, fed, turn."""
-    load_kernels("embed_argmax").note(*numbers)
+    load_kernels("embed_argmax").update_scores(*numbers)
 
 
 def attend_past(
@@ -169,23 +169,23 @@ def attend_past(
     early: bool = False,
 ) -> Rows:
     """Self-attention: append the new keys and values, and attend to each row's past."""
-    tile = load_kernels("tile").tile(seen.past.shape[2], find_head_sizes(layer)[0])
+    tile = load_kernels("tile").select_tile(seen.past.shape[2], find_head_sizes(layer)[0])
     kernel = load_kernels("self_attention")
-    return kernel.look_back(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
+    return kernel.self_attend(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
 
 
 def attend_source(layer: LayerWeights, asked: Rows, number: int, seen: AttentionBuffers, early: bool = False) -> Rows:
     """Cross-attention of each row."""
-    source, tile = seen.sources[number], load_kernels("tile").tile(seen.keep.shape[1], find_head_sizes(layer)[1])
+    source, tile = seen.sources[number], load_kernels("tile").select_tile(seen.keep.shape[1], find_head_sizes(layer)[1])
     kernel = load_kernels("cross_attention")
-    return kernel.look_across(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
+    return kernel.cross_attend(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
 
 
 def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Float[Tensor, "rows columns"]:
     """Matrix product with fused norm, activation and sum."""
     file = load_kernels("matmul")
-    before = None if norm is None else file.Before(norm.weight, norm.bias, norm.eps)
-    return file.product(data, weights, norm=before, **options)
+    before = None if norm is None else file.LayerNormArguments(norm.weight, norm.bias, norm.eps)
+    return file.fused_matmul(data, weights, norm=before, **options)
 
 
 @once

@@ -49,7 +49,7 @@ class SearchBuffers:
 
     def prepare(self) -> None:
         """Have Triton compile the kernels of a step in parallel, before the first."""
-        compile.prepare(self.launch, self.clock.device)
+        compile.compile_kernels(self.launch, self.clock.device)
 
     def launch(self) -> None:
         """Launch every kernel of a step once."""

@@ -44,7 +44,7 @@ def select_top_of_chunk(logits: Float[Tensor, "rows vocabulary"], count: int) ->
 
 def fits(logits: Float[Tensor, "rows vocabulary"], count: int) -> bool:
     """Return True if the kernel covers such logits."""
-    some = logits.is_cuda and logits.dtype != torch.float64 and capability.lacking(logits.device, logits.dtype) is None
+    some = logits.is_cuda and logits.dtype != torch.float64 and capability.find_obstacle(logits.device, logits.dtype) is None
     return some and load_kernel() is not None and logits.shape[1] <= load_kernel().WIDEST and count <= load_kernel().MOST
 
 

@@ -20,7 +20,7 @@ ROUNDS = tl.constexpr(7)
 
 @triton.jit
 @no_type_check
-def surviving(seed, row, chance, R: tl.constexpr, BLOCK: tl.constexpr):
+def sample_dropout(seed, row, chance, R: tl.constexpr, BLOCK: tl.constexpr):
     """Dropout factors: 1 / (1 - chance) for kept elements, 0 for dropped ones, equal in forward and backward."""
     place = row.to(tl.int64)[:, None] * (BLOCK // 4) + tl.arange(0, BLOCK // 4)[None, :]
     a, b, c, d = tl.rand4x(tl.load(seed), place, n_rounds=ROUNDS)
@@ -44,7 +44,7 @@ def forward(
         if added is not None:
             more += tl.load(added + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
         if seed is not None:
-            more *= surviving(seed, row, chance, R, BLOCK)
+            more *= sample_dropout(seed, row, chance, R, BLOCK)
         y = (y + more).to(total.dtype.element_ty)
         tl.store(total + place, y, mask=inside)
         y = y.to(tl.float32)
@@ -105,7 +105,7 @@ def backward(
         tl.store(d_data + place, back.to(d_data.dtype.element_ty), mask=inside)
         if d_found is not None:
             if seed is not None:
-                back *= surviving(seed, row, chance, R, BLOCK)
+                back *= sample_dropout(seed, row, chance, R, BLOCK)
             tl.store(d_found + place, back.to(d_found.dtype.element_ty), mask=inside)
             if ADDED:
                 adds += back

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.kernels.triton.add_norm import kernel
 
-NUMBERS, WARP = 1024, 512
+TILE_ELEMENTS, WARP = 1024, 512
 """Elements of a program's tile, unless its rows are longer, and of a warp."""
 PROGRAMS = 8
 """Programs of the backward per multiprocessor: each accumulates the gradients of vectors over its rows."""
@@ -18,7 +18,7 @@ Rows = Float[Tensor, "rows size"]
 Vector = Float[Tensor, " size"]
 
 
-class Told(NamedTuple):
+class NormArguments(NamedTuple):
     """Arguments of both directions: norm, dropout and padding mask."""
 
     weight: Vector
@@ -31,7 +31,7 @@ class Told(NamedTuple):
     keep: Bool[Tensor, " rows"] | None = None
 
 
-class Went(NamedTuple):
+class ForwardOutput(NamedTuple):
     """Outputs of the forward: the residual sum (or `data` alone), its norm, and the tensors saved for the backward."""
 
     total: Rows
@@ -41,7 +41,7 @@ class Went(NamedTuple):
     scales: Float[Tensor, " rows"]
 
 
-class Back(NamedTuple):
+class Gradients(NamedTuple):
     """Gradients of all inputs that have one."""
 
     data: Rows
@@ -51,21 +51,23 @@ class Back(NamedTuple):
     added: Vector | None
 
 
-def forward(data: Rows, found: Rows | None, added: Vector | None, told: Told, wide: bool, half: torch.dtype | None) -> Went:
+def forward(
+    data: Rows, found: Rows | None, added: Vector | None, told: NormArguments, wide: bool, half: torch.dtype | None
+) -> ForwardOutput:
     """Residual sum and norm: in the precision of the data if `wide`, and in `half` if given.
 
     `added` is the bias of the sublayer's output.
     """
     rows, size = data.shape
     numbers = data.new_empty(2, rows, dtype=torch.float32)
-    went = Went(
+    went = ForwardOutput(
         data if found is None else torch.empty_like(data),
         torch.empty_like(data) if wide else None,
         None if half is None else torch.empty_like(data, dtype=half),
         *numbers.unbind(),
     )
-    tall, block, warps = tile(size)
-    with _on(data):
+    tall, block, warps = select_tile(size)
+    with _use_device(data):
         kernel.forward[(triton.cdiv(rows, tall),)](
             data, found, added, told.weight, told.shift, told.seed, told.keep, *went, rows, size, told.eps, told.chance,
             RMS=told.rms, R=tall, BLOCK=block, num_warps=warps,
@@ -73,38 +75,40 @@ def forward(data: Rows, found: Rows | None, added: Vector | None, told: Told, wi
     return went
 
 
-def backward(went: Went, told: Told, kind: torch.dtype | None, adds: bool, *flowing: Rows | None) -> Back:
+def backward(
+    went: ForwardOutput, told: NormArguments, kind: torch.dtype | None, adds: bool, *flowing: Rows | None
+) -> Gradients:
     """Backward from the gradients of the sum, the wide norm and the half-precision norm.
 
     `kind` is the precision of the sublayer's output, if any; `adds` is True if a bias was added to it.
     """
     total, (rows, size) = went.total, went.total.shape
-    tall, block, warps = tile(size)
-    count = min(triton.cdiv(rows, tall), PROGRAMS * processors(total))
+    tall, block, warps = select_tile(size)
+    count = min(triton.cdiv(rows, tall), PROGRAMS * count_multiprocessors(total))
     d_data = torch.empty_like(total)
     d_found = None if kind is None else torch.empty_like(total, dtype=kind)
     sums = total.new_empty(count, 3 if adds else 2, size, dtype=torch.float32)
-    with _on(total):
+    with _use_device(total):
         kernel.backward[(count,)](
             total, told.weight, told.seed, told.keep, went.centres, went.scales, *flowing,
             d_data, d_found, sums, rows, size, told.chance,
             RMS=told.rms, ADDED=adds, R=tall, BLOCK=block, num_warps=warps,
         )  # fmt: skip
     gains, shifts, *more = sums.sum(0).unbind()
-    return Back(d_data, d_found, gains, shifts, more[0] if more else None)
+    return Gradients(d_data, d_found, gains, shifts, more[0] if more else None)
 
 
-def tile(size: int) -> tuple[int, int, int]:
+def select_tile(size: int) -> tuple[int, int, int]:
     """Rows of a program's tile, their padded width, and its warps."""
     block = max(16, triton.next_power_of_2(size))
-    tall = max(1, NUMBERS // block)
+    tall = max(1, TILE_ELEMENTS // block)
     return tall, block, max(2, tall * block // WARP)
 
 
-def processors(like: Tensor) -> int:
+def count_multiprocessors(like: Tensor) -> int:
     """The number of multiprocessors; one in the interpreter."""
     return torch.cuda.get_device_properties(like.device).multi_processor_count if like.is_cuda else 1
 
 
-def _on(like: Tensor) -> AbstractContextManager[Any]:
+def _use_device(like: Tensor) -> AbstractContextManager[Any]:
     return torch.cuda.device(like.device) if like.is_cuda else nullcontext()  # the device of Triton's launch

@@ -9,21 +9,21 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.kernels.runtime.capability import assembly
-from regard.kernels.runtime.tiles import on as launching
-from regard.kernels.triton.additive.bitmask import Packed
+from regard.kernels.runtime.capability import allows_assembly
+from regard.kernels.runtime.tiles import use_device as launching
+from regard.kernels.triton.additive.bitmask import Bitmask
 
-EVERYWHERE = 1 << 30
+UNBOUNDED = 1 << 30
 """A window wider than any sequence."""
 
 WARP = 32
 LANES = 1, 2, 4, 8, 16, WARP
 """Threads that may share the keys of one hidden unit in the backward: a warp at most."""
-HIDING = 128
+MASKED_KEYS = 128
 """The most keys of a tile there under a mask, so that empty tiles can be skipped."""
 
 
-class Reading(NamedTuple):
+class ReadTile(NamedTuple):
     """Tile of the product of weights and values: queries, keys, dimensions of the value, and warps."""
 
     rows: int
@@ -32,10 +32,10 @@ class Reading(NamedTuple):
     warps: int
 
 
-HALF = Reading(64, 64, 256, 8)
-THIN = Reading(16, 128, 256, 4)
+HALF = ReadTile(64, 64, 256, 8)
+THIN = ReadTile(16, 128, 256, 4)
 """Tile for chunks of few queries, where taller tiles would leave half of the multiprocessors idle."""
-SINGLE = Reading(16, 128, 64, 4)
+SINGLE = ReadTile(16, 128, 64, 4)
 """Tile for float32, which is multiplied from registers, and for GPUs with little shared memory."""
 
 
@@ -64,9 +64,9 @@ class Tiles:
     """Queries of a head from which on bfloat16 takes four units at a time: fewer leave most of such a tile empty."""
     splits: int = 8
     """The most programs that split the hidden units of a tile, where there are few tiles."""
-    read: Reading = HALF
-    read_thin: Reading = THIN
-    read_single: Reading = SINGLE
+    read: ReadTile = HALF
+    read_thin: ReadTile = THIN
+    read_single: ReadTile = SINGLE
     slope_rows: int = 2
     slope_columns: int = 512
     row_warps: int = 4
@@ -117,7 +117,7 @@ class Tiles:
         return max(self.columns, self.four_columns // 2)
 
 
-class Scoped(NamedTuple):
+class MaskArguments(NamedTuple):
     """Mask arguments: padding mask, window from `behind` before the query to `ahead` after it, and bitmask."""
 
     keep: Bool[Tensor, "batch keys"] | None = None
@@ -127,19 +127,19 @@ class Scoped(NamedTuple):
     offsets: Int[Tensor, " batch"] | None = None
     """The position of the first query of each row; None: `offset` for all."""
     offset: int = 0
-    behind: int = EVERYWHERE
-    ahead: int = EVERYWHERE
+    behind: int = UNBOUNDED
+    ahead: int = UNBOUNDED
 
     @property
     def hides(self) -> bool:
         """True if any query has a masked key."""
-        return self.keep is not None or self.bits is not None or min(self.behind, self.ahead) < EVERYWHERE
+        return self.keep is not None or self.bits is not None or min(self.behind, self.ahead) < UNBOUNDED
 
     def arguments(self) -> dict[str, Any]:
         """The fields under the names of the kernels' arguments."""
         steps = [0] * 6
         if self.bits is not None and self.kinds is not None:
-            steps = Packed(self.bits, self.kinds).steps()
+            steps = Bitmask(self.bits, self.kinds).steps()
         return {
             "keep": None if self.keep is None else self.keep.contiguous(),
             "bits": self.bits,
@@ -155,7 +155,7 @@ class Scoped(NamedTuple):
         }
 
 
-class Dropped(NamedTuple):
+class Dropout(NamedTuple):
     """Dropout probability of the weights, and its seed."""
 
     rate: float = 0.0
@@ -167,7 +167,7 @@ class Dropped(NamedTuple):
         return {"seed": self.seed, "dropout": float(self.rate), "scale": scale, "DROPOUT": self.rate > 0}
 
 
-class Sides(NamedTuple):
+class ScoreInputs(NamedTuple):
     """q, k and v of the score with dense last axes."""
 
     query: Float[Tensor, "batch heads queries hidden"]
@@ -175,7 +175,7 @@ class Sides(NamedTuple):
     v: Float[Tensor, "v_heads hidden"]
 
     @classmethod
-    def of(cls, query: Tensor, key: Tensor, v: Tensor) -> "Sides":
+    def of(cls, query: Tensor, key: Tensor, v: Tensor) -> "ScoreInputs":
         """Make all of them contiguous."""
         return cls(query.contiguous(), key.contiguous(), v.contiguous())
 
@@ -186,7 +186,7 @@ class Sides(NamedTuple):
         return range(first, last + 1)
 
 
-def padded(count: int, tile: int) -> int:
+def round_up(count: int, tile: int) -> int:
     """Round up to whole tiles."""
     return -(-count // tile) * tile
 
@@ -196,39 +196,39 @@ def parts(count: int, size: int) -> int:
     return -(-count // size)
 
 
-def power(count: int) -> int:
+def next_power(count: int) -> int:
     """The next power of two."""
     return 1 << (count - 1).bit_length()
 
 
-def tiled(keys: int, tiles: Tiles, hides: bool, dtype: torch.dtype) -> tuple[int, int]:
+def split_keys(keys: int, tiles: Tiles, hides: bool, dtype: torch.dtype) -> tuple[int, int]:
     """Threads that share the keys of a tile in the backward, and the number of tiles.
 
     The choice has the least padding, and then the fewest tiles; under a mask the tiles are small.
     """
-    each = beside(tiles, dtype)
+    each = count_keys_per_thread(tiles, dtype)
     able = [lanes for lanes in LANES if parts(keys, lanes * each) <= tiles.both_parts] or [WARP]
-    small = [lanes for lanes in able if lanes * each <= HIDING or not hides] or able[:1]
-    across = min(small, key=lambda lanes: (padded(keys, lanes * each), -lanes))
+    small = [lanes for lanes in able if lanes * each <= MASKED_KEYS or not hides] or able[:1]
+    across = min(small, key=lambda lanes: (round_up(keys, lanes * each), -lanes))
     return across, parts(keys, across * each)
 
 
-def beside(tiles: Tiles, dtype: torch.dtype) -> int:
+def count_keys_per_thread(tiles: Tiles, dtype: torch.dtype) -> int:
     """Keys per thread there: half of them in float32, in which it holds two sums for each."""
     return max(4, tiles.both // 2) if dtype == torch.float32 else tiles.both
 
 
-def by_four(sides: Sides, tiles: Tiles) -> bool:
+def uses_tensor_cores(sides: ScoreInputs, tiles: Tiles) -> bool:
     """True if `compare` takes four hidden units at a time: many queries in bfloat16, on a GPU with tf32.
 
     Float16 has three mantissa bits more, some of which tf32 would lose.
     """
     same = sides.query.dtype == sides.key.dtype == torch.bfloat16
-    return same and sides.query.shape[2] >= tiles.four_least and multiplies(sides.query.device)
+    return same and sides.query.shape[2] >= tiles.four_least and supports_tf32(sides.query.device)
 
 
 @cache
-def multiplies(device: torch.device) -> bool:
+def supports_tf32(device: torch.device) -> bool:
     """True if the tensor cores support tf32; the interpreter needs none."""
     if device.type != "cuda":
         return True
@@ -236,7 +236,7 @@ def multiplies(device: torch.device) -> bool:
 
 
 @cache
-def processors(device: torch.device) -> int:
+def count_multiprocessors(device: torch.device) -> int:
     """The number of multiprocessors; two on a CPU, where the interpreter runs."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2
 
@@ -246,11 +246,11 @@ def heads(query: Tensor, key: Tensor, v: Tensor) -> dict[str, int]:
     return {"heads": query.shape[1], "key_heads": key.shape[1], "v_heads": v.shape[0]}
 
 
-def limit(registers: int | None) -> dict[str, int]:
+def limit_registers(registers: int | None) -> dict[str, int]:
     """Launch option for the register limit, which only NVIDIA's compiler takes."""
-    return {"maxnreg": registers} if registers and assembly() else {}
+    return {"maxnreg": registers} if registers and allows_assembly() else {}
 
 
-def on(data: Tensor) -> AbstractContextManager[Any]:
+def use_device(data: Tensor) -> AbstractContextManager[Any]:
     """Context manager that makes the data's device current, on which Triton launches."""
     return launching(data.device)

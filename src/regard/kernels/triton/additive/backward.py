@@ -13,21 +13,21 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.additive.forward import weighted, whole
-from regard.kernels.triton.additive.mask import kept, seen
+from regard.kernels.triton.additive.forward import compute_weights, sum_parts
+from regard.kernels.triton.additive.mask import load_mask, sample_dropout
 
 
 @triton.jit
 @no_type_check
-def flowing(
+def load_gradients(
     scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
     DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
 ):  # fmt: skip
     """Weights before and after dropout, and a da of one tile; 0 at masked positions."""
-    a = weighted(whole(scores, cells, found, parts, size), total, head, rows, T, found)
+    a = compute_weights(sum_parts(scores, cells, found, parts, size), total, head, rows, T, found)
     share = a
     if DROPOUT:
-        share = a * kept(drawn, head, rows, columns, S, dropout, scale)
+        share = a * sample_dropout(drawn, head, rows, columns, S, dropout, scale)
     flow = share * tl.load(da + flows, mask=found, other=0.0).to(tl.float32)
     if GIVEN:
         places = (head * T + rows)[:, None] * S + columns[None, :]
@@ -37,7 +37,7 @@ def flowing(
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
-def slope(
+def write_dscores(
     scores, slopes, da, total, given, dropped, keep, bits, kinds, offsets, seed, base, begin, count, tall, wide, parts, size,
     heads, T, S, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
@@ -68,12 +68,12 @@ def slope(
     mean = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(0, wide, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(
+        found = load_mask(
             keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
         cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
-        a, share, flow = flowing(
+        a, share, flow = load_gradients(
             scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
             DROPOUT, GIVEN,
         )  # fmt: skip
@@ -82,12 +82,12 @@ def slope(
     middle = tl.sum(mean, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
     for start in range(0, wide, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(
+        found = load_mask(
             keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
         cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
-        a, share, flow = flowing(
+        a, share, flow = load_gradients(
             scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
             DROPOUT, GIVEN,
         )  # fmt: skip
@@ -99,7 +99,7 @@ def slope(
 
 @triton.jit(do_not_specialize=["base", "begin", "count", "T", "S"])
 @no_type_check
-def tilt(
+def replace_weights(
     weights, value, flow, sums, base, begin, count, tall, wide, heads, value_heads, T, S, V,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, VALUES: tl.constexpr, TILES: tl.constexpr, PRECISION: tl.constexpr,
     SUMS: tl.constexpr,
@@ -140,12 +140,12 @@ def tilt(
         ds = tl.where(a == 0.0, 0.0, a * (da - middle[:, None]))  # masked keys have all bits 0
         even, odd = tl.split(tl.reshape(ds, (ROWS, COLUMNS // 2, 2)))
         pairs = (places * (wide // 2))[:, None] + tl.program_id(0) * (COLUMNS // 2) + tl.arange(0, COLUMNS // 2)[None, :]
-        tl.store((weights + local * tall * wide).to(tl.pointer_type(tl.int32)) + pairs, paired(even, odd))
+        tl.store((weights + local * tall * wide).to(tl.pointer_type(tl.int32)) + pairs, pack_pair(even, odd))
 
 
 @triton.jit
 @no_type_check
-def paired(even, odd):
+def pack_pair(even, odd):
     """Pack two numbers into a word: its lower half is the first in bfloat16; all of it, as float32, is about the second.
 
     So unpacking is a shift for the one and nothing for the other. The upper half is chosen so that the word is closest to

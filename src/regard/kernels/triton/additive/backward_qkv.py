@@ -17,36 +17,43 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.runtime.capability import assembly
-from regard.kernels.runtime.launch_cache import start
-from regard.kernels.triton.additive.arguments import Sides, Tiles, beside, heads, limit, parts
+from regard.kernels.runtime.capability import allows_assembly
+from regard.kernels.runtime.launch_cache import launch_cached
+from regard.kernels.triton.additive.arguments import ScoreInputs, Tiles, count_keys_per_thread, heads, limit_registers, parts
 from regard.kernels.triton.additive.chunks import Chunk
-from regard.kernels.triton.additive.mask import some
-from regard.kernels.triton.additive.plan import Plan, units
-from regard.kernels.triton.additive.reduce import Left
-from regard.kernels.triton.additive.score_rational import FAINT, FAINTEST, REACH, bent, exponential, reciprocal
+from regard.kernels.triton.additive.mask import any_visible
+from regard.kernels.triton.additive.plan import Plan, count_units_per_program
+from regard.kernels.triton.additive.reduce import PartialSums
+from regard.kernels.triton.additive.score_rational import (
+    MAX_REACH,
+    MIN_REACH,
+    MIN_REACH_HALF,
+    compute_exact_tanh,
+    exponential,
+    reciprocal,
+)
 
 
-class Found(NamedTuple):
+class GradientOutputs(NamedTuple):
     """Outputs of a chunk: a partial sum of dq for each tile of keys, of dk for each program that shares the queries of a
     head, and of dv for either."""
 
-    query: Left
-    key: Left
-    v: Left
+    query: PartialSums
+    key: PartialSums
+    v: PartialSums
 
 
-def both(
-    sides: Sides,
+def write_gradients(
+    sides: ScoreInputs,
     slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
     chunk: Chunk,
-    found: Found,
+    found: GradientOutputs,
     dealt: Plan,
     tiles: Tiles,
     hides: bool,
 ) -> None:
     """Write all gradients of a chunk; with `hides` tiles of dScores may be empty. bfloat16 is read in words of two."""
-    (many, tall, wide), hidden, wanted = slopes.shape, sides.query.shape[3], units(dealt.across, tiles)
+    (many, tall, wide), hidden, wanted = slopes.shape, sides.query.shape[3], count_units_per_program(dealt.across, tiles)
     given = {
         **heads(sides.query, sides.key, sides.v),
         "query": sides.query,
@@ -76,16 +83,16 @@ def both(
         "key_head": found.key.first.stride(0),
         "v_part": found.v.place.numel(),
         "ROWS": tiles.both_rows,
-        "EACH": beside(tiles, sides.key.dtype) // VECTOR,
+        "EACH": count_keys_per_thread(tiles, sides.key.dtype) // VECTOR,
         "ACROSS": dealt.across,
         "UNITS": wanted,
-        "WHOLE": wide % (dealt.across * beside(tiles, sides.key.dtype)) == 0,
-        "ASSEMBLY": assembly(),
+        "WHOLE": wide % (dealt.across * count_keys_per_thread(tiles, sides.key.dtype)) == 0,
+        "ASSEMBLY": allows_assembly(),
         "HIDDEN": hides,
         "SINGLE": sides.query.dtype == torch.float32,
     }
     grid = parts(hidden, wanted), dealt.tiles * dealt.shared, many
-    start(descend, grid, given, num_warps=tiles.both_warps, **limit(tiles.both_registers))
+    launch_cached(backward_kernel, grid, given, num_warps=tiles.both_warps, **limit_registers(tiles.both_registers))
 
 
 VECTOR = 4
@@ -94,7 +101,7 @@ VECTOR = 4
 
 @triton.jit(do_not_specialize=["base", "T", "S", "begin", "count", "tiles", "reach", "one"])
 @no_type_check
-def descend(
+def backward_kernel(
     query, key, v, slopes, to_query, to_key, to_v, more_query, more_key, more_v,
     base, heads, key_heads, v_heads, T, S, D, begin, count, tall, wide, tiles, reach, one,
     query_part, query_head, key_part, key_head, v_part,
@@ -128,72 +135,72 @@ def descend(
     nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
     far, powers, steep, fall = nothing, (), (nothing, nothing, nothing, nothing), nothing
     for each in tl.static_range(4):
-        k = keyed(key, cells, columns, units, each, S, D)
+        k = load_keys(key, cells, columns, units, each, S, D)
         far = tl.maximum(far, tl.abs(k))
-        powers = powers + (raised(k),)  # noqa: RUF005 (Triton knows no unpacking)
+        powers = powers + (exponentiate(k),)  # noqa: RUF005 (Triton knows no unpacking)
     far = tl.max(tl.max(tl.max(far, axis=2), axis=1), axis=0)
     query += (head * T + begin) * D
     slopes += local * tall * pitch
-    to_query = part_of(to_query, more_query, tile, query_part) + local * query_head
+    to_query = find_partial_offset(to_query, more_query, tile, query_part) + local * query_head
     w = 4.0 * tl.load(v + h * v_heads // heads * D + units, mask=units < D, other=0.0).to(tl.float32)
     for begun in range(part * reach, tl.minimum(part * reach + reach, count), ROWS):
         rows = begun + tl.arange(0, ROWS)
         asking = (rows < count)[:, None] & (units < D)[None, :]
         block = rows.to(tl.int64)[:, None] * D + units[None, :]
-        both = far + tl.max(tl.max(tl.abs(number(query + block, asking)), axis=1), axis=0)
-        least: tl.constexpr = FAINT if SINGLE else FAINTEST
-        wild = (both > REACH) | (both < least)
+        both = far + tl.max(tl.max(tl.abs(replace_nan(query + block, asking)), axis=1), axis=0)
+        least: tl.constexpr = MIN_REACH if SINGLE else MIN_REACH_HALF
+        wild = (both > MAX_REACH) | (both < least)
         met, before_steep, before_fall = True, steep, fall
         if SINGLE:  # a sum of block sums loses less than one long sum
             steep, fall = (nothing, nothing, nothing, nothing), nothing
         if HIDDEN:
             tops = first // EVERY + tl.arange(0, 4 * EACH * ACROSS // EVERY)
             shown = tl.load(slopes + rows[:, None] * pitch + tops[None, :], mask=(tops < pitch)[None, :], other=0)
-            met = some(shown != 0)
+            met = any_visible(shown != 0)
         if met:
             before, end = tl.cast(begun, tl.int64) * D, tl.minimum(begun + ROWS, count)
             asks, flows = query + before + units, slopes + begun * pitch
             puts = to_query + before + (units * one)[None, :] + tl.zeros((ACROSS, 1), tl.int32)
             if wild:
                 for _ in range(begun, end):
-                    ds, q = flowing(flows, quads, pitch, WHOLE), number(asks, units < D)[None, :, None]
-                    h0 = bent(q + keyed(key, cells, columns, units, 0, S, D), ASSEMBLY)
-                    h1 = bent(q + keyed(key, cells, columns, units, 1, S, D), ASSEMBLY)
-                    h2 = bent(q + keyed(key, cells, columns, units, 2, S, D), ASSEMBLY)
-                    h3 = bent(q + keyed(key, cells, columns, units, 3, S, D), ASSEMBLY)
-                    steep, fall, left = passed(ds, h0, h1, h2, h3, steep, fall, SINGLE)
-                    leave(puts, w, left, units < D, lanes, UNITS, ACROSS)
+                    ds, q = load_dscores(flows, quads, pitch, WHOLE), replace_nan(asks, units < D)[None, :, None]
+                    h0 = compute_exact_tanh(q + load_keys(key, cells, columns, units, 0, S, D), ASSEMBLY)
+                    h1 = compute_exact_tanh(q + load_keys(key, cells, columns, units, 1, S, D), ASSEMBLY)
+                    h2 = compute_exact_tanh(q + load_keys(key, cells, columns, units, 2, S, D), ASSEMBLY)
+                    h3 = compute_exact_tanh(q + load_keys(key, cells, columns, units, 3, S, D), ASSEMBLY)
+                    steep, fall, left = accumulate_gradients(ds, h0, h1, h2, h3, steep, fall, SINGLE)
+                    store_dq(puts, w, left, units < D, lanes, UNITS, ACROSS)
                     asks += D
                     puts += D
                     flows += pitch
             else:
                 inside, last = units < D, end - 1 - begun
-                ds = flowing(flows, quads, pitch, WHOLE)
+                ds = load_dscores(flows, quads, pitch, WHOLE)
                 now, then = tl.load(asks, mask=inside), tl.load(asks + tl.minimum(1, last) * D, mask=inside)
                 left = tl.zeros((ACROSS, UNITS), tl.float32)
                 puts -= D
                 for at in range(0, end - begun, 2):
                     second, third = tl.minimum(at + 2, last), tl.minimum(at + 3, last)
                     soon, later = tl.load(asks + second * D, mask=inside), tl.load(asks + third * D, mask=inside)
-                    other = flowing(flows + (at + 1) * pitch, quads, pitch, WHOLE)
-                    leave(puts, w, left, inside & (at > 0), lanes, UNITS, ACROSS)
-                    h0, h1, h2, h3 = turned(now, powers, SINGLE, ASSEMBLY)
-                    steep, fall, left = passed(ds, h0, h1, h2, h3, steep, fall, SINGLE)
+                    other = load_dscores(flows + (at + 1) * pitch, quads, pitch, WHOLE)
+                    store_dq(puts, w, left, inside & (at > 0), lanes, UNITS, ACROSS)
+                    h0, h1, h2, h3 = compute_h(now, powers, SINGLE, ASSEMBLY)
+                    steep, fall, left = accumulate_gradients(ds, h0, h1, h2, h3, steep, fall, SINGLE)
                     puts += D
-                    ds = flowing(flows + second * pitch, quads, pitch, WHOLE)
-                    leave(puts, w, left, inside, lanes, UNITS, ACROSS)
-                    h0, h1, h2, h3 = turned(then, powers, SINGLE, ASSEMBLY)
-                    steep, fall, left = passed(other, h0, h1, h2, h3, steep, fall, SINGLE)
+                    ds = load_dscores(flows + second * pitch, quads, pitch, WHOLE)
+                    store_dq(puts, w, left, inside, lanes, UNITS, ACROSS)
+                    h0, h1, h2, h3 = compute_h(then, powers, SINGLE, ASSEMBLY)
+                    steep, fall, left = accumulate_gradients(other, h0, h1, h2, h3, steep, fall, SINGLE)
                     puts += D
                     now, then = soon, later
-                leave(puts, w, left, inside & (last % 2 == 1), lanes, UNITS, ACROSS)
+                store_dq(puts, w, left, inside & (last % 2 == 1), lanes, UNITS, ACROSS)
         else:
             tl.store(to_query + block, tl.zeros((ROWS, UNITS), to_query.dtype.element_ty), mask=asking)
         if SINGLE:
-            steep = grown(steep, before_steep)
+            steep = add_tuples(steep, before_steep)
             fall += before_fall
-    to_key = part_of(to_key, more_key, part, key_part) + local * key_head
-    to_v = part_of(to_v, more_v, tl.program_id(1), v_part) + local * D
+    to_key = find_partial_offset(to_key, more_key, part, key_part) + local * key_head
+    to_v = find_partial_offset(to_v, more_v, tl.program_id(1), v_part) + local * D
     for each in tl.static_range(4):
         there = (columns + each < S) & (units < D)[None, :, None]
         tl.store(to_key + each * D + cells, (w[None, :, None] * steep[each]).to(to_key.dtype.element_ty), mask=there)
@@ -202,14 +209,14 @@ def descend(
 
 @triton.jit
 @no_type_check
-def part_of(first, more, number, size):
+def find_partial_offset(first, more, number, size):
     """Offset of a partial sum by its number, with the same stride between heads in all of them."""
     return tl.where(number == 0, first, more + (number - 1).to(tl.int64) * size)
 
 
 @triton.jit
 @no_type_check
-def number(places, present):
+def replace_nan(places, present):
     """The data with NaN set to 0: at masked positions ds is 0, and 0 times NaN is NaN; at visible ones ds is NaN too."""
     data = tl.load(places, mask=present, other=0.0).to(tl.float32)
     return tl.where(data == data, data, 0.0)
@@ -217,21 +224,21 @@ def number(places, present):
 
 @triton.jit
 @no_type_check
-def keyed(key, cells, columns, units, each: tl.constexpr, S, D):
+def load_keys(key, cells, columns, units, each: tl.constexpr, S, D):
     """Load one of the four tiles of keys within the sequence."""
-    return number(key + each * D + cells, (columns + each < S) & (units < D)[None, :, None])
+    return replace_nan(key + each * D + cells, (columns + each < S) & (units < D)[None, :, None])
 
 
 @triton.jit
 @no_type_check
-def raised(x):
+def exponentiate(x):
     """e^{2x}; where it would overflow it is not used."""
     return exponential(tl.where(tl.abs(x) > 40.0, 0.0, x))
 
 
 @triton.jit
 @no_type_check
-def flowing(slopes, quads, pitch, WHOLE: tl.constexpr):
+def load_dscores(slopes, quads, pitch, WHOLE: tl.constexpr):
     """Load ds of one query and four neighbouring keys, equal for all units.
 
     They are four numbers, or two words of two each, packed by `backward.paired`.
@@ -253,19 +260,19 @@ def flowing(slopes, quads, pitch, WHOLE: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def turned(q, powers, SINGLE: tl.constexpr, ASSEMBLY: tl.constexpr):
+def compute_h(q, powers, SINGLE: tl.constexpr, ASSEMBLY: tl.constexpr):
     """h of one query and all keys by exponentials, for numbers that are small enough."""
     q = q.to(tl.float32)
     q = tl.where(q == q, q, 0.0)
     q = exponential(q) if SINGLE else tl.exp2(q * 2.885390043258667)  # half precision has already lost more than this
-    h0, h1 = two(q[None, :, None], powers[0], powers[1], ASSEMBLY)
-    h2, h3 = two(q[None, :, None], powers[2], powers[3], ASSEMBLY)
+    h0, h1 = compute_h_pair(q[None, :, None], powers[0], powers[1], ASSEMBLY)
+    h2, h3 = compute_h_pair(q[None, :, None], powers[2], powers[3], ASSEMBLY)
     return h0, h1, h2, h3
 
 
 @triton.jit
 @no_type_check
-def two(q, first, second, ASSEMBLY: tl.constexpr):
+def compute_h_pair(q, first, second, ASSEMBLY: tl.constexpr):
     """h of one query and two keys, by one reciprocal."""
     x, y = tl.fma(q, first, 1.0), tl.fma(q, second, 1.0)
     shared = reciprocal(x * y, ASSEMBLY)
@@ -274,7 +281,7 @@ def two(q, first, second, ASSEMBLY: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def passed(ds, h0, h1, h2, h3, steep, fall, SINGLE: tl.constexpr):
+def accumulate_gradients(ds, h0, h1, h2, h3, steep, fall, SINGLE: tl.constexpr):
     """Accumulate dk and dv with one query, and its partial dq of each thread."""
     if SINGLE:
         fall += tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, ds[0] * h0)))
@@ -289,14 +296,14 @@ def passed(ds, h0, h1, h2, h3, steep, fall, SINGLE: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def grown(one, other):
+def add_tuples(one, other):
     """Sum of two tuples, elementwise."""
     return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
 
 
 @triton.jit
 @no_type_check
-def leave(place, w, left, inside, lanes, UNITS: tl.constexpr, ACROSS: tl.constexpr):
+def store_dq(place, w, left, inside, lanes, UNITS: tl.constexpr, ACROSS: tl.constexpr):
     """Write the partial dq of one query; all threads of a unit have it, and one writes."""
     found = w * tl.sum(left, axis=0)
     written = (lanes == 0)[:, None] & inside[None, :]

@@ -20,11 +20,11 @@ TILE = 32
 """Keys of a word, and queries and keys of a tile."""
 STRIP = 1 << 21
 """Pairs of queries and keys that are packed together."""
-KEPT = 8
+CACHE_SIZE = 8
 """Size of the cache; the oldest is evicted first."""
 
 
-class Packed(NamedTuple):
+class Bitmask(NamedTuple):
     """Bitmask and tile kinds: bit i of word w is 1 where key 32 w + i is allowed; kinds are 0 empty, 1 full, 2 partial."""
 
     bits: Int[Tensor, "#batch #heads #queries words"]
@@ -35,43 +35,43 @@ class Packed(NamedTuple):
         return [0 if each.shape[axis] == 1 else each.stride(axis) for each in self for axis in range(3)]
 
 
-class Kept(NamedTuple):
+class CacheEntry(NamedTuple):
     """Cache entry: the bitmask, its tensors, and their version counters."""
 
     held: list[Tensor]
     written: list[int]
-    packed: Packed
+    packed: Bitmask
 
 
-MADE: dict[Hashable, Kept] = {}
+CACHE: dict[Hashable, CacheEntry] = {}
 """Cache by structure of the scope, lengths, offset and device."""
 
 
-def packed(request: Request) -> Packed:
+def find_bitmask(request: Request) -> Bitmask:
     """The bitmask of a request's scope, rebuilt only where it is another one or its tensors were written to.
 
     In CUDA graph capture it is always rebuilt: its tensors may change between replays.
     """
-    if torch.compiler.is_compiling() or blocks.capturing():
-        return make(request)
+    if torch.compiler.is_compiling() or blocks.is_capturing():
+        return build_bitmask(request)
     try:
-        asked, held = blocks.key(request), blocks.held(request)
+        asked, held = blocks.build_cache_key(request), blocks.collect_mask_tensors(request)
     except TypeError:  # a scope that cannot be hashed
-        return make(request)
+        return build_bitmask(request)
     if any(each.is_inference() for each in held):  # these have no version counter
-        return make(request)
-    written, before = [each._version for each in held], MADE.get(asked)
+        return build_bitmask(request)
+    written, before = [each._version for each in held], CACHE.get(asked)
     if before and before.written == written and all(one is other for one, other in zip(before.held, held, strict=True)):
         return before.packed
     with torch.inference_mode(False):  # training may follow
-        found = make(request)
-    if asked not in MADE and len(MADE) >= KEPT:
-        del MADE[next(iter(MADE))]
-    MADE[asked] = Kept(held, written, found)
+        found = build_bitmask(request)
+    if asked not in CACHE and len(CACHE) >= CACHE_SIZE:
+        del CACHE[next(iter(CACHE))]
+    CACHE[asked] = CacheEntry(held, written, found)
     return found
 
 
-def make(request: Request) -> Packed:
+def build_bitmask(request: Request) -> Bitmask:
     """Pack the scope a strip of queries at a time; all at once under torch.compile, which fuses it."""
     batch, heads, queries, _ = request.query.shape
     keys = request.keys.shape[2]
@@ -80,14 +80,14 @@ def make(request: Request) -> Packed:
     tall = queries if torch.compiler.is_compiling() else min(queries, some)
     strips = []
     for first in range(0, queries, tall):
-        strips.append(_words(_strip(request, range(first, min(first + tall, queries)))))
+        strips.append(_pack_words(_compute_mask_strip(request, range(first, min(first + tall, queries)))))
         if strips[0].shape[2] == 1:  # equal for all queries
             break
     bits = strips[0] if len(strips) == 1 else torch.cat(strips, dim=2)
-    return Packed(bits, _kinds(bits, keys))
+    return Bitmask(bits, _classify_tiles(bits, keys))
 
 
-def _strip(request: Request, rows: range) -> Bool[Tensor, "#batch #heads #rows keys"]:
+def _compute_mask_strip(request: Request, rows: range) -> Bool[Tensor, "#batch #heads #rows keys"]:
     """The mask of some of the queries."""
     scope: Scope = request.scope
     (batch, heads, _, _), keys, device = request.query.shape, request.keys.shape[2], request.query.device
@@ -101,16 +101,16 @@ def _strip(request: Request, rows: range) -> Bool[Tensor, "#batch #heads #rows k
     return allowed.expand(*allowed.shape[:-1], keys)
 
 
-def _words(allowed: Bool[Tensor, "*rows keys"]) -> Int[Tensor, "*rows words"]:
+def _pack_words(allowed: Bool[Tensor, "*rows keys"]) -> Int[Tensor, "*rows words"]:
     """Pack 32 keys into a word, the first in its lowest bit."""
     wide = F.pad(allowed, (0, -allowed.shape[-1] % TILE))
     each = torch.unflatten(wide, -1, (-1, TILE)).int() << torch.arange(TILE, device=allowed.device, dtype=torch.int32)
     return each.sum(-1, dtype=torch.int32)
 
 
-def _kinds(bits: Int[Tensor, "batch heads queries words"], keys: int) -> Int[Tensor, "batch heads tiles words"]:
+def _classify_tiles(bits: Int[Tensor, "batch heads queries words"], keys: int) -> Int[Tensor, "batch heads tiles words"]:
     """Kinds of tiles: 0 empty, 1 full, 2 partial; positions beyond the last query and key do not count."""
-    whole = _words(torch.ones(keys, dtype=torch.bool, device=bits.device))
+    whole = _pack_words(torch.ones(keys, dtype=torch.bool, device=bits.device))
     below = (0, 0, 0, -bits.shape[2] % TILE)
     some, full = F.pad(bits != 0, below), F.pad(bits == whole, below, value=True)
     some, full = torch.unflatten(some, 2, (-1, TILE)).any(3), torch.unflatten(full, 2, (-1, TILE)).all(3)

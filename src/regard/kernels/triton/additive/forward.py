@@ -11,15 +11,22 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.additive.mask import kept, seen, some
-from regard.kernels.triton.additive.precompute_exp import farthest
-from regard.kernels.triton.additive.score_mma import FAR, NEAR, fourfold
-from regard.kernels.triton.additive.score_rational import FAINT, FAINTEST, REACH, paired, spread, summed
+from regard.kernels.triton.additive.mask import any_visible, load_mask, sample_dropout
+from regard.kernels.triton.additive.precompute_exp import load_largest
+from regard.kernels.triton.additive.score_mma import MMA_MAX_REACH, MMA_MIN_REACH, score_by_four
+from regard.kernels.triton.additive.score_rational import (
+    MAX_REACH,
+    MIN_REACH,
+    MIN_REACH_HALF,
+    build_tile_indices,
+    score_by_pairs,
+    score_exactly,
+)
 
 
 @triton.jit
 @no_type_check
-def whole(scores, cells, inside, parts, size):
+def sum_parts(scores, cells, inside, parts, size):
     """Scores of a tile: the sum of the partial scores over the hidden units."""
     found = tl.load(scores + cells, mask=inside, other=0.0)
     for part in range(1, parts):
@@ -29,7 +36,7 @@ def whole(scores, cells, inside, parts, size):
 
 @triton.jit
 @no_type_check
-def weighted(s, total, head, rows, T, found):
+def compute_weights(s, total, head, rows, T, found):
     """Weights e^{s - log Σ e^s} of a tile; 0 at masked positions."""
     sums = tl.load(total + head * T + rows, mask=rows < T, other=0.0)
     return tl.where(found, tl.exp(tl.where(found, s - sums[:, None], 0.0)), 0.0)
@@ -37,7 +44,7 @@ def weighted(s, total, head, rows, T, found):
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "source_base", "begin", "count"])
 @no_type_check
-def compare(
+def compare_kernel(
     query, key, v, left, right, row_reach, column_reach, total, keep, bits, kinds, offsets, scores,
     base, source_base, begin, count, tall, wide, size, units, high,
     heads, key_heads, v_heads, T, S, D, first, behind, ahead,
@@ -62,31 +69,31 @@ def compare(
     rows = tl.where(places < count, begin + places, T)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = seen(
+    found = load_mask(
         keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
         bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
     )  # fmt: skip
     scores += tl.program_id(1).to(tl.int64) * size + local * tall * wide
-    if some(found):
+    if any_visible(found):
         near = source - source_base
         down, across = tl.program_id(0) // many * ROWS, tl.program_id(0) % many * COLUMNS
-        far = farthest(row_reach + local * ((tall + 31) // 32), down, ROWS)
-        far += farthest(column_reach + near * ((wide + 31) // 32), across, COLUMNS)
+        far = load_largest(row_reach + local * ((tall + 31) // 32), down, ROWS)
+        far += load_largest(column_reach + near * ((wide + 31) // 32), across, COLUMNS)
         v += h * v_heads // heads * high
         start = tl.program_id(1) * units
         end = start + units
-        below, beside = down + spread(ROWS, DOWN), across + spread(COLUMNS, ACROSS)
+        below, beside = down + build_tile_indices(ROWS, DOWN), across + build_tile_indices(COLUMNS, ACROSS)
         cells = scores + (below[:, None, :, None] * wide + beside[None, :, None, :])
-        reach: tl.constexpr = FAR if FOURS else REACH
-        least: tl.constexpr = NEAR if FOURS else FAINT if SINGLE else FAINTEST
+        reach: tl.constexpr = MMA_MAX_REACH if FOURS else MAX_REACH
+        least: tl.constexpr = MMA_MIN_REACH if FOURS else MIN_REACH if SINGLE else MIN_REACH_HALF
         if (far > reach) | (far < least):
             asking = tl.where(below < count, begin + below, T)
-            fall = summed(
+            fall = score_exactly(
                 query + head * T * D, key + source * S * D, v, asking, beside, T, S, D, start, end,
                 ROWS, COLUMNS, DOWN, ACROSS, ASSEMBLY,
             )  # fmt: skip
             if WEIGHTS:
-                put(
+                store_weights(
                     scores, tl.reshape(tl.permute(fall, (0, 2, 1, 3)), (ROWS, COLUMNS)), total, keep, bits, kinds,
                     tl.reshape(below, (ROWS,)), tl.reshape(beside, (COLUMNS,)), head, b, h, begin, count, wide,
                     T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
@@ -95,9 +102,9 @@ def compare(
                 tl.store(cells, fall)  # store early to free registers
         elif FOURS:
             ours, theirs = left + local * tall * (high // 4) + down, right + near * wide * (high // 4) + across
-            products = fourfold(ours, theirs, v, start, end, tall, wide, ROWS, COLUMNS, ASSEMBLY, WORDS)
+            products = score_by_four(ours, theirs, v, start, end, tall, wide, ROWS, COLUMNS, ASSEMBLY, WORDS)
             if WEIGHTS:
-                put(
+                store_weights(
                     scores, products, total, keep, bits, kinds,
                     down + tl.arange(0, ROWS), across + tl.arange(0, COLUMNS), head, b, h, begin, count, wide,
                     T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
@@ -107,7 +114,7 @@ def compare(
                 tl.store(scores + flat, products)
         else:
             ours, theirs = left + (local * tall + down) * high, right + (near * wide + across) * high
-            fall = paired(ours, theirs, v, start, end, ROWS, COLUMNS, DOWN, ACROSS, PAIRS, ASSEMBLY)
+            fall = score_by_pairs(ours, theirs, v, start, end, ROWS, COLUMNS, DOWN, ACROSS, PAIRS, ASSEMBLY)
             tl.store(cells, fall)
     elif WEIGHTS:
         tl.store(scores + places[:, None] * wide + columns[None, :], tl.zeros((ROWS, COLUMNS), scores.dtype.element_ty))
@@ -115,23 +122,23 @@ def compare(
 
 @triton.jit
 @no_type_check
-def put(
+def store_weights(
     place, s, total, keep, bits, kinds, places, columns, head, b, h, begin, count, wide, T, S, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
     """Write the weights of a tile from its scores; the mask is recomputed, which saves registers."""
     rows = tl.where(places < count, begin + places, T)
-    found = seen(
+    found = load_mask(
         keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
         bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
     )  # fmt: skip
-    share = weighted(s, total, head, rows, T, found)
+    share = compute_weights(s, total, head, rows, T, found)
     tl.store(place + places[:, None] * wide + columns[None, :], share.to(place.dtype.element_ty))
 
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
-def read(
+def read_kernel(
     scores, value, keep, bits, kinds, offsets, seed, context, total, base, begin, count, tall, wide, parts, size,
     heads, value_heads, T, S, V, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
@@ -159,12 +166,12 @@ def read(
     end = tl.minimum(tl.minimum(lowest + ROWS, T) + first + ahead, S)
     for start in range(start_at, end, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = seen(
+        found = load_mask(
             keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
-        if some(found):
-            s = whole(scores, places[:, None] * wide + columns[None, :], found, parts, size)
+        if any_visible(found):
+            s = sum_parts(scores, places[:, None] * wide + columns[None, :], found, parts, size)
             s = tl.where(found, s, float("-inf"))
             higher = tl.maximum(top, tl.max(s, axis=1))
             steady = tl.where(higher == float("-inf"), 0.0, higher)  # of a query without a visible key so far
@@ -173,7 +180,7 @@ def read(
             mass = mass * shrink + tl.sum(p, axis=1)
             top = higher
             if DROPOUT:
-                p = p * kept(drawn, head, rows, columns, S, dropout, scale)
+                p = p * sample_dropout(drawn, head, rows, columns, S, dropout, scale)
             read_by_some = tl.max(found.to(tl.int32), axis=0) > 0  # masked values may be NaN
             inside = read_by_some[:, None] & (dims < V)[None, :]
             values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=inside, other=0.0)
@@ -189,7 +196,7 @@ def read(
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
-def weigh(
+def weigh_kernel(
     scores, total, keep, bits, kinds, offsets, weights, base, begin, count, tall, wide, parts, size,
     heads, T, S, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
@@ -205,12 +212,12 @@ def weigh(
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = seen(
+    found = load_mask(
         keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
         bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
     )  # fmt: skip
-    share = whole(scores + local * tall * wide, places[:, None] * wide + columns[None, :], found, parts, size)
+    share = sum_parts(scores + local * tall * wide, places[:, None] * wide + columns[None, :], found, parts, size)
     if not SCORES:
-        share = weighted(share, total, head, rows, T, found)
+        share = compute_weights(share, total, head, rows, T, found)
     cells = (head * T + rows)[:, None] * S + columns[None, :]
     tl.store(weights + cells, share.to(weights.dtype.element_ty), mask=(rows < T)[:, None] & (columns < S)[None, :])

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.triton.additive.arguments import Sides, Tiles
-from regard.kernels.triton.additive.backward_qkv import Found, both
+from regard.kernels.triton.additive.arguments import ScoreInputs, Tiles
+from regard.kernels.triton.additive.backward_qkv import GradientOutputs, write_gradients
 from regard.kernels.triton.additive.chunks import Chunk
-from regard.kernels.triton.additive.plan import plan
-from regard.kernels.triton.additive.reduce import Left, added
+from regard.kernels.triton.additive.plan import build_plan
+from regard.kernels.triton.additive.reduce import PartialSums, reduce_gradients
 
 
 class Gradients(NamedTuple):
@@ -22,7 +22,7 @@ class Gradients(NamedTuple):
     v: Float[Tensor, "v_heads hidden"]
 
 
-class Sums(NamedTuple):
+class GradientSums(NamedTuple):
     """Accumulators of the gradients, per head, and of dv."""
 
     query: Float[Tensor, "batch heads queries hidden"]
@@ -34,7 +34,7 @@ class Sums(NamedTuple):
     """Float32 accumulator of dk of one head, where several chunks of its queries add to it."""
 
     @classmethod
-    def of(cls, sides: Sides, several: bool, room: int) -> "Sums":
+    def of(cls, sides: ScoreInputs, several: bool, room: int) -> "GradientSums":
         """Allocate the accumulators; `several` is True if a head has several chunks of queries."""
         batch, groups = sides.query.shape[:2]
         shape, single = sides.key.shape[2:], torch.float32
@@ -44,42 +44,44 @@ class Sums(NamedTuple):
 
     def gather(
         self,
-        sides: Sides,
+        sides: ScoreInputs,
         slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
         chunk: Chunk,
         tiles: Tiles,
         hides: bool,
     ) -> None:
         """Accumulate from dScores of some heads and queries; with `hides` tiles may be empty."""
-        dealt, heads = plan(sides, slopes, tiles, hides, self.room, self.single is not None), chunk.heads
-        whole = cut(self.key, heads, range(sides.key.shape[2]))
+        dealt, heads = build_plan(sides, slopes, tiles, hides, self.room, self.single is not None), chunk.heads
+        whole = slice_chunk(self.key, heads, range(sides.key.shape[2]))
         key = whole if self.single is None else self.single
         if self.single is not None and chunk.rows.start == 0:
             self.single.zero_()
-        places = cut(self.query, *chunk), key, self.v[heads.start : heads.stop]
+        places = slice_chunk(self.query, *chunk), key, self.v[heads.start : heads.stop]
         counts = dealt.tiles, dealt.shared, dealt.tiles * dealt.shared
         adds = False, self.single is not None, self.single is not None
         kinds = dealt.dtype, dealt.dtype, torch.float32
-        found = Found(*map(Left.of, places, counts, kinds, adds))
-        both(sides, slopes, chunk, found, dealt, tiles, hides)
-        added(*found)
+        found = GradientOutputs(*map(PartialSums.of, places, counts, kinds, adds))
+        write_gradients(sides, slopes, chunk, found, dealt, tiles, hides)
+        reduce_gradients(*found)
         if self.single is not None and chunk.rows.stop == sides.query.shape[2]:
             whole.copy_(self.single)
 
-    def gradients(self, sides: Sides, value: Tensor | None) -> Gradients:
+    def gradients(self, sides: ScoreInputs, value: Tensor | None) -> Gradients:
         """The gradients of the inputs, summed over heads that share a key or a v."""
         v = self.v.view(self.query.shape[0], sides.v.shape[0], -1, self.v.shape[1]).sum((0, 2))
-        return Gradients(self.query, grouped(self.key, sides.key), value, v.to(sides.v.dtype))
+        return Gradients(self.query, sum_groups(self.key, sides.key), value, v.to(sides.v.dtype))
 
 
-def cut(data: Float[Tensor, "batch heads time hidden"], heads: range, rows: range) -> Float[Tensor, "some some_rows hidden"]:
+def slice_chunk(
+    data: Float[Tensor, "batch heads time hidden"], heads: range, rows: range
+) -> Float[Tensor, "some some_rows hidden"]:
     """Slice some heads, numbered through the batch, and some rows of each; a full slice is free."""
     flat = data.flatten(0, 1)
     whole = len(heads) == flat.shape[0] and len(rows) == flat.shape[1]
     return flat if whole else flat[heads.start : heads.stop, rows.start : rows.stop]
 
 
-def grouped(data: Float[Tensor, "batch heads time size"], like: Float[Tensor, "batch groups time size"]) -> Tensor:
+def sum_groups(data: Float[Tensor, "batch heads time size"], like: Float[Tensor, "batch groups time size"]) -> Tensor:
     """The sum over the heads that share one."""
     groups = like.shape[1]
     if groups == data.shape[1]:

@@ -7,26 +7,26 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.kernels.runtime import capability
-from regard.kernels.runtime.launch_cache import start
+from regard.kernels.runtime.launch_cache import launch_cached
 from regard.kernels.triton.additive import forward, split_k
 from regard.kernels.triton.additive.arguments import (
-    Dropped,
-    Reading,
-    Scoped,
-    Sides,
+    Dropout,
+    MaskArguments,
+    ReadTile,
+    ScoreInputs,
     Tiles,
+    count_multiprocessors,
     heads,
-    on,
-    padded,
+    next_power,
     parts,
-    power,
-    processors,
+    round_up,
+    use_device,
 )
-from regard.kernels.triton.additive.chunks import chunks, keeps
-from regard.kernels.triton.additive.launch_scores import Compared, compare
+from regard.kernels.triton.additive.chunks import saves_scores, split_chunks
+from regard.kernels.triton.additive.launch_scores import ScoreParts, compare_chunk
 
 
-class Attended(NamedTuple):
+class ForwardOutput(NamedTuple):
     """Context, log-sum-exp of every query, the weights if requested, and the scores if saved."""
 
     context: Float[Tensor, "batch heads queries value"]
@@ -35,27 +35,27 @@ class Attended(NamedTuple):
     scores: Float[Tensor, "parts batch_heads padded_queries padded_keys"] | None = None
 
 
-def attend(
-    sides: Sides,
+def run_forward(
+    sides: ScoreInputs,
     value: Float[Tensor, "batch value_heads keys value"],
-    scoped: Scoped,
-    dropped: Dropped,
+    scoped: MaskArguments,
+    dropped: Dropout,
     dtype: torch.dtype,
     weights: torch.dtype | None,
     tiles: Tiles,
     keep: bool = False,
-) -> Attended:
+) -> ForwardOutput:
     """Scores, softmax and context, a chunk of heads or of queries at a time; `keep` returns the scores too."""
     value = value.contiguous()
     scope, drop, found = scoped.arguments(), dropped.arguments(), None
-    keep = keep and keeps(sides, value, tiles, scoped.hides)
-    with on(value):
-        for chunk in chunks(sides, value, tiles, back=False):
-            compared = compare(sides, chunk, scope, tiles)
-            found = found or empty(sides, value, dtype, weights)  # reuses the freed inputs of `compare`
-            read(compared, sides, value, {**scope, **drop}, found, tiles)
+    keep = keep and saves_scores(sides, value, tiles, scoped.hides)
+    with use_device(value):
+        for chunk in split_chunks(sides, value, tiles, back=False):
+            compared = compare_chunk(sides, chunk, scope, tiles)
+            found = found or allocate_output(sides, value, dtype, weights)  # reuses the freed inputs of `compare`
+            read_values(compared, sides, value, {**scope, **drop}, found, tiles)
             if found.weights is not None:
-                weigh(compared, sides, scope, found.total, found.weights, tiles)
+                write_weights(compared, sides, scope, found.total, found.weights, tiles)
             if keep:
                 found = found._replace(scores=compared.scores)
             del compared  # before the next is allocated
@@ -63,26 +63,26 @@ def attend(
     return found
 
 
-def empty(sides: Sides, value: Tensor, dtype: torch.dtype, weights: torch.dtype | None) -> Attended:
+def allocate_output(sides: ScoreInputs, value: Tensor, dtype: torch.dtype, weights: torch.dtype | None) -> ForwardOutput:
     """Allocate the outputs."""
     whole = *sides.query.shape[:3], sides.key.shape[2]
     context = value.new_empty(*whole[:3], value.shape[3], dtype=dtype)
     total = value.new_empty(whole[:3], dtype=torch.float32)
-    return Attended(context, total, None if weights is None else value.new_empty(whole, dtype=weights))
+    return ForwardOutput(context, total, None if weights is None else value.new_empty(whole, dtype=weights))
 
 
-def read(
-    compared: Compared,
-    sides: Sides,
+def read_values(
+    compared: ScoreParts,
+    sides: ScoreInputs,
     value: Float[Tensor, "batch value_heads keys value"],
     told: dict[str, Any],
-    found: Attended,
+    found: ForwardOutput,
     tiles: Tiles,
 ) -> None:
     """Write context and log-sum-exp of a chunk; `told` are the kernel arguments of mask and dropout."""
     size, (heads, count) = value.shape[3], map(len, compared.chunk)
-    rows, columns, most, warps = reading(heads, count, value, tiles)
-    width = max(16, min(most, power(size)))
+    rows, columns, most, warps = select_read_tile(heads, count, value, tiles)
+    width = max(16, min(most, next_power(size)))
     given = {
         **compared.arguments(),
         **told,
@@ -99,20 +99,20 @@ def read(
         "VALUES": width,
         "PRECISION": tiles.precision,
     }
-    start(forward.read, (parts(count, rows), parts(size, width), heads), given, num_warps=warps)
+    launch_cached(forward.read_kernel, (parts(count, rows), parts(size, width), heads), given, num_warps=warps)
 
 
-def reading(heads: int, queries: int, value: Tensor, tiles: Tiles) -> Reading:
+def select_read_tile(heads: int, queries: int, value: Tensor, tiles: Tiles) -> ReadTile:
     """Select the tile of the product of weights and values."""
-    if value.element_size() > 2 or capability.room(value.device) <= 64 << 10:  # a tile of values would not fit
+    if value.element_size() > 2 or capability.find_shared_memory(value.device) <= 64 << 10:  # a tile of values would not fit
         return tiles.read_single
     programs = parts(queries, tiles.read.rows) * parts(value.shape[3], tiles.read.values) * heads
-    return tiles.read_thin if 2 * programs < processors(value.device) else tiles.read
+    return tiles.read_thin if 2 * programs < count_multiprocessors(value.device) else tiles.read
 
 
-def weigh(
-    compared: Compared,
-    sides: Sides,
+def write_weights(
+    compared: ScoreParts,
+    sides: ScoreInputs,
     scope: dict[str, Any],
     total: Float[Tensor, "batch heads queries"] | None,
     weights: Float[Tensor, "batch heads queries keys"],
@@ -132,20 +132,20 @@ def weigh(
         "SCORES": total is None,
     }
     down, across = parts(len(compared.chunk.rows), tiles.rows), parts(weights.shape[3], tiles.columns)
-    start(forward.weigh, (across, down, len(compared.chunk.heads)), given, num_warps=tiles.row_warps)
+    launch_cached(forward.weigh_kernel, (across, down, len(compared.chunk.heads)), given, num_warps=tiles.row_warps)
 
 
-def score(sides: Sides, tiles: Tiles) -> Float[Tensor, "batch heads queries keys"]:
+def compute_all_scores(sides: ScoreInputs, tiles: Tiles) -> Float[Tensor, "batch heads queries keys"]:
     """Scores Σ v tanh of all pairs, in the precision of the query."""
     found = sides.query.new_empty(*sides.query.shape[:3], sides.key.shape[2])
-    scope = Scoped().arguments()
-    with on(found):
-        for chunk in chunks(sides, None, tiles, back=False):
-            weigh(compare(sides, chunk, scope, tiles), sides, scope, None, found, tiles)
+    scope = MaskArguments().arguments()
+    with use_device(found):
+        for chunk in split_chunks(sides, None, tiles, back=False):
+            write_weights(compare_chunk(sides, chunk, scope, tiles), sides, scope, None, found, tiles)
     return found
 
 
-class Stepped(NamedTuple):
+class StepOutput(NamedTuple):
     """Context of one query, and its weights before and after dropout."""
 
     context: Float[Tensor, "batch heads 1 value"]
@@ -153,20 +153,22 @@ class Stepped(NamedTuple):
     dropped: Float[Tensor, "batch heads 1 keys"]
 
 
-def one_query(
+def run_step(
     query: Float[Tensor, "batch heads 1 hidden"],
     key: Float[Tensor, "batch key_heads keys hidden"],
     value: Float[Tensor, "batch value_heads keys value"],
     v: Float[Tensor, "v_heads hidden"],
-    scoped: Scoped,
-    dropped: Dropped,
+    scoped: MaskArguments,
+    dropped: Dropout,
     dtype: torch.dtype,
     tiles: Tiles,
-) -> Stepped:
+) -> StepOutput:
     """Launch a decoder step: one query with split-K."""
     (batch, groups, _, hidden), keys, size = query.shape, key.shape[2], value.shape[3]
-    columns, warps = block(batch * groups, key, value, tiles)
-    some = share(batch * groups, keys, columns, tiles.step_threads // (32 * warps), query.device, tiles.step_parts)
+    columns, warps = select_block(batch * groups, key, value, tiles)
+    some = count_keys_per_program(
+        batch * groups, keys, columns, tiles.step_threads // (32 * warps), query.device, tiles.step_parts
+    )
     splits = parts(keys, some)
     context = value.new_empty(batch, groups, 1, size, dtype=dtype)
     scores, weights, after = (value.new_empty(batch, groups, 1, keys, dtype=torch.float32) for _ in range(3))
@@ -194,33 +196,35 @@ def one_query(
         "splits": splits,
         "ended": value.new_zeros(batch * groups, dtype=torch.int32),
         "COLUMNS": columns,
-        "UNITS": power(hidden),
-        "VALUES": power(size),
-        "SPLITS": power(splits),
-        "STAGES": stages(columns, key, value, tiles),
-        "ASSEMBLY": capability.assembly(),
+        "UNITS": next_power(hidden),
+        "VALUES": next_power(size),
+        "SPLITS": next_power(splits),
+        "STAGES": count_stages(columns, key, value, tiles),
+        "ASSEMBLY": capability.allows_assembly(),
     }
-    with on(value):
-        start(split_k.split, (splits * batch * groups, 1, 1), given, num_warps=warps)
-    return Stepped(context, weights, after if dropped.rate else weights)
+    with use_device(value):
+        launch_cached(split_k.split_kernel, (splits * batch * groups, 1, 1), given, num_warps=warps)
+    return StepOutput(context, weights, after if dropped.rate else weights)
 
 
-def block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple[int, int]:
+def select_block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple[int, int]:
     """Keys of a block of one query, a power of two, and its warps."""
-    wide, most = max(power(key.shape[3]), power(value.shape[3])), tiles.step_keys
-    if groups * tiles.step_parts < 4 * processors(key.device) and key.shape[2] >= 4 * most * tiles.step_parts:
+    wide, most = max(next_power(key.shape[3]), next_power(value.shape[3])), tiles.step_keys
+    if groups * tiles.step_parts < 4 * count_multiprocessors(key.device) and key.shape[2] >= 4 * most * tiles.step_parts:
         most *= 4
     columns = max(1, min(most, tiles.step_bytes // (key.element_size() * wide)))
     return columns, max(1, min(tiles.step_threads // 32, columns * wide // (32 * tiles.step_numbers)))
 
 
-def stages(columns: int, key: Tensor, value: Tensor, tiles: Tiles) -> int:
+def count_stages(columns: int, key: Tensor, value: Tensor, tiles: Tiles) -> int:
     """Pipeline stages of the blocks of one query; one where shared memory is too small for more."""
-    copied = sum(columns * power(each.shape[3]) * each.element_size() for each in (key, value)) * (tiles.step_stages - 1)
-    room = capability.room(key.device)
+    copied = sum(columns * next_power(each.shape[3]) * each.element_size() for each in (key, value)) * (
+        tiles.step_stages - 1
+    )
+    room = capability.find_shared_memory(key.device)
     return tiles.step_stages if room > 64 << 10 and copied <= room - (16 << 10) else 1
 
 
-def share(groups: int, keys: int, tile: int, programs: int, device: torch.device, most: int) -> int:
+def count_keys_per_program(groups: int, keys: int, tile: int, programs: int, device: torch.device, most: int) -> int:
     """Keys of a program: whole tiles, and enough to limit the splits and the programs per multiprocessor."""
-    return padded(parts(keys, min(parts(programs * processors(device), groups), most)), tile)
+    return round_up(parts(keys, min(parts(programs * count_multiprocessors(device), groups), most)), tile)

@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 @no_type_check
-def seen(
+def load_mask(
     keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
     KEEP: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
@@ -33,14 +33,14 @@ def seen(
 
 @triton.jit
 @no_type_check
-def some(found):
+def any_visible(found):
     """True if any position of a tile is visible."""
     return tl.max(tl.max(found.to(tl.int32), axis=1), axis=0) > 0
 
 
 @triton.jit
 @no_type_check
-def kept(seed, head, rows, columns, S, dropout, scale):
+def sample_dropout(seed, head, rows, columns, S, dropout, scale):
     """Dropout factors: 0 or the scale 1 / (1 - dropout), by Philox with head, query and key as counter."""
     place = rows[:, None] * S + columns[None, :]
     low, high = place.to(tl.uint32), tl.zeros_like(place).to(tl.uint32)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.kernels.triton.additive import launch, launch_backward
-from regard.kernels.triton.additive.arguments import Dropped, Scoped, Sides, Tiles
+from regard.kernels.triton.additive.arguments import Dropout, MaskArguments, ScoreInputs, Tiles
 
 TILES = Tiles()
 """Tile sizes of the kernels."""
@@ -24,19 +24,19 @@ def attention(
     key: Float[Tensor, "batch key_heads keys hidden"],
     value: Float[Tensor, "batch value_heads keys value"],
     v: Float[Tensor, "v_heads hidden"],
-    scoped: Scoped = Scoped(),
-    dropped: Dropped = Dropped(),
+    scoped: MaskArguments = MaskArguments(),
+    dropped: Dropout = Dropout(),
     dtype: torch.dtype | None = None,
     weights: torch.dtype | None = None,
 ) -> tuple[Float[Tensor, "batch heads queries value"], Float[Tensor, "batch heads queries keys"] | None]:
     """Additive attention softmax(vᵀ tanh(q + k)) values, with the weights if requested, in the given dtypes."""
     context = str(dtype or value.dtype).removeprefix("torch.")
     wanted = "" if weights is None else str(weights).removeprefix("torch.")
-    told = Told(scoped, dropped, context, wanted)
+    told = OperatorArguments(scoped, dropped, context, wanted)
     if torch.compiler.is_compiling():
-        found = attended(query, key, value, v, *told.flat())
+        found = forward_operator(query, key, value, v, *told.flat())
     else:
-        found = eager(query, key, value, v, told)
+        found = attend_eager(query, key, value, v, told)
     return found[0], None if weights is None else found[2].to(weights)
 
 
@@ -46,7 +46,7 @@ def scores(
     v: Float[Tensor, "v_heads hidden"],
 ) -> Float[Tensor, "batch heads queries keys"]:
     """Additive scores vᵀ tanh(q + k) of all pairs."""
-    found: Tensor = scored(query, key, v)
+    found: Tensor = scores_operator(query, key, v)
     return found
 
 
@@ -68,15 +68,15 @@ def forward(
     weights: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Forward operator: `compute` with argument types of torch.library."""
-    scoped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead)
-    return compute(query, key, value, v, Told(scoped, Dropped(rate, seed), context, weights))
+    scoped = MaskArguments(keep, bits, kinds, offsets, offset, behind, ahead)
+    return compute(query, key, value, v, OperatorArguments(scoped, Dropout(rate, seed), context, weights))
 
 
-class Told(NamedTuple):
+class OperatorArguments(NamedTuple):
     """Arguments without a gradient: mask, dropout, and the dtypes of the context and of the weights, if requested."""
 
-    scoped: Scoped
-    dropped: Dropped
+    scoped: MaskArguments
+    dropped: Dropout
     context: str
     weights: str
 
@@ -86,7 +86,7 @@ class Told(NamedTuple):
 
 
 def compute(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told, keep: bool = False
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: OperatorArguments, keep: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Context, log-sum-exp, and weights if requested; for one query always its weights before and after dropout.
 
@@ -96,19 +96,21 @@ def compute(
     batch, heads, queries, _ = query.shape
     if not (query.numel() and key.numel() and value.numel()):
         read = value.new_zeros(batch, heads, queries, value.shape[3], dtype=DTYPES[context])
-        shown = query.new_zeros(*_shown(query, key, weights)[0], dtype=_shown(query, key, weights)[1])
+        shown = query.new_zeros(
+            *_find_weights_shape(query, key, weights)[0], dtype=_find_weights_shape(query, key, weights)[1]
+        )
         return read, query.new_zeros(0), shown, query.new_zeros(0)
     if queries == 1:
-        found = launch.one_query(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
+        found = launch.run_step(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
         return found.context, query.new_empty(0), found.weights, found.dropped if dropped.rate else query.new_empty(0)
-    sides = Sides.of(query, key, v)
+    sides = ScoreInputs.of(query, key, v)
     shows = DTYPES[weights] if weights else None
-    many = launch.attend(sides, value, scoped, dropped, DTYPES[context], shows, TILES, keep)
+    many = launch.run_forward(sides, value, scoped, dropped, DTYPES[context], shows, TILES, keep)
     shown = query.new_empty(0) if many.weights is None else many.weights
     return many.context, many.total, shown, query.new_empty(0) if many.scores is None else many.scores
 
 
-def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], torch.dtype]:
+def _find_weights_shape(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], torch.dtype]:
     """Shape and dtype of the returned weights, which for one query are always returned, in float32."""
     whole = *query.shape[:3], key.shape[2]
     if query.shape[2] == 1:
@@ -116,14 +118,14 @@ def _shown(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], t
     return (whole, DTYPES[weights]) if weights else ((0,), query.dtype)
 
 
-attended = torch.library.custom_op("regard::additive_attention", forward, mutates_args=())
+forward_operator = torch.library.custom_op("regard::additive_attention", forward, mutates_args=())
 
 
-@attended.register_fake
+@forward_operator.register_fake
 def _(  # type: ignore[no-untyped-def]
     query, key, value, v, keep, bits, kinds, offsets, offset, behind, ahead, rate, seed, context, weights
 ):
-    shape, dtype = _shown(query, key, weights)
+    shape, dtype = _find_weights_shape(query, key, weights)
     alone = query.shape[2] == 1
     single = torch.float32
     return (
@@ -157,21 +159,21 @@ def backward(
     """The gradients of query, key, value and v."""
     if not (query.numel() and key.numel() and value.numel()):
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(value), torch.zeros_like(v)
-    sides = Sides.of(query, key, v)
+    sides = ScoreInputs.of(query, key, v)
     if query.shape[2] == 1:
-        found = launch_backward.one(sides, value, d_context, d_weights, shown, after if rate else shown, TILES)
+        found = launch_backward.run_step_backward(sides, value, d_context, d_weights, shown, after if rate else shown, TILES)
     else:
-        scoped, dropped = Scoped(keep, bits, kinds, offsets, offset, behind, ahead), Dropped(rate, seed)
-        flowing = launch_backward.Flowing(total, d_context, None if d_weights is None else d_weights.contiguous())
-        found = launch_backward.many(sides, value, flowing, scoped, dropped, TILES, after if after.numel() else None)
+        scoped, dropped = MaskArguments(keep, bits, kinds, offsets, offset, behind, ahead), Dropout(rate, seed)
+        flowing = launch_backward.BackwardInputs(total, d_context, None if d_weights is None else d_weights.contiguous())
+        found = launch_backward.run_backward(sides, value, flowing, scoped, dropped, TILES, after if after.numel() else None)
     assert found.value is not None, "the values took part"
     return found.query, found.key, found.value, found.v
 
 
-retraced = torch.library.custom_op("regard::additive_attention_backward", backward, mutates_args=())
+backward_operator = torch.library.custom_op("regard::additive_attention_backward", backward, mutates_args=())
 
 
-@retraced.register_fake
+@backward_operator.register_fake
 def _(d_context, d_weights, total, shown, after, query, key, value, v, *rest):  # type: ignore[no-untyped-def]
     return tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, value, v))
 
@@ -187,7 +189,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 
 def _backward(ctx: Any, d_context: Tensor | None, d_total: None, d_shown: Tensor | None, d_after: None) -> tuple[Any, ...]:
-    return *_gradients(ctx, d_context, d_shown, retraced), *[None] * 11
+    return *_gradients(ctx, d_context, d_shown, backward_operator), *[None] * 11
 
 
 def _gradients(
@@ -199,10 +201,10 @@ def _gradients(
     return run(d_context.contiguous(), d_shown, *saved, keep, bits, kinds, offsets, *ctx.numbers, seed)
 
 
-attended.register_autograd(_backward, setup_context=_save)
+forward_operator.register_autograd(_backward, setup_context=_save)
 
 
-class Eager(torch.autograd.Function):
+class EagerAttention(torch.autograd.Function):
     """Autograd function of additive attention, differentiable once; use impl="reference" for higher orders.
 
     Everything without a gradient is one argument, since each costs the host time in forward and backward. It saves its
@@ -221,43 +223,45 @@ class Eager(torch.autograd.Function):
         return *_gradients(ctx, d_context, d_shown, backward), None
 
 
-def eager(query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: Told) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def attend_eager(
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: OperatorArguments
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Eager attention, which saves tensors only where a backward may follow."""
     learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
     if learns and torch.is_grad_enabled():
-        return Eager.apply(query, key, value, v, told)  # type: ignore[no-untyped-call]
+        return EagerAttention.apply(query, key, value, v, told)  # type: ignore[no-untyped-call]
     return compute(query, key, value, v, told)
 
 
 @torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())
-def scored(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
+def scores_operator(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     """Operator of the scores Σ v tanh of all pairs."""
     if not (query.numel() and key.numel()):
         return query.new_zeros(*query.shape[:3], key.shape[2])
-    return launch.score(Sides.of(query, key, v), TILES)
+    return launch.compute_all_scores(ScoreInputs.of(query, key, v), TILES)
 
 
-@scored.register_fake
+@scores_operator.register_fake
 def _(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     return query.new_empty(*query.shape[:3], key.shape[2])
 
 
 @torch.library.custom_op("regard::additive_scores_gpu_backward", mutates_args=())
-def descended(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def scores_backward_operator(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Operator of the backward of the scores: dQ, dK and dv from dScores."""
     if not slopes.numel():
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
-    found = launch_backward.from_scores(Sides.of(query, key, v), slopes, TILES)
+    found = launch_backward.run_backward_from_scores(ScoreInputs.of(query, key, v), slopes, TILES)
     return found.query, found.key, found.v
 
 
-@descended.register_fake
+@scores_backward_operator.register_fake
 def _(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     query, key, v = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, v))
     return query, key, v
 
 
-scored.register_autograd(
-    lambda ctx, slopes: descended(slopes, *ctx.saved_tensors),
+scores_operator.register_autograd(
+    lambda ctx, slopes: scores_backward_operator(slopes, *ctx.saved_tensors),
     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
 )

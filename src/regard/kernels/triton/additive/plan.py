@@ -6,7 +6,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.triton.additive.arguments import WARP, Sides, Tiles, padded, parts, processors, tiled
+from regard.kernels.triton.additive.arguments import (
+    WARP,
+    ScoreInputs,
+    Tiles,
+    count_multiprocessors,
+    parts,
+    round_up,
+    split_keys,
+)
 
 
 class Plan(NamedTuple):
@@ -22,8 +30,8 @@ class Plan(NamedTuple):
     them is written in its place."""
 
 
-def plan(
-    sides: Sides,
+def build_plan(
+    sides: ScoreInputs,
     slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
     tiles: Tiles,
     hides: bool,
@@ -35,9 +43,11 @@ def plan(
     With `adds` the partial sums of dk are added to dk, so that none of them can be written in its place.
     """
     (many, tall, wide), (keys, hidden) = slopes.shape, sides.key.shape[2:]
-    across, count = tiled(wide, tiles, hides, sides.key.dtype)
-    programs = many * count * parts(hidden, units(across, tiles))
-    wanted = max(1, min(4 * processors(slopes.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts))
+    across, count = split_keys(wide, tiles, hides, sides.key.dtype)
+    programs = many * count * parts(hidden, count_units_per_program(across, tiles))
+    wanted = max(
+        1, min(4 * count_multiprocessors(slopes.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts)
+    )
     left, rows = room - slopes.numel() * slopes.element_size(), min(tall, sides.query.shape[2])
     for dtype in (torch.float32, sides.key.dtype):
         each = dtype.itemsize * many * hidden
@@ -46,10 +56,10 @@ def plan(
         if beside_queries >= 0 and (wanted == 1 or fits >= wanted):
             break
     several = max(1, min(wanted, fits))
-    reach = padded(parts(tall, several), tiles.both_rows)
+    reach = round_up(parts(tall, several), tiles.both_rows)
     return Plan(across, count, parts(tall, reach), reach, dtype)
 
 
-def units(across: int, tiles: Tiles) -> int:
+def count_units_per_program(across: int, tiles: Tiles) -> int:
     """Hidden units of a program with `across` threads along the keys of a tile."""
     return tiles.both_warps * WARP // across

@@ -13,14 +13,14 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.runtime.launch_cache import start
+from regard.kernels.runtime.launch_cache import launch_cached
 from regard.kernels.triton.additive.score_rational import exponential
 
 ROWS, UNITS = 32, 64
 """Rows and hidden units of a program's tile; `farthest` depends on the rows too."""
 
 
-class Some(NamedTuple):
+class RowRange(NamedTuple):
     """Some rows of some heads, numbered through the batch, and their padded number."""
 
     data: Float[Tensor, "batch heads time hidden"]
@@ -29,19 +29,21 @@ class Some(NamedTuple):
     tall: int
 
 
-class Powers(NamedTuple):
+class Exponentials(NamedTuple):
     """e^{2x} in panels of rows, unit by unit, and the largest |x| of each block of ROWS rows."""
 
     data: Float[Tensor, "heads panels long wide"]
     reach: Float[Tensor, "heads blocks"]
 
 
-def by_unit(left: Some, right: Some, high: int, down: int, across: int) -> tuple[Powers, Powers]:
+def precompute_exponentials(
+    left: RowRange, right: RowRange, high: int, down: int, across: int
+) -> tuple[Exponentials, Exponentials]:
     """Exponentials of q and k, in panels of `down` and `across` rows, padded to `high` hidden units."""
-    ours, theirs = _empty(left, (left.tall // down, high, down)), _empty(right, (right.tall // across, high, across))
+    ours, theirs = _allocate(left, (left.tall // down, high, down)), _allocate(right, (right.tall // across, high, across))
     given = {
-        **told("left", left, *ours),
-        **told("right", right, *theirs),
+        **name_arguments("left", left, *ours),
+        **name_arguments("right", right, *theirs),
         "D": left.data.shape[3],
         "high": high,
         "programs": ours.reach.numel(),
@@ -50,21 +52,21 @@ def by_unit(left: Some, right: Some, high: int, down: int, across: int) -> tuple
         "LEFT_PANEL": down,
         "RIGHT_PANEL": across,
     }
-    start(raised, (ours.reach.numel() + theirs.reach.numel(), 1, 1), given, num_warps=4)
+    launch_cached(exponentials_kernel, (ours.reach.numel() + theirs.reach.numel(), 1, 1), given, num_warps=4)
     return ours, theirs
 
 
-def _empty(side: Some, panels: tuple[int, int, int]) -> Powers:
+def _allocate(side: RowRange, panels: tuple[int, int, int]) -> Exponentials:
     found = side.data.new_empty(len(side.heads), *panels, dtype=torch.float32)
-    return Powers(found, blocks(side))
+    return Exponentials(found, blocks(side))
 
 
-def blocks(side: Some) -> Float[Tensor, "heads blocks"]:
+def blocks(side: RowRange) -> Float[Tensor, "heads blocks"]:
     """Allocate one number for each block of ROWS rows."""
     return side.data.new_empty(len(side.heads), -(-side.tall // ROWS), dtype=torch.float32)
 
 
-def told(name: str, side: Some, found: Tensor, reach: Tensor) -> dict[str, object]:
+def name_arguments(name: str, side: RowRange, found: Tensor, reach: Tensor) -> dict[str, object]:
     """The arguments of one side under the names of a kernel."""
     return {
         name: side.data,
@@ -85,7 +87,7 @@ def told(name: str, side: Some, found: Tensor, reach: Tensor) -> dict[str, objec
     ]
 )  # fmt: skip
 @no_type_check
-def raised(
+def exponentials_kernel(
     left, right, left_found, right_found, left_reach, right_reach,
     left_base, left_begin, left_count, left_time, left_tall, right_base, right_begin, right_count, right_time, right_tall,
     D, high, programs,
@@ -94,12 +96,12 @@ def raised(
     """Kernel over both sides: the first `programs` have a block of the left side each, the others one of the right."""
     number = tl.program_id(0)
     if number < programs:
-        block(
+        write_block(
             left, left_found, left_reach, number, left_base, left_begin, left_count, left_time, D, left_tall, high,
             ROWS, UNITS, LEFT_PANEL,
         )  # fmt: skip
     else:
-        block(
+        write_block(
             right, right_found, right_reach, number - programs, right_base, right_begin, right_count, right_time, D,
             right_tall, high, ROWS, UNITS, RIGHT_PANEL,
         )  # fmt: skip
@@ -107,7 +109,7 @@ def raised(
 
 @triton.jit
 @no_type_check
-def block(
+def write_block(
     data, found, reach, number, base, begin, count, T, D, tall, high,
     ROWS: tl.constexpr, UNITS: tl.constexpr, PANEL: tl.constexpr,
 ):  # fmt: skip
@@ -131,7 +133,7 @@ def block(
 
 @triton.jit
 @no_type_check
-def farthest(reach, first, COUNT: tl.constexpr):
+def load_largest(reach, first, COUNT: tl.constexpr):
     """The largest |x| of the blocks that overlap COUNT rows from `first` on."""
     found = tl.load(reach + first // 32)
     for block in tl.static_range(1, (COUNT + 31) // 32):

@@ -12,30 +12,30 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.kernels.runtime.launch_cache import start
-from regard.kernels.triton.additive.precompute_exp import ROWS, Some, blocks, told
+from regard.kernels.runtime.launch_cache import launch_cached
+from regard.kernels.triton.additive.precompute_exp import ROWS, RowRange, blocks, name_arguments
 
 WORDS = 32
 """Words of each row in a program's tile."""
 
 
-class Turned(NamedTuple):
+class TransposedWords(NamedTuple):
     """Transposed words, and the largest |x| of each block of ROWS rows."""
 
     data: Int[Tensor, "heads words rows"]
     reach: Float[Tensor, "heads blocks"]
 
 
-def turned(left: Some, right: Some, words: int) -> tuple[Turned, Turned]:
+def transpose_sides(left: RowRange, right: RowRange, words: int) -> tuple[TransposedWords, TransposedWords]:
     """Transpose q and k, padded to `words` words."""
     ours, theirs = (
-        Turned(side.data.new_empty(len(side.heads), words, side.tall, dtype=torch.int64), blocks(side))
+        TransposedWords(side.data.new_empty(len(side.heads), words, side.tall, dtype=torch.int64), blocks(side))
         for side in (left, right)
     )
     hidden = left.data.shape[3]
     given = {
-        **told("left", left, *ours),
-        **told("right", right, *theirs),
+        **name_arguments("left", left, *ours),
+        **name_arguments("right", right, *theirs),
         "D": hidden,
         "words": words,
         "programs": ours.reach.numel(),
@@ -43,7 +43,7 @@ def turned(left: Some, right: Some, words: int) -> tuple[Turned, Turned]:
         "WORDS": WORDS,
         "WHOLE": hidden % 4 == 0 and all(side.data.data_ptr() % 8 == 0 for side in (left, right)),
     }
-    start(turn, (ours.reach.numel() + theirs.reach.numel(), 1, 1), given, num_warps=4)
+    launch_cached(transpose_kernel, (ours.reach.numel() + theirs.reach.numel(), 1, 1), given, num_warps=4)
     return ours, theirs
 
 
@@ -54,7 +54,7 @@ def turned(left: Some, right: Some, words: int) -> tuple[Turned, Turned]:
     ]
 )  # fmt: skip
 @no_type_check
-def turn(
+def transpose_kernel(
     left, right, left_found, right_found, left_reach, right_reach,
     left_base, left_begin, left_count, left_time, left_tall, right_base, right_begin, right_count, right_time, right_tall,
     D, words, programs,
@@ -63,12 +63,12 @@ def turn(
     """Kernel over both sides: the first `programs` have a block of the left side each, the others one of the right."""
     number = tl.program_id(0)
     if number < programs:
-        block(
+        write_block(
             left, left_found, left_reach, number, left_base, left_begin, left_count, left_time, D, left_tall, words,
             ROWS, WORDS, WHOLE,
         )  # fmt: skip
     else:
-        block(
+        write_block(
             right, right_found, right_reach, number - programs, right_base, right_begin, right_count, right_time, D,
             right_tall, words, ROWS, WORDS, WHOLE,
         )  # fmt: skip
@@ -76,7 +76,7 @@ def turn(
 
 @triton.jit
 @no_type_check
-def block(
+def write_block(
     data, found, reach, number, base, begin, count, T, D, tall, words,
     ROWS: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
@@ -99,8 +99,11 @@ def block(
                 inside = present & (4 * each + unit < D)[:, None]
                 one = tl.load(data.to(tl.pointer_type(tl.uint16)) + cells + unit, mask=inside, other=0)
                 bits = bits | (one.to(tl.int64) << (16 * unit))
-        a, b, c, d = numbers(bits)
-        far = tl.maximum(tl.maximum(far, size(a)), tl.maximum(size(b), tl.maximum(size(c), size(d))))
+        a, b, c, d = unpack_word(bits)
+        far = tl.maximum(
+            tl.maximum(far, compute_absolute(a)),
+            tl.maximum(compute_absolute(b), tl.maximum(compute_absolute(c), compute_absolute(d))),
+        )
         tl.store(
             found + each[:, None] * tall + places[None, :], bits, mask=(each < words)[:, None] & (places < tall)[None, :]
         )
@@ -109,14 +112,14 @@ def block(
 
 @triton.jit
 @no_type_check
-def size(x):
+def compute_absolute(x):
     """|x|, with NaN as 0."""
     return tl.abs(tl.where(x == x, x, 0.0))
 
 
 @triton.jit
 @no_type_check
-def numbers(bits):
+def unpack_word(bits):
     """Unpack the four bfloat16 of a word into float32."""
     low, high = bits.to(tl.uint32), (bits >> 32).to(tl.uint32)
     a, b = (low << 16).to(tl.float32, bitcast=True), (low & 0xFFFF0000).to(tl.float32, bitcast=True)

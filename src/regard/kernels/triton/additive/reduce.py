@@ -8,14 +8,14 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.runtime.launch_cache import start
+from regard.kernels.runtime.launch_cache import launch_cached
 from regard.kernels.triton.additive.arguments import parts
 
 BLOCK = 1024
 """Elements of a program."""
 
 
-class Left(NamedTuple):
+class PartialSums(NamedTuple):
     """A gradient, its first partial sum and the others, and what remains to be reduced.
 
     Elements of a head are contiguous. With `add` the sum is added to the gradient.
@@ -28,7 +28,7 @@ class Left(NamedTuple):
     add: bool
 
     @classmethod
-    def of(cls, place: Float[Tensor, "some_heads *size"], count: int, dtype: torch.dtype, add: bool) -> "Left":
+    def of(cls, place: Float[Tensor, "some_heads *size"], count: int, dtype: torch.dtype, add: bool) -> "PartialSums":
         """Allocate `count` partial sums; the first is the gradient itself unless dtypes differ or they `add` to it."""
         if not add and (count == 1 or dtype == place.dtype):
             more = None if count == 1 else place.new_empty(count - 1, *place.shape)
@@ -50,13 +50,13 @@ class Left(NamedTuple):
         }
 
 
-def added(query: Left, key: Left, v: Left) -> None:
+def reduce_gradients(query: PartialSums, key: PartialSums, v: PartialSums) -> None:
     """Reduce the partial sums of all three gradients that are not yet in place."""
     if query.parts is None and key.parts is None and v.parts is None:
         return
     given = {**query.arguments("query"), **key.arguments("key"), **v.arguments("v"), "BLOCK": BLOCK}
     programs = sum(given[f"{name}_blocks"] for name in ("query", "key", "v"))  # type: ignore[misc]
-    start(add, (programs, 1, 1), given, num_warps=4)
+    launch_cached(reduce_kernel, (programs, 1, 1), given, num_warps=4)
 
 
 @triton.jit(
@@ -66,7 +66,7 @@ def added(query: Left, key: Left, v: Left) -> None:
     ]
 )  # fmt: skip
 @no_type_check
-def add(
+def reduce_kernel(
     query_parts, query_place, key_parts, key_place, v_parts, v_place, query_blocks, key_blocks,
     query_count, query_size, query_step, query_all, key_count, key_size, key_step, key_all, v_count, v_size, v_step, v_all,
     query_add, key_add, v_add, BLOCK: tl.constexpr,
@@ -74,16 +74,16 @@ def add(
     """Reduction kernel: the first programs have dQ, then dK, then dv."""
     number = tl.program_id(0)
     if number < query_blocks:
-        block(query_parts, query_place, number, query_count, query_size, query_step, query_all, query_add, BLOCK)
+        reduce_block(query_parts, query_place, number, query_count, query_size, query_step, query_all, query_add, BLOCK)
     elif number < query_blocks + key_blocks:
-        block(key_parts, key_place, number - query_blocks, key_count, key_size, key_step, key_all, key_add, BLOCK)
+        reduce_block(key_parts, key_place, number - query_blocks, key_count, key_size, key_step, key_all, key_add, BLOCK)
     else:
-        block(v_parts, v_place, number - query_blocks - key_blocks, v_count, v_size, v_step, v_all, v_add, BLOCK)
+        reduce_block(v_parts, v_place, number - query_blocks - key_blocks, v_count, v_size, v_step, v_all, v_add, BLOCK)
 
 
 @triton.jit
 @no_type_check
-def block(parts, place, number, count, size, step, whole, add, BLOCK: tl.constexpr):
+def reduce_block(parts, place, number, count, size, step, whole, add, BLOCK: tl.constexpr):
     """Sum `count` partial sums of `whole` elements, `size` per head, whose stride in the gradient is `step`."""
     cells = number.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = cells < whole

@@ -16,18 +16,18 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.additive.precompute_mma import numbers
+from regard.kernels.triton.additive.precompute_mma import unpack_word
 from regard.kernels.triton.additive.score_rational import reciprocal
 
-FAR = tl.constexpr(18.0)
+MMA_MAX_REACH = tl.constexpr(18.0)
 """The largest |q| + |k| for which the product of four is taken."""
-NEAR = tl.constexpr(0.5)
+MMA_MIN_REACH = tl.constexpr(0.5)
 """The smallest of the tile's largest |q| + |k| for which it is taken."""
 
 
 @triton.jit
 @no_type_check
-def fourfold(
+def score_by_four(
     left, right, v, start, end, tall, wide,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl.constexpr, WORDS: tl.constexpr,
 ):  # fmt: skip
@@ -39,7 +39,7 @@ def fourfold(
     right += start // 4 * wide + tl.arange(0, COLUMNS)[None, None, :]
     found = tl.zeros((ROWS, COLUMNS), tl.float32)
     for unit in range(start, end, 4):
-        below, above = sums(left, right, v + unit, ROWS, COLUMNS, ASSEMBLY, WORDS)
+        below, above = sum_products(left, right, v + unit, ROWS, COLUMNS, ASSEMBLY, WORDS)
         found += above * reciprocal(below, ASSEMBLY)
         left += tall
         right += wide
@@ -48,26 +48,26 @@ def fourfold(
 
 @triton.jit
 @no_type_check
-def sums(left, right, v, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl.constexpr, WORDS: tl.constexpr):
+def sum_products(left, right, v, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSEMBLY: tl.constexpr, WORDS: tl.constexpr):
     """Denominator and numerator of four hidden units by one matrix product, stacked along the rows.
 
     So the query's factors never leave the registers, and the operand in shared memory is set up once.
     """
-    a, b, c, d = vector(v, WORDS)
-    powers = signed(tl.load(left), ROWS)
-    steep = (sign(0, 0) * a + sign(0, 1) * b) + (sign(1, 0) * c + sign(1, 1) * d)
-    ours = tl.permute(tl.join(rounded(powers, ASSEMBLY), rounded(powers * steep, ASSEMBLY)), (0, 1, 3, 2))
-    theirs = tl.reshape(rounded(signed(tl.load(right), COLUMNS), ASSEMBLY), (16, COLUMNS))
+    a, b, c, d = load_vector(v, WORDS)
+    powers = compute_signed_exponentials(tl.load(left), ROWS)
+    steep = (compute_sign(0, 0) * a + compute_sign(0, 1) * b) + (compute_sign(1, 0) * c + compute_sign(1, 1) * d)
+    ours = tl.permute(tl.join(round_to_tf32(powers, ASSEMBLY), round_to_tf32(powers * steep, ASSEMBLY)), (0, 1, 3, 2))
+    theirs = tl.reshape(round_to_tf32(compute_signed_exponentials(tl.load(right), COLUMNS), ASSEMBLY), (16, COLUMNS))
     found = tl.dot(tl.trans(tl.reshape(ours, (16, 2 * ROWS))), theirs, input_precision="tf32")
     return tl.split(tl.permute(tl.reshape(found, (2, ROWS, COLUMNS)), (1, 2, 0)))
 
 
 @triton.jit
 @no_type_check
-def vector(place, WORDS: tl.constexpr):
+def load_vector(place, WORDS: tl.constexpr):
     """Load four numbers of v."""
     if WORDS:
-        a, b, c, d = numbers(tl.load(place.to(tl.pointer_type(tl.int64))))
+        a, b, c, d = unpack_word(tl.load(place.to(tl.pointer_type(tl.int64))))
     else:
         a, b = tl.load(place).to(tl.float32), tl.load(place + 1).to(tl.float32)
         c, d = tl.load(place + 2).to(tl.float32), tl.load(place + 3).to(tl.float32)
@@ -76,18 +76,18 @@ def vector(place, WORDS: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def signed(bits, COUNT: tl.constexpr):
+def compute_signed_exponentials(bits, COUNT: tl.constexpr):
     """Factors e^{±a ±b ±c ±d} of COUNT rows, (4, 4, COUNT), with threads along the last axis, by two exponentials a pair."""
-    a, b, c, d = numbers(bits)
+    a, b, c, d = unpack_word(bits)
     a, b, c, d = a * 1.4426950408889634, b * 1.4426950408889634, c * 1.4426950408889634, d * 1.4426950408889634
-    first = tl.broadcast_to(sign(0, 0) * a + sign(0, 1) * b, (4, 4, COUNT))
-    second = tl.broadcast_to(sign(1, 0) * c + sign(1, 1) * d, (4, 4, COUNT))
+    first = tl.broadcast_to(compute_sign(0, 0) * a + compute_sign(0, 1) * b, (4, 4, COUNT))
+    second = tl.broadcast_to(compute_sign(1, 0) * c + compute_sign(1, 1) * d, (4, 4, COUNT))
     return tl.exp2(first) * tl.exp2(second)
 
 
 @triton.jit
 @no_type_check
-def sign(axis: tl.constexpr, bit: tl.constexpr):
+def compute_sign(axis: tl.constexpr, bit: tl.constexpr):
     """Signs -1 or 1 by a bit of the index along an axis."""
     found = (((tl.arange(0, 4) >> bit) & 1) * 2 - 1).to(tl.float32)
     return found[:, None, None] if axis == 0 else found[None, :, None]
@@ -95,6 +95,6 @@ def sign(axis: tl.constexpr, bit: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def rounded(x, ASSEMBLY: tl.constexpr):
+def round_to_tf32(x, ASSEMBLY: tl.constexpr):
     """Round to the nearest tf32; tensor cores would truncate, the interpreter would not round."""
     return (x.to(tl.uint32, bitcast=True) + 0x1000).to(tl.float32, bitcast=True) if ASSEMBLY else x

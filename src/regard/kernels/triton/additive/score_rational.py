@@ -13,11 +13,11 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-REACH = tl.constexpr(21.0)
+MAX_REACH = tl.constexpr(21.0)
 """The largest |q| + |k| for which e^{2q} and e^{2k} are separate."""
-FAINT = tl.constexpr(1.0)
+MIN_REACH = tl.constexpr(1.0)
 """The smallest |q| + |k| of a tile in float32: r has an error of 6e-8 for any x, too much for tanh of a small x."""
-FAINTEST = tl.constexpr(1e-3)
+MIN_REACH_HALF = tl.constexpr(1e-3)
 """The smallest |q| + |k| of a tile in half precision."""
 
 
@@ -44,26 +44,26 @@ def reciprocal(x, ASSEMBLY: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def plain(x, ASSEMBLY: tl.constexpr):
+def compute_rational_tanh(x, ASSEMBLY: tl.constexpr):
     """r = (1 - tanh x) / 2 by an exponential and a reciprocal."""
     return reciprocal(1.0 + tl.exp(2.0 * x), ASSEMBLY)
 
 
 @triton.jit
 @no_type_check
-def bent(x, ASSEMBLY: tl.constexpr):
+def compute_exact_tanh(x, ASSEMBLY: tl.constexpr):
     """-tanh(x) / 2 to the last place: for small x by Lambert's continued fraction, since r is close to 1/2."""
     square = x * x
     over = tl.fma(square, tl.fma(square, tl.fma(square, 1.0, 378.0), 17325.0), 135135.0)
     under = tl.fma(square, tl.fma(square, tl.fma(square, 28.0, 3150.0), 62370.0), 135135.0)
     small = tl.abs(x) < 1.0
     fraction = over * reciprocal(tl.where(small, under, 1.0), ASSEMBLY)
-    return tl.where(small, -0.5 * x * fraction, plain(x, ASSEMBLY) - 0.5)
+    return tl.where(small, -0.5 * x * fraction, compute_rational_tanh(x, ASSEMBLY) - 0.5)
 
 
 @triton.jit
 @no_type_check
-def spread(COUNT: tl.constexpr, THREADS: tl.constexpr):
+def build_tile_indices(COUNT: tl.constexpr, THREADS: tl.constexpr):
     """Indices of a tile along one axis, (each, threads): a column belongs to one thread.
 
     Four of its indices are contiguous, if it has as many, so that they are one vector load.
@@ -75,7 +75,7 @@ def spread(COUNT: tl.constexpr, THREADS: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def paired(
+def score_by_pairs(
     left, right, v, start, end,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr, PAIRS: tl.constexpr,
     ASSEMBLY: tl.constexpr,
@@ -88,8 +88,8 @@ def paired(
     otherwise.
     """
     fall, level = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32), 0.0
-    left += start * ROWS + spread(ROWS, DOWN)
-    right += start * COLUMNS + spread(COLUMNS, ACROSS)
+    left += start * ROWS + build_tile_indices(ROWS, DOWN)
+    right += start * COLUMNS + build_tile_indices(COLUMNS, ACROSS)
     v += start
     for _ in range(start, end, 2 * PAIRS):
         for pair in tl.static_range(PAIRS):
@@ -107,7 +107,7 @@ def paired(
 
 @triton.jit
 @no_type_check
-def summed(
+def score_exactly(
     query, key, v, rows, columns, T, S, D, start, end,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr, ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
@@ -117,5 +117,5 @@ def summed(
     for d in range(start, tl.minimum(end, D)):
         q = tl.load(left + d, mask=rows < T, other=0.0).to(tl.float32)
         k = tl.load(right + d, mask=columns < S, other=0.0).to(tl.float32)
-        found += tl.load(v + d).to(tl.float32) * bent(q[:, None, :, None] + k[None, :, None, :], ASSEMBLY)
+        found += tl.load(v + d).to(tl.float32) * compute_exact_tanh(q[:, None, :, None] + k[None, :, None, :], ASSEMBLY)
     return -2.0 * found

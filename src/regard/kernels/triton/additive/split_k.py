@@ -10,13 +10,13 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.additive.mask import kept, seen
-from regard.kernels.triton.additive.score_rational import plain
+from regard.kernels.triton.additive.mask import load_mask, sample_dropout
+from regard.kernels.triton.additive.score_rational import compute_rational_tanh
 
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "S", "reach", "splits"])
 @no_type_check
-def split(
+def split_kernel(
     query, key, value, v, keep, bits, kinds, offsets, seed, scores, parts, tops, masses, context, weights, dropped, ended,
     heads, key_heads, value_heads, v_heads, S, D, V, reach, splits, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
@@ -50,14 +50,14 @@ def split(
     begin = tl.program_id(0) % splits * reach
     for start in tl.range(begin, tl.minimum(begin + reach, S), COLUMNS, num_stages=STAGES):
         columns = start + tl.arange(0, COLUMNS)
-        visible = seen(
+        visible = load_mask(
             keep, bits, kinds, b, h, row, columns, 1, S, first, behind, ahead,
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
         found = tl.max(visible.to(tl.int32), axis=0) > 0
         inside = found[:, None] & (units < D)[None, :]
         k = tl.load(key + columns.to(tl.int64)[:, None] * D + units[None, :], mask=inside, other=0.0).to(tl.float32)
-        fall = tl.sum(w[None, :] * plain(q[None, :] + k, ASSEMBLY), axis=1)
+        fall = tl.sum(w[None, :] * compute_rational_tanh(q[None, :] + k, ASSEMBLY), axis=1)
         s = tl.where(found, -2.0 * fall, float("-inf"))
         tl.store(scores + head * S + columns, s, mask=columns < S)
         higher = tl.maximum(top, tl.max(s, axis=0))
@@ -67,7 +67,7 @@ def split(
         mass = mass * shrink + tl.sum(p, axis=0)
         top = higher
         if DROPOUT:
-            p = p * tl.sum(kept(drawn, head, row, columns, S, dropout, scale), axis=0)
+            p = p * tl.sum(sample_dropout(drawn, head, row, columns, S, dropout, scale), axis=0)
         inside = found[:, None] & (dims < V)[None, :]
         values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=inside, other=0.0)
         read = read * shrink + tl.sum(p[:, None] * values.to(tl.float32), axis=0)
@@ -76,7 +76,7 @@ def split(
     tl.store(masses + part, mass)
     tl.debug_barrier()  # all stores precede the count
     if tl.atomic_add(ended + head, 1, sem="acq_rel", scope="gpu") == splits - 1:
-        joined(
+        join_parts(
             scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
             128, SPLITS, COLUMNS, VALUES, DROPOUT,
         )  # fmt: skip
@@ -84,12 +84,12 @@ def split(
 
 @triton.jit(do_not_specialize=["S", "splits"])
 @no_type_check
-def join(
+def join_kernel(
     scores, parts, tops, masses, seed, context, weights, dropped, S, V, splits, dropout, scale,
     COLUMNS: tl.constexpr, SPLITS: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
     """Combine the parts in a launch of its own, without the counter: a program for each head."""
-    joined(
+    join_parts(
         scores, parts, tops, masses, seed, context, weights, dropped, tl.program_id(0).to(tl.int64), S, V, splits, dropout,
         scale, COLUMNS, SPLITS, SPLITS, VALUES, DROPOUT,
     )  # fmt: skip
@@ -97,7 +97,7 @@ def join(
 
 @triton.jit
 @no_type_check
-def joined(
+def join_parts(
     scores, parts, tops, masses, seed, context, weights, dropped, head, S, V, splits, dropout, scale,
     COLUMNS: tl.constexpr, SPLITS: tl.constexpr, SOME: tl.constexpr, VALUES: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
@@ -125,13 +125,13 @@ def joined(
             p = tl.exp(s - steady) / mass
             tl.store(weights + head * S + columns, p, mask=columns < S)
             if DROPOUT:
-                p = p * tl.sum(kept(tl.load(seed), head, row, columns, S, dropout, scale), axis=0)
+                p = p * tl.sum(sample_dropout(tl.load(seed), head, row, columns, S, dropout, scale), axis=0)
                 tl.store(dropped + head * S + columns, p, mask=columns < S)
 
 
 @triton.jit(do_not_specialize=["S", "blocks"])
 @no_type_check
-def trace(
+def trace_kernel(
     query, key, v, slopes, after, flow, d_key, d_value, steeps, falls, heads, key_heads, v_heads, S, D, V, blocks,
     COLUMNS: tl.constexpr, UNITS: tl.constexpr, ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
@@ -150,7 +150,7 @@ def trace(
     cells = columns.to(tl.int64)[:, None] * D + units[None, :]
     x = tl.load(key + cells, mask=inside, other=0.0).to(tl.float32)
     x += tl.load(query + head * D + units, mask=wide, other=0.0).to(tl.float32)[None, :]
-    r = plain(tl.where(x == x, x, 0.0), ASSEMBLY)
+    r = compute_rational_tanh(tl.where(x == x, x, 0.0), ASSEMBLY)
     ds = tl.load(slopes + head * S + columns, mask=columns < S, other=0.0)[:, None]
     w = tl.load(v + h * v_heads // heads * D + units, mask=wide, other=0.0).to(tl.float32)
     steep = 4.0 * w[None, :] * ds * (r - r * r)

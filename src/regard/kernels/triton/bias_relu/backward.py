@@ -19,7 +19,7 @@ PROGRAMS = 4
 
 @triton.jit
 @no_type_check
-def pass_back(flowing, came, sums, rows, size, R: tl.constexpr, C: tl.constexpr):
+def backward_kernel(flowing, came, sums, rows, size, R: tl.constexpr, C: tl.constexpr):
     """Kernel of some columns and tiles of R rows in a grid-stride loop."""
     column = tl.program_id(0) * C + tl.arange(0, C)
     found = tl.zeros([R, C], tl.float32)
@@ -34,7 +34,7 @@ def pass_back(flowing, came, sums, rows, size, R: tl.constexpr, C: tl.constexpr)
     tl.store(sums + tl.program_id(1) * size + column, tl.sum(found, 0), mask=column < size)
 
 
-def gate(flowing: Float[Tensor, "rows size"], came: Float[Tensor, "rows size"]) -> Float[Tensor, " size"]:
+def mask_gradient(flowing: Float[Tensor, "rows size"], came: Float[Tensor, "rows size"]) -> Float[Tensor, " size"]:
     """Zero the gradient where the ReLU's output is 0, in place; returns its sums over rows in float32."""
     rows, size = came.shape
     across = triton.cdiv(size, WIDE)
@@ -42,5 +42,5 @@ def gate(flowing: Float[Tensor, "rows size"], came: Float[Tensor, "rows size"]) 
     count = max(1, min(triton.cdiv(rows, TALL), PROGRAMS * processors // across))
     sums = came.new_empty(count, size, dtype=torch.float32)
     with torch.cuda.device(came.device) if came.is_cuda else nullcontext():  # the device of Triton's launch
-        pass_back[(across, count)](flowing, came, sums, rows, size, R=TALL, C=WIDE, num_warps=WARPS)
+        backward_kernel[(across, count)](flowing, came, sums, rows, size, R=TALL, C=WIDE, num_warps=WARPS)
     return sums.sum(0)

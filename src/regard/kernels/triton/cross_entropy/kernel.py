@@ -22,7 +22,7 @@ BLOCK = 4096
 
 @triton.jit
 @no_type_check
-def pass_over(
+def cross_entropy_kernel(
     logits, bias, wanted, kept, found, rows, smoothing, confidence,
     V: tl.constexpr, BLOCK: tl.constexpr, KEPT: tl.constexpr, LEARNS: tl.constexpr, SURE: tl.constexpr,
 ):  # fmt: skip
@@ -68,7 +68,7 @@ def pass_over(
             tl.store(logits + place, tl.where(counts, slope, 0.0).to(logits.dtype.element_ty), mask=inside)
 
 
-def judge(
+def compute_cross_entropy(
     logits: Float[Tensor, "rows vocabulary"],
     bias: Float[Tensor, " vocabulary"],
     wanted: Int[Tensor, " rows"],
@@ -84,7 +84,7 @@ def judge(
     block = min(BLOCK, triton.next_power_of_2(vocabulary))
     given = logits, bias, wanted.contiguous(), kept, found, rows, smoothing, confidence
     with torch.cuda.device(logits.device) if logits.is_cuda else nullcontext():  # the device of Triton's launch
-        pass_over[(rows,)](*given, V=vocabulary, BLOCK=block, **settings)
+        cross_entropy_kernel[(rows,)](*given, V=vocabulary, BLOCK=block, **settings)
     if not confidence:
         found[2] = 0.0
     return found

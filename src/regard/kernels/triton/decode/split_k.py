@@ -5,12 +5,20 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.flash.tile import LN2, allowed, kept_keys, keys_for, position, rows, scored
+from regard.kernels.triton.flash.tile import (
+    LN2,
+    compute_tile_mask,
+    compute_tile_scores,
+    find_first_position,
+    find_key_bounds,
+    load_padding,
+    load_rows,
+)
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys", "splits"])
 @no_type_check
-def split(
+def split_kernel(
     query, found, values, kept_scores, parts, tops, masses,
     bias, keep, mask, offsets,
     offset, window, scale, heads, group, queries, keys, size, value_size, splits,
@@ -29,10 +37,10 @@ def split(
     inside = place < group * queries
     h = (key_head * group + place // queries)[:, None]
     q = tl.where(inside, place % queries, queries)  # rows beyond the last query are fully masked
-    first = position(offset, offsets, b)
-    asked = rows(query, b, h, q, inside, size, D)
+    first = find_first_position(offset, offsets, b)
+    asked = load_rows(query, b, h, q, inside, size, D)
 
-    low, high = keys_for(0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
+    low, high = find_key_bounds(0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
     reach = tl.cdiv(tl.cdiv(tl.maximum(high - low, 0), splits), N) * N
     begin = low + tl.program_id(0) * reach
     row = (b * heads * queries + h * queries + q[:, None]).to(tl.int64)
@@ -41,11 +49,11 @@ def split(
     read = tl.zeros([M, V], tl.float32)
     for k0 in range(begin, tl.minimum(begin + reach, high), N):
         k = k0 + tl.arange(0, N)
-        there = kept_keys(keep, b, k, keys)
-        seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-        key = rows(found, b, key_head, k, there, size, D)
-        value = rows(values, b, key_head, k, there, value_size, V)
-        scores = scored(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
+        there = load_padding(keep, b, k, keys)
+        seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+        key = load_rows(found, b, key_head, k, there, size, D)
+        value = load_rows(values, b, key_head, k, there, value_size, V)
+        scores = compute_tile_scores(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
         if kept_scores is not None:
             tl.store(kept_scores + row * keys + k[None, :], LN2 * scores, mask=inside[:, None] & (k < keys)[None, :])
         above = tl.maximum(highest, tl.max(scores, 1))

@@ -12,12 +12,12 @@ from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from regard.kernels.runtime import compile
-from regard.kernels.triton.decode_step.tile import Tile, on, sooner
+from regard.kernels.triton.decode_step.tile import Tile, build_launch_options, use_device
 
 
 @triton.jit
 @no_type_check
-def attend(
+def attend_kernel(
     asked, keys, values, keep, found, length, scale, key_s, key_h, key_p, value_s, value_h, value_p,
     WIDTH: tl.constexpr, HEADS: tl.constexpr, DIM: tl.constexpr, VALUE: tl.constexpr,
     D: tl.constexpr, V: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
@@ -49,7 +49,7 @@ def attend(
     tl.store(found + (row * HEADS + head) * VALUE + v, read.to(found.dtype.element_ty), mask=v < VALUE)
 
 
-def look_across(
+def cross_attend(
     asked: Float[Tensor, "rows size"],
     keys: Float[Tensor, "sentences heads keys dim"],
     values: Float[Tensor, "sentences heads keys value"],
@@ -62,11 +62,11 @@ def look_across(
     (sentences, heads, length, dim), value, rows = keys.shape, values.shape[3], len(asked)
     found = asked.new_empty(rows, heads * value)
     sizes = {"DIM": dim, "VALUE": value, "D": triton.next_power_of_2(dim), "V": triton.next_power_of_2(value)}
-    with on(asked):
+    with use_device(asked):
         compile.launch(
-            attend, (rows, heads),
+            attend_kernel, (rows, heads),
             asked, keys, values, keep, found, length, scale, *keys.stride()[:3], *values.stride()[:3],
             WIDTH=rows // sentences, HEADS=heads, **sizes,
-            N=tile.keys, num_warps=tile.warps, **sooner(early),
+            N=tile.keys, num_warps=tile.warps, **build_launch_options(early),
         )  # fmt: skip
     return found

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.kernels.runtime import compile
-from regard.kernels.triton.decode_step.tile import on
+from regard.kernels.triton.decode_step.tile import use_device
 
 ROWS = 128
 """Sentences of a program."""
@@ -19,7 +19,7 @@ ROWS = 128
 
 @triton.jit
 @no_type_check
-def place_vectors(tokens, table, places, place, found, scale, SIZE: tl.constexpr, D: tl.constexpr):
+def embed_kernel(tokens, table, places, place, found, scale, SIZE: tl.constexpr, D: tl.constexpr):
     """Kernel of one row of the embedding."""
     row, d = tl.program_id(0).to(tl.int64), tl.arange(0, D)
     inside = d < SIZE
@@ -30,7 +30,7 @@ def place_vectors(tokens, table, places, place, found, scale, SIZE: tl.constexpr
 
 @triton.jit
 @no_type_check
-def take_notes(values, tokens, scores, figures, fed, turn, sentences, N: tl.constexpr):
+def update_kernel(values, tokens, scores, figures, fed, turn, sentences, N: tl.constexpr):
     """Kernel that updates some sentences; the last of the four figures of each, its row, is constant."""
     s = tl.program_id(0) * N + tl.arange(0, N)
     inside = s < sentences
@@ -45,7 +45,7 @@ def take_notes(values, tokens, scores, figures, fed, turn, sentences, N: tl.cons
     tl.store(line + 2 * sentences, token.to(tl.float64), mask=inside)
 
 
-def embed(
+def embed_tokens(
     tokens: Int[Tensor, " rows"],
     table: Float[Tensor, "vocabulary size"],
     scale: float,
@@ -54,15 +54,15 @@ def embed(
 ) -> Float[Tensor, "rows size"]:
     """Embed tokens at a position."""
     size, found = table.shape[1], table.new_empty(len(tokens), table.shape[1])
-    with on(table):
+    with use_device(table):
         compile.launch(
-            place_vectors, (len(tokens),), tokens, table, places, place, found, scale,
+            embed_kernel, (len(tokens),), tokens, table, places, place, found, scale,
             SIZE=size, D=triton.next_power_of_2(size), num_warps=4,
         )  # fmt: skip
     return found
 
 
-def note(
+def update_scores(
     values: Float[Tensor, "sentences 1"],
     tokens: Int[Tensor, "sentences 1"],
     scores: Float[Tensor, "sentences 1"],
@@ -72,8 +72,8 @@ def note(
 ) -> None:
     """Accumulate the scores, store score, log-probability and token of this step, and set the next input token."""
     sentences = len(fed)
-    with on(values):
+    with use_device(values):
         compile.launch(
-            take_notes, (triton.cdiv(sentences, ROWS),), values, tokens, scores, figures, fed, turn, sentences,
+            update_kernel, (triton.cdiv(sentences, ROWS),), values, tokens, scores, figures, fed, turn, sentences,
             N=ROWS, num_warps=4,
         )  # fmt: skip

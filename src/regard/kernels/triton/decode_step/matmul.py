@@ -15,14 +15,14 @@ from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from regard.kernels.runtime import compile
-from regard.kernels.triton.decode_step.tile import on, sooner
+from regard.kernels.triton.decode_step.tile import build_launch_options, use_device
 
-MOST, WIDEST = 8, 1024
+MAX_ROWS, MAX_WIDTH = 8, 1024
 """The most rows, each of which reads the weights, and the widest row of a layer norm, which is held in registers."""
 Rows = Float[Tensor, "rows size"]
 
 
-class Way(NamedTuple):
+class MatmulTile(NamedTuple):
     """Tile of a program: output columns, elements of a row per iteration, and warps."""
 
     columns: int
@@ -30,10 +30,10 @@ class Way(NamedTuple):
     warps: int
 
 
-USUAL = Way(4, 2048, 4)
+DEFAULT_TILE = MatmulTile(4, 2048, 4)
 
 
-class Before(NamedTuple):
+class LayerNormArguments(NamedTuple):
     """Layer norm of the input."""
 
     weight: Float[Tensor, " size"]
@@ -43,7 +43,7 @@ class Before(NamedTuple):
 
 @triton.jit
 @no_type_check
-def summed(data, w, gain, shift, k, size, eps):
+def compute_partial_products(data, w, gain, shift, k, size, eps):
     """Partial products of a row, after the layer norm if requested, with the weights.
 
     The row is read once for each column, which avoids synchronisation between threads.
@@ -59,7 +59,7 @@ def summed(data, w, gain, shift, k, size, eps):
 
 @triton.jit
 @no_type_check
-def multiply(
+def matmul_kernel(
     data, matrix, bias, gain, shift, around, found, size, columns, eps,
     RELU: tl.constexpr, N: tl.constexpr, K: tl.constexpr, WHOLE: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
@@ -79,41 +79,41 @@ def multiply(
     beside = tl.zeros([N], tl.float32)
     if around is not None:
         beside = tl.load(around + row * columns + n, mask=column, other=0.0).to(tl.float32)
-    total = summed(data + row * size, w, gain, shift, k, size, eps)
+    total = compute_partial_products(data + row * size, w, gain, shift, k, size, eps)
     if not WHOLE:
         for first in range(K, size, K):
             p = first + k
             w = tl.load(matrix + n[:, None] * size + p[None, :], mask=column[:, None] & (p < size)[None, :], other=0.0)
-            total += summed(data + row * size, w, None, None, p, size, eps)
+            total += compute_partial_products(data + row * size, w, None, None, p, size, eps)
     total += behind
     if RELU:
         total = tl.maximum(total, 0.0)
     tl.store(found + row * columns + n, (total + beside).to(found.dtype.element_ty), mask=column)
 
 
-def product(
+def fused_matmul(
     data: Rows,
     weights: tuple[Float[Tensor, "columns size"], Float[Tensor, " columns"] | None],
     *,
-    norm: Before | None = None,
+    norm: LayerNormArguments | None = None,
     around: Float[Tensor, "rows columns"] | None = None,
     relu: bool = False,
-    way: Way = USUAL,
+    way: MatmulTile = DEFAULT_TILE,
     early: bool = False,
 ) -> Float[Tensor, "rows columns"]:
     """Launch the fused product for at most MOST rows, of at most WIDEST elements with a norm; `early`: `tile.overlaps`."""
     matrix, bias = weights
     (rows, size), columns = data.shape, len(matrix)
-    if rows > MOST or (norm is not None and size > WIDEST):
-        most = f"{MOST} rows or fewer, and {WIDEST} numbers where they are normed"
+    if rows > MAX_ROWS or (norm is not None and size > MAX_WIDTH):
+        most = f"{MAX_ROWS} rows or fewer, and {MAX_WIDTH} numbers where they are normed"
         raise ValueError(f"product needs {most}, got {rows} of {size}")
     found = data.new_empty(rows, columns)
     block = triton.next_power_of_2(size) if norm is not None else min(triton.next_power_of_2(size), way.block)
     gain, shift, eps = norm or (None, None, 0.0)
-    with on(data):
+    with use_device(data):
         compile.launch(
-            multiply, (rows, triton.cdiv(columns, way.columns)),
+            matmul_kernel, (rows, triton.cdiv(columns, way.columns)),
             data, matrix, bias, gain, shift, around, found, size, columns, eps,
-            RELU=relu, N=way.columns, K=block, WHOLE=block >= size, num_warps=way.warps, **sooner(early),
+            RELU=relu, N=way.columns, K=block, WHOLE=block >= size, num_warps=way.warps, **build_launch_options(early),
         )  # fmt: skip
     return found

@@ -14,7 +14,7 @@ from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from regard.kernels.runtime import compile
-from regard.kernels.triton.decode_step.tile import Tile, on, sooner
+from regard.kernels.triton.decode_step.tile import Tile, build_launch_options, use_device
 
 COLUMNS = 128
 """Positions of the table per iteration."""
@@ -22,7 +22,7 @@ COLUMNS = 128
 
 @triton.jit
 @no_type_check
-def attend(
+def attend_kernel(
     sides, cache, past, place, found, room, scale,
     WIDTH: tl.constexpr, SIZE: tl.constexpr, DIM: tl.constexpr, D: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
@@ -63,7 +63,7 @@ def attend(
 
 @triton.jit
 @no_type_check
-def follow(past, parents, place, room, WIDTH: tl.constexpr, W: tl.constexpr, N: tl.constexpr):
+def follow_kernel(past, parents, place, room, WIDTH: tl.constexpr, W: tl.constexpr, N: tl.constexpr):
     """Kernel of one sentence: each row takes its parent's back-pointers, and itself at the current position."""
     s, now, w = tl.program_id(0).to(tl.int64), tl.load(place), tl.arange(0, W)
     row = (w < WIDTH)[:, None]
@@ -76,7 +76,7 @@ def follow(past, parents, place, room, WIDTH: tl.constexpr, W: tl.constexpr, N: 
         tl.store(table + w[:, None] * room + p, tl.where(p == now, w[:, None], kept), mask=row & (p <= now))
 
 
-def look_back(
+def self_attend(
     sides: Float[Tensor, "rows sides"],
     cache: Float[Tensor, "sentences room width both"],
     past: Int[Tensor, "sentences width room"],
@@ -91,21 +91,21 @@ def look_back(
     rows, size = len(sides), both // 2
     found = sides.new_empty(rows, size)
     numbers = {"WIDTH": width, "SIZE": size, "DIM": size // heads, "D": triton.next_power_of_2(size // heads)}
-    with on(sides):
+    with use_device(sides):
         compile.launch(
-            attend, (rows, heads), sides, cache, past, place, found, room, scale, **numbers,
-            N=tile.keys, num_warps=tile.warps, **sooner(early),
+            attend_kernel, (rows, heads), sides, cache, past, place, found, room, scale, **numbers,
+            N=tile.keys, num_warps=tile.warps, **build_launch_options(early),
         )  # fmt: skip
     return found
 
 
-def follow_back(
+def follow_parents(
     past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Int[Tensor, " 1"]
 ) -> None:
     """Update the back-pointers in place by each row's parent hypothesis."""
     sentences, width, room = past.shape
-    with on(past):
+    with use_device(past):
         compile.launch(
-            follow, (sentences,), past, parents, place, room,
+            follow_kernel, (sentences,), past, parents, place, room,
             WIDTH=width, W=triton.next_power_of_2(width), N=min(COLUMNS, room), num_warps=1,
         )  # fmt: skip

@@ -15,17 +15,27 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.entmax.probabilities import compared, rise_of, shared
-from regard.kernels.triton.flash.tile import LN2, LOG2E, kept_keys, keys_for, position, queries_for, rows, surviving, write
+from regard.kernels.triton.entmax.probabilities import compute_entmax_weights, compute_masked_scores, load_rise
+from regard.kernels.triton.flash.tile import (
+    LN2,
+    LOG2E,
+    find_first_position,
+    find_key_bounds,
+    find_query_bounds,
+    load_padding,
+    load_rows,
+    sample_dropout,
+    store_rows,
+)
 
 
 @triton.jit
 @no_type_check
-def arriving(gradient, value, seed, number, q, k, queries, keys, dropout, PRECISION: tl.constexpr):
+def load_dweights(gradient, value, seed, number, q, k, queries, keys, dropout, PRECISION: tl.constexpr):
     """dA = dOᵀ v of a tile, with dropout."""
     back = tl.dot(gradient, tl.trans(value), input_precision=PRECISION).to(tl.float32)
     if seed is not None:
-        back *= surviving(seed, number, q, k, queries, keys, dropout)
+        back *= sample_dropout(seed, number, q, k, queries, keys, dropout)
     return back
 
 
@@ -44,26 +54,26 @@ def of_queries(
     q = q0 + tl.arange(0, M)
     inside = q < queries
     row = number.to(tl.int64) * queries + q
-    first = position(offset, offsets, b)
-    rise = rise_of(alphas, alpha, h)
-    asked = rows(query, b, h, q, inside, size, D)
-    arrived = rows(gradient, b, h, q, inside, value_size, V)
+    first = find_first_position(offset, offsets, b)
+    rise = load_rise(alphas, alpha, h)
+    asked = load_rows(query, b, h, q, inside, size, D)
+    arrived = load_rows(gradient, b, h, q, inside, value_size, V)
     best = tl.load(edges + row, mask=inside, other=0.0)
     tau = tl.load(edges + tl.num_programs(1).to(tl.int64) * queries + row, mask=inside, other=0.0)
-    begin, end = keys_for(q0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
+    begin, end = find_key_bounds(q0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
 
     total = tl.zeros([M], tl.float32)
     slope = tl.zeros([M], tl.float32)
     for k0 in range(begin, end, N):
         k = k0 + tl.arange(0, N)
-        scores, _, there = compared(
+        scores, _, there = compute_masked_scores(
             asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        _, _, lean = shared(scores, best, tau, rise, BEND)
+        _, _, lean = compute_entmax_weights(scores, best, tau, rise, BEND)
         if tl.max(tl.max(lean, 1), 0) > 0:
-            value = rows(values, b, h // group, k, there, value_size, V)
-            back = arriving(arrived, value, seed, number, q, k, queries, keys, dropout, PRECISION)
+            value = load_rows(values, b, h // group, k, there, value_size, V)
+            back = load_dweights(arrived, value, seed, number, q, k, queries, keys, dropout, PRECISION)
             total += tl.sum(lean * back, 1)
             slope += tl.sum(lean, 1)
     mean = total / tl.where(slope > 0, slope, 1.0)
@@ -73,19 +83,19 @@ def of_queries(
     bending = tl.zeros([M], tl.float32)
     for k0 in range(begin, end, N):
         k = k0 + tl.arange(0, N)
-        scores, key, there = compared(
+        scores, key, there = compute_masked_scores(
             asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        over, _, lean = shared(scores, best, tau, rise, BEND)
+        over, _, lean = compute_entmax_weights(scores, best, tau, rise, BEND)
         if tl.max(tl.max(lean, 1), 0) > 0:
-            value = rows(values, b, h // group, k, there, value_size, V)
-            back = arriving(arrived, value, seed, number, q, k, queries, keys, dropout, PRECISION)
+            value = load_rows(values, b, h // group, k, there, value_size, V)
+            back = load_dweights(arrived, value, seed, number, q, k, queries, keys, dropout, PRECISION)
             ds = lean * (back - mean[:, None])
             found_query += tl.dot(ds.to(key.dtype), key, input_precision=PRECISION).to(tl.float32)
             if d_alpha is not None:
                 bending += tl.sum(ds * over * (1 - LN2 * tl.log2(tl.where(over > 0, over, 1.0))), 1)
-    write(d_query, b, h, q, inside, size, found_query * (scale * LOG2E), D)
+    store_rows(d_query, b, h, q, inside, size, found_query * (scale * LOG2E), D)
     if d_alpha is not None:
         tl.store(d_alpha + row, bending / (rise * rise), mask=inside)
 
@@ -104,37 +114,37 @@ def of_memory(
     key_heads = heads // group
     b, key_head = number // key_heads, number % key_heads
     k = k0 + tl.arange(0, N)
-    first = position(offset, offsets, b)
-    there = kept_keys(keep, b, k, keys)
-    value = rows(values, b, key_head, k, there, value_size, V)
+    first = find_first_position(offset, offsets, b)
+    there = load_padding(keep, b, k, keys)
+    value = load_rows(values, b, key_head, k, there, value_size, V)
     field = tl.num_programs(1).to(tl.int64) * group * queries
     found_key = tl.zeros([N, D], tl.float32)
     found_value = tl.zeros([N, V], tl.float32)
-    begin, end = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
+    begin, end = find_query_bounds(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     for member in range(group):
         h = key_head * group + member
         asking = b * heads + h
-        rise = rise_of(alphas, alpha, h)
+        rise = load_rise(alphas, alpha, h)
         for q0 in range(begin, end, M):
             q = q0 + tl.arange(0, M)
             inside = q < queries
             row = asking.to(tl.int64) * queries + q
-            asked = rows(query, b, h, q, inside, size, D)
+            asked = load_rows(query, b, h, q, inside, size, D)
             best = tl.load(edges + row, mask=inside, other=0.0)
             tau = tl.load(edges + field + row, mask=inside, other=0.0)
-            scores, _, _ = compared(
+            scores, _, _ = compute_masked_scores(
                 asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
                 CAUSAL, WINDOWED, D, PRECISION,
             )  # fmt: skip
-            _, weights, lean = shared(scores, best, tau, rise, BEND)
+            _, weights, lean = compute_entmax_weights(scores, best, tau, rise, BEND)
             if tl.max(tl.max(lean, 1), 0) > 0:
                 mean = tl.load(means + row, mask=inside, other=0.0)
-                arrived = rows(gradient, b, h, q, inside, value_size, V)
-                back = arriving(arrived, value, seed, asking, q, k, queries, keys, dropout, PRECISION)
+                arrived = load_rows(gradient, b, h, q, inside, value_size, V)
+                back = load_dweights(arrived, value, seed, asking, q, k, queries, keys, dropout, PRECISION)
                 ds = lean * (back - mean[:, None])
                 if seed is not None:
-                    weights *= surviving(seed, asking, q, k, queries, keys, dropout)
+                    weights *= sample_dropout(seed, asking, q, k, queries, keys, dropout)
                 found_value += tl.dot(tl.trans(weights).to(arrived.dtype), arrived, input_precision=PRECISION).to(tl.float32)
                 found_key += tl.dot(tl.trans(ds).to(asked.dtype), asked, input_precision=PRECISION).to(tl.float32)
-    write(d_keys, b, key_head, k, k < keys, size, found_key * (scale * LOG2E), D)
-    write(d_values, b, key_head, k, k < keys, value_size, found_value, V)
+    store_rows(d_keys, b, key_head, k, k < keys, size, found_key * (scale * LOG2E), D)
+    store_rows(d_values, b, key_head, k, k < keys, value_size, found_value, V)

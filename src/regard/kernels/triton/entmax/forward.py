@@ -5,13 +5,13 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.entmax.probabilities import compared, rise_of, shared
-from regard.kernels.triton.flash.tile import keys_for, position, rows, surviving, write
+from regard.kernels.triton.entmax.probabilities import compute_entmax_weights, compute_masked_scores, load_rise
+from regard.kernels.triton.flash.tile import find_first_position, find_key_bounds, load_rows, sample_dropout, store_rows
 
 
 @triton.jit
 @no_type_check
-def nearer(tau, low, high, mass, slope, rise):
+def step_threshold(tau, low, high, mass, slope, rise):
     """Newton or bisection step of the threshold, within the bracket [low, high].
 
     With u_k the excess of score k over τ, and p = 1/(α-1), the root of Σ u^p = 1 is sought. Up to α = 2 the norm
@@ -42,15 +42,15 @@ def forward(
     b, h = number // heads, number % heads
     q = q0 + tl.arange(0, M)
     inside = q < queries
-    first = position(offset, offsets, b)
-    rise = rise_of(alphas, alpha, h)
-    asked = rows(query, b, h, q, inside, size, D)
-    begin, end = keys_for(q0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
+    first = find_first_position(offset, offsets, b)
+    rise = load_rise(alphas, alpha, h)
+    asked = load_rows(query, b, h, q, inside, size, D)
+    begin, end = find_key_bounds(q0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
 
     best = tl.full([M], float("-inf"), tl.float32)
     spoilt = tl.zeros([M], tl.int32)  # NaN is lost in a maximum and below every threshold
     for k0 in range(begin, end, N):
-        scores, _, _ = compared(
+        scores, _, _ = compute_masked_scores(
             asked, found, keep, mask, b, h, group, q, k0 + tl.arange(0, N), first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
@@ -69,14 +69,14 @@ def forward(
         mass = tl.zeros([M], tl.float32)
         slope = tl.zeros([M], tl.float32)
         for k0 in range(begin, end, N):
-            scores, _, _ = compared(
+            scores, _, _ = compute_masked_scores(
                 asked, found, keep, mask, b, h, group, q, k0 + tl.arange(0, N), first, queries, keys, window, size, scale,
                 CAUSAL, WINDOWED, D, PRECISION,
             )  # fmt: skip
-            _, weights, lean = shared(scores, best, tau, rise, BEND)
+            _, weights, lean = compute_entmax_weights(scores, best, tau, rise, BEND)
             mass += tl.sum(weights, 1)
             slope += tl.sum(lean, 1)
-        moved, low, high = nearer(tau, low, high, mass, slope, rise)
+        moved, low, high = step_threshold(tau, low, high, mass, slope, rise)
         searched = searched & (moved != tau)
         tau = tl.where(searched, moved, tau)
         left = tl.max(searched.to(tl.int32), 0)
@@ -86,18 +86,18 @@ def forward(
     read = tl.zeros([M, V], tl.float32)
     for k0 in range(begin, end, N):
         k = k0 + tl.arange(0, N)
-        scores, _, there = compared(
+        scores, _, there = compute_masked_scores(
             asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        _, weights, lean = shared(scores, best, tau, rise, BEND)
+        _, weights, lean = compute_entmax_weights(scores, best, tau, rise, BEND)
         if tl.max(tl.max(lean, 1), 0) > 0:  # no values are read for zero weights
             if seed is not None:
-                weights *= surviving(seed, number, q, k, queries, keys, dropout)
-            value = rows(values, b, h // group, k, there, value_size, V)
+                weights *= sample_dropout(seed, number, q, k, queries, keys, dropout)
+            value = load_rows(values, b, h // group, k, there, value_size, V)
             read += tl.dot(weights.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
     read = tl.where((spoilt > 0)[:, None], float("nan"), read)
-    write(context, b, h, q, inside, value_size, read, V)
+    store_rows(context, b, h, q, inside, value_size, read, V)
     row = number.to(tl.int64) * queries + q
     tl.store(edges + row, best, mask=inside)
     tl.store(edges + tl.num_programs(1).to(tl.int64) * queries + row, tau, mask=inside)

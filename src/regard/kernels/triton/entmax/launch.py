@@ -6,21 +6,29 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.kernels.triton.flash.arguments import Plan, fit, rows, scoped, sized, strides, told
-from regard.kernels.triton.flash.configs import block
+from regard.kernels.triton.flash.arguments import (
+    Plan,
+    broadcast_strides,
+    build_number_arguments,
+    build_tensor_arguments,
+    build_tile_arguments,
+    launch_fitting,
+    pack_rows,
+)
+from regard.kernels.triton.flash.configs import round_up
 
-PASSES = 32
+MAX_PASSES = 32
 """The most passes over the keys for a threshold. Newton's method took three to eight for normal scores of 4096 keys."""
 
 
-class Bend(NamedTuple):
+class Alpha(NamedTuple):
     """Alpha of entmax: one for all heads, or in `alphas` one per head with a gradient."""
 
     alpha: float
     alphas: Tensor | None = None
 
 
-class Found(NamedTuple):
+class ForwardOutput(NamedTuple):
     """Outputs of the forward: the context, and of each query its maximum score and the threshold below it."""
 
     context: Tensor
@@ -36,32 +44,34 @@ class Gradients(NamedTuple):
     alphas: Tensor
 
 
-def empty(query: Tensor, values: Tensor) -> Found:
+def allocate_output(query: Tensor, values: Tensor) -> ForwardOutput:
     """Allocate the outputs of the forward."""
     batch, heads, queries, _ = query.shape
     context = query.new_empty(batch, heads, queries, values.shape[3], dtype=values.dtype)
-    return Found(context, query.new_empty(2, batch, heads, queries, dtype=torch.float32))
+    return ForwardOutput(context, query.new_empty(2, batch, heads, queries, dtype=torch.float32))
 
 
-def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Bend) -> Found:
+def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Alpha) -> ForwardOutput:
     """Launch the forward."""
     from regard.kernels.triton.entmax import forward as programs
 
     batch, heads, queries, _ = query.shape
-    found = empty(query, values)
-    sides = rows(query), rows(keys), rows(values), rows(found.context), found.edges
-    rest = *_scope(plan, bend), bend.alpha, PASSES, *_numbers(query, keys, values, plan)
+    found = allocate_output(query, values)
+    sides = pack_rows(query), pack_rows(keys), pack_rows(values), pack_rows(found.context), found.edges
+    rest = *_build_scope_arguments(plan, bend), bend.alpha, MAX_PASSES, *_build_number_arguments(query, keys, values, plan)
 
     def start(tiles: list[int]) -> None:
         grid = -(-queries // tiles[0]), batch * heads
-        programs.forward[grid](*sides, *rest, **_kind(values, plan, bend), **sized(query, tiles))
+        programs.forward[grid](
+            *sides, *rest, **_build_compile_arguments(values, plan, bend), **build_tile_arguments(query, tiles)
+        )
 
-    fit("forward", start, plan.tiles, query, values, "entmax")
+    launch_fitting("forward", start, plan.tiles, query, values, "entmax")
     return found
 
 
 def backward(
-    gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tensor, plan: Plan, bend: Bend
+    gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tensor, plan: Plan, bend: Alpha
 ) -> Gradients:
     """Launch the backward; the gradient of alpha is summed at the end, deterministically."""
     from regard.kernels.triton.entmax import backward as programs
@@ -70,40 +80,40 @@ def backward(
     made = [torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values)]
     means = edges.new_empty(batch, heads, queries)
     d_alpha = None if bend.alphas is None else edges.new_empty(batch, heads, queries)
-    sides = *(rows(each) for each in (query, keys, values, gradient)), edges, means
-    rest = *_scope(plan, bend), bend.alpha, *_numbers(query, keys, values, plan)
-    d_query, d_keys, d_values = (rows(each) for each in made)
-    kind = _kind(values, plan, bend)
+    sides = *(pack_rows(each) for each in (query, keys, values, gradient)), edges, means
+    rest = *_build_scope_arguments(plan, bend), bend.alpha, *_build_number_arguments(query, keys, values, plan)
+    d_query, d_keys, d_values = (pack_rows(each) for each in made)
+    kind = _build_compile_arguments(values, plan, bend)
 
     def queries_by(tiles: list[int]) -> None:
         grid = -(-queries // tiles[0]), batch * heads
-        programs.of_queries[grid](*sides, d_query, d_alpha, *rest, **kind, **sized(query, tiles))
+        programs.of_queries[grid](*sides, d_query, d_alpha, *rest, **kind, **build_tile_arguments(query, tiles))
 
     def memory_by(tiles: list[int]) -> None:
         grid = -(-keys.shape[2] // tiles[1]), batch * keys.shape[1]
-        programs.of_memory[grid](*sides, d_keys, d_values, *rest, **kind, **sized(query, tiles))
+        programs.of_memory[grid](*sides, d_keys, d_values, *rest, **kind, **build_tile_arguments(query, tiles))
 
     tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
-    fit("of_queries", queries_by, tiles, query, values, "entmax")
-    fit("of_memory", memory_by, tiles, query, values, "entmax")
+    launch_fitting("of_queries", queries_by, tiles, query, values, "entmax")
+    launch_fitting("of_memory", memory_by, tiles, query, values, "entmax")
     d_alphas = edges.new_empty(0)
     if bend.alphas is not None and d_alpha is not None:
         d_alphas = d_alpha.sum((0, 2)).sum_to_size(bend.alphas.shape).clone()  # an operator's output may be no view
     return Gradients(made[0], made[1], made[2], d_alphas)
 
 
-def _scope(plan: Plan, bend: Bend) -> tuple[Any, ...]:
-    _, _, *scope = scoped(plan)
-    alphas = None if bend.alphas is None else (bend.alphas, *strides(bend.alphas, 1))
+def _build_scope_arguments(plan: Plan, bend: Alpha) -> tuple[Any, ...]:
+    _, _, *scope = build_tensor_arguments(plan)
+    alphas = None if bend.alphas is None else (bend.alphas, *broadcast_strides(bend.alphas, 1))
     return alphas, *scope, plan.seed
 
 
-def _numbers(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:
+def _build_number_arguments(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:
     """The numbers of flash with another scale: tiles compute scores in units of log 2, and here in natural units."""
-    offset, window, _, scale, *rest = told(query, keys, values, plan)
+    offset, window, _, scale, *rest = build_number_arguments(query, keys, values, plan)
     return offset, window, scale * math.log(2), *rest
 
 
-def _kind(values: Tensor, plan: Plan, bend: Bend) -> dict[str, Any]:
+def _build_compile_arguments(values: Tensor, plan: Plan, bend: Alpha) -> dict[str, Any]:
     usual = {2.0: 1, 1.5: 2}.get(bend.alpha, 0) if bend.alphas is None else 0
-    return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "BEND": usual, "V": block(values.shape[3])}
+    return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "BEND": usual, "V": round_up(values.shape[3])}

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from regard.kernels.triton.entmax import launch
-from regard.kernels.triton.entmax.launch import Bend
+from regard.kernels.triton.entmax.launch import Alpha
 from regard.kernels.triton.flash.arguments import Plan
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Bend) -> Tensor:
+def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Alpha) -> Tensor:
     """Context of sparsemax or entmax attention; a plan's bias, centres and order are not supported."""
     _, _, keep, mask, offsets, seed, offset, window, causal, _, _, scale, dropout, tiles, *_ = plan
     told = keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles, bend.alpha
@@ -25,13 +25,13 @@ def sparse_pass(
     offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int], alpha: float,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Forward operator: the fields of `Found`."""
-    plan = _plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
-    return tuple(launch.forward(query, keys, values, plan, Bend(alpha, alphas)))  # type: ignore[return-value]
+    plan = _build_plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
+    return tuple(launch.forward(query, keys, values, plan, Alpha(alpha, alphas)))  # type: ignore[return-value]
 
 
 @sparse_pass.register_fake
 def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-    return tuple(launch.empty(query, values))  # type: ignore[return-value]
+    return tuple(launch.allocate_output(query, values))  # type: ignore[return-value]
 
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -44,8 +44,8 @@ def sparse_pass_backward(
     offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int], alpha: float,
 ) -> Four:  # fmt: skip
     """Backward operator: the fields of `Gradients`."""
-    plan = _plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
-    return tuple(launch.backward(gradient, query, keys, values, edges, plan, Bend(alpha, alphas)))  # type: ignore[return-value]
+    plan = _build_plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
+    return tuple(launch.backward(gradient, query, keys, values, edges, plan, Alpha(alpha, alphas)))  # type: ignore[return-value]
 
 
 @sparse_pass_backward.register_fake
@@ -55,7 +55,7 @@ def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tens
     return *sides, edges.new_empty(0 if alphas is None else alphas.shape)  # type: ignore[return-value]
 
 
-def _plan(
+def _build_plan(
     keep: Tensor | None, mask: Tensor | None, offsets: Tensor | None, seed: Tensor | None,
     offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int],
 ) -> Plan:  # fmt: skip

@@ -10,25 +10,25 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.flash.tile import allowed, kept_keys, rows, scored
+from regard.kernels.triton.flash.tile import compute_tile_mask, compute_tile_scores, load_padding, load_rows
 
 
 @triton.jit
 @no_type_check
-def compared(
+def compute_masked_scores(
     asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Masked scores of a tile, the keys themselves, and the mask of those within the sequence."""
-    there = kept_keys(keep, b, k, keys)
-    seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-    key = rows(found, b, h // group, k, there, size, D)
-    return scored(asked, key, None, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION), key, there
+    there = load_padding(keep, b, k, keys)
+    seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+    key = load_rows(found, b, h // group, k, there, size, D)
+    return compute_tile_scores(asked, key, None, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION), key, there
 
 
 @triton.jit
 @no_type_check
-def rise_of(alphas, alpha, h):
+def load_rise(alphas, alpha, h):
     """α - 1 of a head, from its own α or one for all."""
     bent = alpha
     if alphas is not None:
@@ -38,7 +38,7 @@ def rise_of(alphas, alpha, h):
 
 @triton.jit
 @no_type_check
-def shared(scores, best, tau, rise, BEND: tl.constexpr):
+def compute_entmax_weights(scores, best, tau, rise, BEND: tl.constexpr):
     """u, the weights u^p, and u^(p-1), to which their derivative is proportional, of a tile."""
     raised = rise * (scores - best[:, None])
     support = raised > tau[:, None]

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from regard.kernels.runtime import launch_cache
-from regard.kernels.runtime.tiles import largest
-from regard.kernels.triton.flash.configs import block, down_from, need
+from regard.kernels.runtime.tiles import launch_largest
+from regard.kernels.triton.flash.configs import estimate_shared_memory, list_smaller, round_up
 
-APART = 1 << 23
+MAX_STRIDE = 1 << 23
 """Row stride from which on rows are made contiguous: offsets within a tile are 32-bit."""
 
 
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     placed: Tensor | None = None
 
 
-class Asked(NamedTuple):
+class StatisticsRequest(NamedTuple):
     """Statistics to compute: `moments` is 1 for the mean position, 2 for its variance too; `top` is the k of top-k."""
 
     peak: bool = False
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
     top: int = 0
 
 
-class Found(NamedTuple):
+class ForwardOutput(NamedTuple):
     """Outputs of the forward; statistics that were not requested are empty tensors."""
 
     context: Tensor
@@ -68,7 +68,7 @@ class Found(NamedTuple):
     uniform: Tensor
 
 
-class Chosen(NamedTuple):
+class Selection(NamedTuple):
     """Selection of weights: queries, heads (None: all), the log-sum-exp of all queries if known, and keys (None: all)."""
 
     queries: Tensor
@@ -77,7 +77,7 @@ class Chosen(NamedTuple):
     keys: range | None = None
 
 
-def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:
+def build_number_arguments(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, ...]:
     """Numeric arguments of every flash kernel."""
     _, heads, queries, size = query.shape
     first = (
@@ -90,59 +90,61 @@ def told(query: Tensor, keys: Tensor, values: Tensor, plan: Plan) -> tuple[Any, 
     return *first, heads, heads // keys.shape[1], queries, keys.shape[2], size, values.shape[3]
 
 
-def scoped(plan: Plan) -> tuple[Any, ...]:
+def build_tensor_arguments(plan: Plan) -> tuple[Any, ...]:
     """Tensor arguments: bias, sorted windows, padding mask, mask, and offsets of the rows."""
-    bias = None if plan.bias is None else (plan.bias, *strides(plan.bias, 2))
+    bias = None if plan.bias is None else (plan.bias, *broadcast_strides(plan.bias, 2))
     centres = None if plan.centres is None else (plan.placed, plan.order, plan.ends, plan.stretch)
     keep = None if plan.keep is None else (plan.keep, plan.keep.stride(0))
-    mask = None if plan.mask is None else (plan.mask, *strides(plan.mask, 3))
+    mask = None if plan.mask is None else (plan.mask, *broadcast_strides(plan.mask, 3))
     return bias, centres, keep, mask, plan.offsets
 
 
-def flags(plan: Plan) -> dict[str, Any]:
+def build_scope_flags(plan: Plan) -> dict[str, Any]:
     """Compile-time flags of the scope."""
     return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "BELL": plan.bell}
 
 
-def sized(query: Tensor, tiles: list[int]) -> dict[str, Any]:
+def build_tile_arguments(query: Tensor, tiles: list[int]) -> dict[str, Any]:
     """Compile-time tile sizes, and the precision of the products."""
     tall, wide, warps, stages = tiles
-    sizes = {"M": tall, "N": wide, "D": block(query.shape[3])}
-    return {**sizes, "PRECISION": precision(query.dtype), "num_warps": warps, "num_stages": stages}
+    sizes = {"M": tall, "N": wide, "D": round_up(query.shape[3])}
+    return {**sizes, "PRECISION": select_dot_precision(query.dtype), "num_warps": warps, "num_stages": stages}
 
 
-def precision(dtype: torch.dtype) -> str:
+def select_dot_precision(dtype: torch.dtype) -> str:
     """Input precision of tl.dot: ieee for float32, since tf32 would lose 13 bits."""
     return "ieee" if dtype == torch.float32 else "tf32"
 
 
-def start(program: Any, grid: tuple[int, int], first: tuple[Any, ...], **compiled: Any) -> None:
+def launch_kernel(program: Any, grid: tuple[int, int], first: tuple[Any, ...], **compiled: Any) -> None:
     """Launch a kernel with positional arguments, and its compile-time arguments by name."""
     options = {name: compiled.pop(name) for name in ("num_warps", "num_stages", "maxnreg") if name in compiled}
-    launch_cache.start(program, (*grid, 1), compiled, first, **options)
+    launch_cache.launch_cached(program, (*grid, 1), compiled, first, **options)
 
 
-def rows(data: Tensor) -> tuple[Any, ...]:
+def pack_rows(data: Tensor) -> tuple[Any, ...]:
     """A tensor (batch, heads, rows, size) as a kernel argument: pointer and strides, with dense rows near each other."""
     batch, head, row, one = data.stride()
-    if one != 1 or row >= APART:
+    if one != 1 or row >= MAX_STRIDE:
         data = data.contiguous()
         batch, head, row, _ = data.stride()
     return data, batch, head, row
 
 
-def strides(data: Tensor, axes: int) -> list[int]:
+def broadcast_strides(data: Tensor, axes: int) -> list[int]:
     """Strides of the first axes; 0 along a broadcast axis."""
     return [0 if data.shape[axis] == 1 else data.stride(axis) for axis in range(axes)]
 
 
-def fit(
+def launch_fitting(
     program: str, start: Callable[[list[int]], None], tiles: list[int], query: Tensor, values: Tensor, whose: str = "flash"
 ) -> None:
     """Launch a kernel with the largest of these tiles that fits on the GPU.
 
     Kernels elsewhere take the estimate of flash's kernel of that name; the tiles that fit are cached for each.
     """
-    sizes = block(query.shape[3]), block(values.shape[3]), query.element_size()
+    sizes = round_up(query.shape[3]), round_up(values.shape[3]), query.element_size()
     kind = program, whose, *tiles, *sizes
-    largest(start, down_from(tiles), lambda each: need(program, each, *sizes), query.device, kind)
+    launch_largest(
+        start, list_smaller(tiles), lambda each: estimate_shared_memory(program, each, *sizes), query.device, kind
+    )

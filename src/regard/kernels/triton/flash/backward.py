@@ -16,32 +16,32 @@ import triton
 import triton.language as tl
 
 from regard.kernels.triton.flash.tile import (
-    allowed,
-    apart_by,
-    asking,
-    falling,
-    kept_keys,
-    keys_for,
-    padded,
-    position,
-    queries_for,
-    rows,
-    scored,
-    standing,
-    surviving,
-    whole_tiles,
-    write,
+    compute_gaussian_factor,
+    compute_tile_mask,
+    compute_tile_scores,
+    compute_window_distances,
+    find_first_position,
+    find_key_bounds,
+    find_query_bounds,
+    find_query_indices,
+    find_whole_tiles,
+    load_centres,
+    load_padding,
+    load_rows,
+    pad_length,
+    sample_dropout,
+    store_rows,
 )
 
 
 @triton.jit
 @no_type_check
-def flowing(
+def recompute_tile(
     asked, key, value, gradient, ended, delta, bias, seed, away, b, h, number, q, k, seen,
     scale, dropout, fall, queries, keys, BELL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Recompute of one tile: the weights a, a (dOᵀ v), and dS."""
-    scores = scored(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION)
+    scores = compute_tile_scores(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION)
     below = scores - ended[:, None]
     p = tl.exp2(below)
     back = tl.dot(gradient, tl.trans(value), input_precision=PRECISION).to(tl.float32)
@@ -49,7 +49,7 @@ def flowing(
     if BELL == 1:
         weights = tl.exp2(below + fall * away * away)
     if seed is not None:
-        weights *= surviving(seed, number, q, k, queries, keys, dropout)
+        weights *= sample_dropout(seed, number, q, k, queries, keys, dropout)
     arriving = weights * back
     return weights, arriving, arriving - p * delta[:, None]
 
@@ -70,42 +70,42 @@ def of_queries(
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
     place = q0 + tl.arange(0, M)
-    q = asking(place, centres, b, queries)
+    q = find_query_indices(place, centres, b, queries)
     inside = q < queries
     row = number.to(tl.int64) * queries + q
-    first = position(offset, offsets, b)
-    centre, fall = None, falling(width)
+    first = find_first_position(offset, offsets, b)
+    centre, fall = None, compute_gaussian_factor(width)
     if centres is not None:
-        centre = standing(place, centres, b, queries)
-    asked = rows(query, b, h, q, inside, size, D)
-    arrived = rows(gradient, b, h, q, inside, value_size, V)
+        centre = load_centres(place, centres, b, queries)
+    asked = load_rows(query, b, h, q, inside, size, D)
+    arrived = load_rows(gradient, b, h, q, inside, value_size, V)
     ended = tl.load(lse + row, mask=inside, other=float("inf"))
-    read = rows(context, b, h, q, inside, value_size, V)
+    read = load_rows(context, b, h, q, inside, value_size, V)
     delta = tl.sum(arrived.to(tl.float32) * read.to(tl.float32), 1)
     if centres is None:
         tl.store(deltas + row, delta, mask=inside)
     else:
-        long = padded(queries)
+        long = pad_length(queries)
         at = number.to(tl.int64) * long + place
-        write((beside[0], 0, 0, size), b, h, at, None, size, asked, D)
-        write((beside[1], 0, 0, value_size), b, h, at, None, value_size, arrived, V)
+        store_rows((beside[0], 0, 0, size), b, h, at, None, size, asked, D)
+        store_rows((beside[1], 0, 0, value_size), b, h, at, None, value_size, arrived, V)
         tl.store(beside[2] + at, ended)
         tl.store(beside[2] + tl.num_programs(1).to(tl.int64) * long + at, delta)
     found_query = tl.zeros([M, D], tl.float32)
     pull = tl.zeros([M], tl.float32)
-    low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
+    low, high = find_key_bounds(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     if EVEN:
-        low = whole_tiles(low, high, keys, N)
+        low = find_whole_tiles(low, high, keys, N)
     for k0 in range(low, high, N):
         k = k0 + tl.arange(0, N)
-        there = None if EVEN else kept_keys(keep, b, k, keys)
+        there = None if EVEN else load_padding(keep, b, k, keys)
         away = None
         if centre is not None:
-            away = apart_by(k0, there, centre, N)
-        seen = allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
-        key = rows(found, b, h // group, k, there, size, D)
-        value = rows(values, b, h // group, k, there, value_size, V)
-        _, arriving, ds = flowing(
+            away = compute_window_distances(k0, there, centre, N)
+        seen = compute_tile_mask(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
+        key = load_rows(found, b, h // group, k, there, size, D)
+        value = load_rows(values, b, h // group, k, there, value_size, V)
+        _, arriving, ds = recompute_tile(
             asked, key, value, arrived, ended, delta, bias, seed, away, b, h, number, q, k, seen,
             scale, dropout, fall, queries, keys, BELL, PRECISION,
         )  # fmt: skip
@@ -113,7 +113,7 @@ def of_queries(
         if d_centre is not None:
             exponent = ds if BELL == 2 else arriving
             pull += tl.sum(exponent * away, 1)
-    write(d_query, b, h, q, inside, size, found_query * scale, D)
+    store_rows(d_query, b, h, q, inside, size, found_query * scale, D)
     if d_centre is not None:
         tl.store(d_centre + row, pull * (4 / (width * width)), mask=inside)
 
@@ -135,13 +135,13 @@ def of_memory(
     shared = heads // group
     b, shared_head = number // shared, number % shared
     k = k0 + tl.arange(0, N)
-    first = position(offset, offsets, b)
-    there = kept_keys(keep, b, k, keys)
-    key = rows(found, b, shared_head, k, there, size, D)
-    value = rows(values, b, shared_head, k, there, value_size, V)
+    first = find_first_position(offset, offsets, b)
+    there = load_padding(keep, b, k, keys)
+    key = load_rows(found, b, shared_head, k, there, size, D)
+    value = load_rows(values, b, shared_head, k, there, value_size, V)
     found_key = tl.zeros([N, D], tl.float32)
     found_value = tl.zeros([N, V], tl.float32)
-    low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
+    low, high = find_query_bounds(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     for member in range(group):
         h = shared_head * group + member
         head = b * heads + h
@@ -149,19 +149,19 @@ def of_memory(
             q = q0 + tl.arange(0, M)
             inside = q < queries
             row = head.to(tl.int64) * queries + q
-            asked = rows(query, b, h, q, inside, size, D)
-            arrived = rows(gradient, b, h, q, inside, value_size, V)
+            asked = load_rows(query, b, h, q, inside, size, D)
+            arrived = load_rows(gradient, b, h, q, inside, value_size, V)
             ended = tl.load(lse + row, mask=inside, other=float("inf"))
             delta = tl.load(deltas + row, mask=inside, other=0.0)
-            seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-            weights, _, ds = flowing(
+            seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+            weights, _, ds = recompute_tile(
                 asked, key, value, arrived, ended, delta, bias, seed, None, b, h, head, q, k, seen,
                 scale, dropout, 0.0, queries, keys, 0, PRECISION,
             )  # fmt: skip
             found_value += tl.dot(tl.trans(weights).to(arrived.dtype), arrived, input_precision=PRECISION).to(tl.float32)
             found_key += tl.dot(tl.trans(ds).to(asked.dtype), asked, input_precision=PRECISION).to(tl.float32)
-    write(d_keys, b, shared_head, k, k < keys, size, found_key * scale, D)
-    write(d_values, b, shared_head, k, k < keys, value_size, found_value, V)
+    store_rows(d_keys, b, shared_head, k, k < keys, size, found_key * scale, D)
+    store_rows(d_values, b, shared_head, k, k < keys, value_size, found_value, V)
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
@@ -177,7 +177,7 @@ def of_bias(
     number = tl.program_id(1)
     b, h = number // heads, number % heads
     nearest = tl.program_id(0) * M - (queries - 1)  # the first distance k - q of this program
-    first = position(offset, offsets, b)
+    first = find_first_position(offset, offsets, b)
     along = tl.arange(0, M)
     found_bias = tl.zeros([M], tl.float32)
     low = tl.maximum(0, 1 - nearest - M)
@@ -189,15 +189,15 @@ def of_bias(
         k = q0 + nearest + tl.arange(0, 2 * M)
         inside = q < queries
         row = number.to(tl.int64) * queries + q
-        there = kept_keys(keep, b, tl.maximum(k, 0), keys) & (k >= 0)
-        seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-        asked = rows(query, b, h, q, inside, size, D)
-        arrived = rows(gradient, b, h, q, inside, value_size, V)
-        key = rows(found, b, h // group, k, there, size, D)
-        value = rows(values, b, h // group, k, there, value_size, V)
+        there = load_padding(keep, b, tl.maximum(k, 0), keys) & (k >= 0)
+        seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+        asked = load_rows(query, b, h, q, inside, size, D)
+        arrived = load_rows(gradient, b, h, q, inside, value_size, V)
+        key = load_rows(found, b, h // group, k, there, size, D)
+        value = load_rows(values, b, h // group, k, there, value_size, V)
         ended = tl.load(lse + row, mask=inside, other=float("inf"))
         delta = tl.load(deltas + row, mask=inside, other=0.0)
-        _, _, ds = flowing(
+        _, _, ds = recompute_tile(
             asked, key, value, arrived, ended, delta, bias, seed, None, b, h, number, q, k, seen,
             scale, dropout, 0.0, queries, keys, 0, PRECISION,
         )  # fmt: skip

@@ -13,16 +13,16 @@ import triton.language as tl
 from regard.kernels.triton.flash.tile import (
     FAR,
     LOG2E,
-    allowed,
-    asking,
-    falling,
-    kept_keys,
-    padded,
-    position,
-    rows,
-    surviving,
-    windows_for,
-    write,
+    compute_gaussian_factor,
+    compute_tile_mask,
+    find_first_position,
+    find_query_indices,
+    find_window_bounds,
+    load_padding,
+    load_rows,
+    pad_length,
+    sample_dropout,
+    store_rows,
 )
 
 
@@ -44,14 +44,14 @@ def of_memory(
     shared = heads // group
     b, shared_head = number // shared, number % shared
     k = k0 + tl.arange(0, N)
-    there = kept_keys(keep, b, k, keys)
-    key = rows(found, b, shared_head, k, there, size, D)
-    value = rows(values, b, shared_head, k, there, value_size, V)
+    there = load_padding(keep, b, k, keys)
+    key = load_rows(found, b, shared_head, k, there, size, D)
+    value = load_rows(values, b, shared_head, k, there, value_size, V)
     stands = tl.where(there, k.to(tl.float32), FAR)
     found_key = tl.zeros([N, D], tl.float32)
     found_value = tl.zeros([N, V], tl.float32)
-    low, high = windows_for(k0, centres, b, keys, width, N)
-    long, fall = padded(queries), falling(width)
+    low, high = find_window_bounds(k0, centres, b, keys, width, N)
+    long, fall = pad_length(queries), compute_gaussian_factor(width)
     field = tl.num_programs(1).to(tl.int64) * group * long  # stride between the fields of all queries
     for member in range(group):
         h = shared_head * group + member
@@ -59,13 +59,15 @@ def of_memory(
         for q0 in range(low // M * M, high, M):
             place = q0 + tl.arange(0, M)
             row = numbers + head.to(tl.int64) * long + place
-            asked = rows(query, b, h, place, None, size, D)
-            arrived = rows(gradient, b, h, place, None, value_size, V)
+            asked = load_rows(query, b, h, place, None, size, D)
+            arrived = load_rows(gradient, b, h, place, None, value_size, V)
             away = stands[:, None] - tl.load(centres[0] + b.to(tl.int64) * long + place)[None, :]
             seen = tl.abs(away) <= width
             if CAUSAL or WINDOWED or mask is not None:
-                q, first = asking(place, centres, b, queries), position(offset, offsets, b)
-                seen &= tl.trans(allowed(b, h, q, k, first, there, mask, None, queries, window, width, CAUSAL, WINDOWED))
+                q, first = find_query_indices(place, centres, b, queries), find_first_position(offset, offsets, b)
+                seen &= tl.trans(
+                    compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, width, CAUSAL, WINDOWED)
+                )
             scores = tl.dot(key, tl.trans(asked), input_precision=PRECISION).to(tl.float32) * (scale * LOG2E)
             if BELL == 2:
                 scores += fall * away * away
@@ -75,11 +77,11 @@ def of_memory(
             if BELL == 1:
                 weights = tl.exp2(below + fall * away * away)
             if seed is not None:
-                q = asking(place, centres, b, queries)
-                weights *= tl.trans(surviving(seed, head, q, k, queries, keys, dropout))
+                q = find_query_indices(place, centres, b, queries)
+                weights *= tl.trans(sample_dropout(seed, head, q, k, queries, keys, dropout))
             back = tl.dot(value, tl.trans(arrived), input_precision=PRECISION).to(tl.float32)
             ds = weights * back - p * tl.load(row + field)[None, :]
             found_value += tl.dot(weights.to(arrived.dtype), arrived, input_precision=PRECISION).to(tl.float32)
             found_key += tl.dot(ds.to(asked.dtype), asked, input_precision=PRECISION).to(tl.float32)
-    write(d_keys, b, shared_head, k, k < keys, size, found_key * scale, D)
-    write(d_values, b, shared_head, k, k < keys, value_size, found_value, V)
+    store_rows(d_keys, b, shared_head, k, k < keys, size, found_key * scale, D)
+    store_rows(d_values, b, shared_head, k, k < keys, value_size, found_value, V)

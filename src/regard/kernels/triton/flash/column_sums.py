@@ -5,12 +5,20 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.flash.tile import allowed, kept_keys, keys_for, position, queries_for, rows, scored
+from regard.kernels.triton.flash.tile import (
+    compute_tile_mask,
+    compute_tile_scores,
+    find_first_position,
+    find_key_bounds,
+    find_query_bounds,
+    load_padding,
+    load_rows,
+)
 
 
 @triton.jit
 @no_type_check
-def given(
+def compute_tile_weights(
     query, lse, key, bias, mask, there, b, h, number, q, k, first, window, scale, queries, size,
     FREE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -18,9 +26,9 @@ def given(
     inside = q < queries
     seen = None
     if not FREE:
-        seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-    asked = rows(query, b, h, q, inside, size, D)
-    scores = scored(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
+        seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+    asked = load_rows(query, b, h, q, inside, size, D)
+    scores = compute_tile_scores(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
     ended = tl.load(lse + number.to(tl.int64) * queries + q, mask=inside, other=float("inf"))
     return tl.exp2(scores - ended[:, None])
 
@@ -38,23 +46,23 @@ def received(
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     b, h = number // heads, number % heads
     k = k0 + tl.arange(0, N)
-    first = position(offset, offsets, b)
-    there = kept_keys(keep, b, k, keys)
-    key = rows(found, b, h // group, k, there, size, D)
+    first = find_first_position(offset, offsets, b)
+    there = load_padding(keep, b, k, keys)
+    key = load_rows(found, b, h // group, k, there, size, D)
     taken = tl.zeros([M, N], tl.float32)  # one reduction across threads, at the end
-    low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
+    low, high = find_query_bounds(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     until = high
     if mask is None and bias is None and not WINDOWED:
         until = low
         if CAUSAL:  # up to the first tile whose queries all see the last key
             until = tl.minimum(tl.maximum(low, (k0 + N - 1 - first + M - 1) // M * M), high)
     for q0 in range(low, until, M):
-        taken += given(
+        taken += compute_tile_weights(
             query, lse, key, bias, mask, there, b, h, number, q0 + tl.arange(0, M), k, first, window, scale, queries, size,
             False, CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
     for q0 in range(until, high, M):
-        taken += given(
+        taken += compute_tile_weights(
             query, lse, key, bias, mask, there, b, h, number, q0 + tl.arange(0, M), k, first, window, scale, queries, size,
             mask is None and bias is None and not WINDOWED, CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
@@ -71,13 +79,15 @@ def counted(
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
     q = q0 + tl.arange(0, M)
-    first = position(offset, offsets, b)
+    first = find_first_position(offset, offsets, b)
     seen = tl.zeros([M, N], tl.float32)
-    low, high = keys_for(q0, first, keys, window, None, None, 0.0, M, N, CAUSAL, WINDOWED)
+    low, high = find_key_bounds(q0, first, keys, window, None, None, 0.0, M, N, CAUSAL, WINDOWED)
     for k0 in range(low, high, N):
         k = k0 + tl.arange(0, N)
-        there = kept_keys(keep, b, k, keys)
-        seen += allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED).to(tl.float32)
+        there = load_padding(keep, b, k, keys)
+        seen += compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED).to(
+            tl.float32
+        )
     tl.store(counts + number.to(tl.int64) * queries + q, tl.sum(seen, 1), mask=q < queries)
 
 
@@ -91,13 +101,13 @@ def evened(
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     b, h = number // heads, number % heads
     k = k0 + tl.arange(0, N)
-    first = position(offset, offsets, b)
-    there = kept_keys(keep, b, k, keys)
+    first = find_first_position(offset, offsets, b)
+    there = load_padding(keep, b, k, keys)
     even = tl.zeros([M, N], tl.float32)
-    low, high = queries_for(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
+    low, high = find_query_bounds(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     for q0 in range(low, high, M):
         q = q0 + tl.arange(0, M)
-        seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+        seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
         count = tl.load(counts + number.to(tl.int64) * queries + q, mask=q < queries, other=1.0)
         even += tl.where(seen, 1 / tl.maximum(count, 1.0)[:, None], 0.0)
     tl.store(total + number.to(tl.int64) * keys + k, tl.sum(even, 0), mask=k < keys)

@@ -6,7 +6,7 @@ estimate is exact for one stage and a little low for more.
 
 from functools import cache
 
-SETS = [[128, 64, 4, 3], [64, 64, 4, 2], [64, 32, 4, 2], [32, 32, 4, 1], [16, 16, 4, 1]]
+TILE_SIZES = [[128, 64, 4, 3], [64, 64, 4, 2], [64, 32, 4, 2], [32, 32, 4, 1], [16, 16, 4, 1]]
 """Queries, keys, warps and stages of one program."""
 
 SUMMED = {"turned": 0, "of_queries": 1, "of_memory": 2}
@@ -16,17 +16,17 @@ WIDEST = 64
 """The most keys of a tile with statistics per thread (statistics.py): more would spill registers."""
 
 
-def down_from(tiles: list[int]) -> list[list[int]]:
+def list_smaller(tiles: list[int]) -> list[list[int]]:
     """These tiles and all smaller ones, largest first."""
-    return _down_from(*tiles)
+    return _list_smaller(*tiles)
 
 
 @cache
-def _down_from(*tiles: int) -> list[list[int]]:
-    return [[*tiles], *(each for each in SETS if each[0] * each[1] < tiles[0] * tiles[1])]
+def _list_smaller(*tiles: int) -> list[list[int]]:
+    return [[*tiles], *(each for each in TILE_SIZES if each[0] * each[1] < tiles[0] * tiles[1])]
 
 
-def need(program: str, tiles: list[int], size: int, value: int, width: int) -> int:
+def estimate_shared_memory(program: str, tiles: list[int], size: int, value: int, width: int) -> int:
     """Shared memory of a kernel for heads of `size` and `value`, powers of two, of elements of `width` bytes."""
     tall, wide = tiles[:2]
     if program == "of_bias":  # a tile of queries has twice as many keys
@@ -38,11 +38,11 @@ def need(program: str, tiles: list[int], size: int, value: int, width: int) -> i
     return (tall * size + wide * max(size, value) + tall * wide) * width
 
 
-def smallest(program: str, size: int, value: int) -> int:
+def estimate_smallest_memory(program: str, size: int, value: int) -> int:
     """Upper bound of shared memory with the smallest tiles: GPUs before Ampere widen half precision to float32."""
-    return need(program, SETS[-1], block(size), block(value), 4)
+    return estimate_shared_memory(program, TILE_SIZES[-1], round_up(size), round_up(value), 4)
 
 
-def block(size: int) -> int:
+def round_up(size: int) -> int:
     """The next power of two, at least 16, the smallest tl.dot."""
     return max(16, 1 << (size - 1).bit_length())

@@ -9,21 +9,21 @@ from regard.kernels.triton.flash import statistics
 from regard.kernels.triton.flash.tile import (
     LN2,
     LOG2E,
-    allowed,
-    apart_by,
-    asking,
-    falling,
-    free_until,
-    kept_keys,
-    keys_for,
-    position,
-    rows,
-    scored,
-    standing,
-    surviving,
-    tiled,
-    whole_tiles,
-    write,
+    compute_gaussian_factor,
+    compute_tile_mask,
+    compute_tile_scores,
+    compute_window_distances,
+    find_first_position,
+    find_full_tiles_end,
+    find_key_bounds,
+    find_query_indices,
+    find_whole_tiles,
+    load_centres,
+    load_padding,
+    load_rows,
+    load_tile,
+    sample_dropout,
+    store_rows,
 )
 
 ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
@@ -32,7 +32,7 @@ ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
 
 @triton.jit
 @no_type_check
-def tile(
+def process_tile(
     state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
     b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
     FREE: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
@@ -45,21 +45,24 @@ def tile(
     """
     HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
     k = k0 + tl.arange(0, N)
-    there, seen, away, fall = None, None, None, falling(width)
+    there, seen, away, fall = None, None, None, compute_gaussian_factor(width)
     if not FREE:
-        there = None if EVEN else kept_keys(keep, b, k, keys)
+        there = None if EVEN else load_padding(keep, b, k, keys)
         if centre is not None:
-            away = apart_by(k0, there, centre, N)
-        seen = allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
+            away = compute_window_distances(k0, there, centre, N)
+        seen = compute_tile_mask(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
     owner = h // group
-    key = tiled(found, b, owner, k0, size, N, D) if FREE else rows(found, b, owner, k, there, size, D)
+    key = load_tile(found, b, owner, k0, size, N, D) if FREE else load_rows(found, b, owner, k, there, size, D)
     if LATE and (FREE or (away is not None and bias is None and BELL < 2)):
         # the largest product has the largest score: only the maximum is scaled first
         scores, factor = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32), scale * LOG2E
         if seen is not None:
             scores = tl.where(seen, scores, float("-inf"))
     else:
-        scores, factor = scored(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION), 1.0
+        scores, factor = (
+            compute_tile_scores(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION),
+            1.0,
+        )
     highest, total = state
     most = tl.max(scores, 1)
     tallest = most * factor
@@ -72,12 +75,14 @@ def tile(
     if BELL == 1:
         used = tl.exp2(below + fall * away * away)
     if seed is not None:
-        used *= surviving(seed, number, q, k, queries, keys, dropout)
-    value = tiled(values, b, owner, k0, value_size, N, V) if FREE else rows(values, b, owner, k, there, value_size, V)
+        used *= sample_dropout(seed, number, q, k, queries, keys, dropout)
+    value = (
+        load_tile(values, b, owner, k0, value_size, N, V) if FREE else load_rows(values, b, owner, k, there, value_size, V)
+    )
     read = read * falls[:, None] + tl.dot(used.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-    mass = statistics.summed(p, M, N, HANDS)  # overlaps with the tensor cores
+    mass = statistics.sum_per_lane(p, M, N, HANDS)  # overlaps with the tensor cores
     if PEAK or ENTROPIC or MOMENTS > 0:
-        parts = statistics.measure(
+        parts = statistics.update_sums(
             parts, scores, most, below, p, mass, tallest > highest, change, total, falls, seen, k0, low,
             PEAK, ENTROPIC, MOMENTS, M, N, HANDS,
         )  # fmt: skip
@@ -102,47 +107,47 @@ def forward(
     """
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
-    q = asking(q0 + tl.arange(0, M), centres, b, queries)
+    q = find_query_indices(q0 + tl.arange(0, M), centres, b, queries)
     inside = q < queries
-    first = position(offset, offsets, b)
+    first = find_first_position(offset, offsets, b)
     centre = None
     if centres is not None:
-        centre = standing(q0 + tl.arange(0, M), centres, b, queries)
-    asked = rows(query, b, h, q, inside, size, D)
+        centre = load_centres(q0 + tl.arange(0, M), centres, b, queries)
+    asked = load_rows(query, b, h, q, inside, size, D)
 
     HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
     state = tl.full([M], statistics.LOWEST, tl.float32), tl.zeros([M, HANDS, 1], tl.float32)  # maximum; Σ p per lane
-    parts = statistics.begin(M, N, HANDS)
+    parts = statistics.start_sums(M, N, HANDS)
     read = tl.zeros([M, V], tl.float32)
-    low, high = keys_for(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
+    low, high = find_key_bounds(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     if EVEN:
-        low = whole_tiles(low, high, keys, N)
+        low = find_whole_tiles(low, high, keys, N)
     start = low
     if keep is None and mask is None and bias is None and centres is None and not WINDOWED:
-        start = free_until(q0, first, keys, N, CAUSAL)
+        start = find_full_tiles_end(q0, first, keys, N, CAUSAL)
         for k0 in range(low, start, N):
-            state, parts, read = tile(
+            state, parts, read = process_tile(
                 state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
                 b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
                 True, False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
             )  # fmt: skip
     for k0 in range(start, high, N):
-        state, parts, read = tile(
+        state, parts, read = process_tile(
             state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
             b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
             False, EVEN, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
     highest, shares = state
-    total = statistics.whole(shares)
+    total = statistics.reduce_lanes(shares)
     blind = total == 0
     divisor = tl.where(blind, 1.0, total)
-    write(context, b, h, q, inside, value_size, read / divisor[:, None], V)
+    store_rows(context, b, h, q, inside, value_size, read / divisor[:, None], V)
     row = number.to(tl.int64) * queries + q
     ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query becomes 0
     tl.store(lse + row, ended, mask=inside)
     field = tl.num_programs(1).to(tl.int64) * queries
-    peak, energy, mean, variance = statistics.join(parts, shares, divisor, MOMENTS, N, HANDS)
+    peak, energy, mean, variance = statistics.finish_sums(parts, shares, divisor, MOMENTS, N, HANDS)
     if ENTROPIC:
         nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
         tl.store(measured + ENTROPY * field + row, nats, mask=inside)

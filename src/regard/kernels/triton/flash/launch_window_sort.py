@@ -10,19 +10,19 @@ from regard.kernels.runtime import launch_cache, tiles
 
 OUTSIDE, FAR = 1e12, 1e15
 """Upper bound of a window's centre, beyond any key, and the position of a missing key; their squares are finite."""
-WHOLE = 64
+PADDING = 64
 """The multiple to which sorted rows of queries are padded: tiles of the backward are no larger."""
 BINS = 512
 """The most bins of a source: a program counts the queries of each."""
-LEAST = 16
+MIN_BIN = 16
 """The fewest keys of a bin."""
-LONGEST = 16384
+MAX_COUNTED = 16384
 """The most queries of a row for the counting sort; beyond that PyTorch's sort is faster."""
 TILE, STEP, PART, WARPS = 256, 8, 8, 8
 """Queries of a program, tiles that it sums per iteration, queries that it compares, and its warps."""
 
 
-class Ordered(NamedTuple):
+class SortedQueries(NamedTuple):
     """Queries of each row sorted by the bin of their window, the end of each bin, and the padded sorted centres."""
 
     order: Tensor
@@ -30,45 +30,45 @@ class Ordered(NamedTuple):
     placed: Tensor
 
 
-def stretch(keys: int) -> int:
+def compute_bin_width(keys: int) -> int:
     """Keys of a bin, within which queries are not sorted: a power of two."""
-    wide = LEAST
+    wide = MIN_BIN
     while wide * BINS < keys:  # no logarithm, on which torch.compile would guard for 512 lengths
         wide *= 2
     return wide
 
 
-def padded(queries: int) -> int:
+def pad_length(queries: int) -> int:
     """Padded length of a sorted row of queries."""
-    return -(-queries // WHOLE) * WHOLE
+    return -(-queries // PADDING) * PADDING
 
 
-def ordered(centres: Tensor, keys: int) -> Ordered:
+def sort_queries(centres: Tensor, keys: int) -> SortedQueries:
     """Sort queries by these centres; the sort is stable, so that results are deterministic."""
     if torch.compiler.is_compiling():
-        return Ordered(*in_order(centres.detach(), keys))  # the order has no gradient
-    return by_counting(centres, keys) if centres.shape[1] <= LONGEST else by_sorting(centres, keys)
+        return SortedQueries(*sort_operator(centres.detach(), keys))  # the order has no gradient
+    return sort_by_counting(centres, keys) if centres.shape[1] <= MAX_COUNTED else sort_with_torch(centres, keys)
 
 
-def by_counting(centres: Tensor, keys: int) -> Ordered:
+def sort_by_counting(centres: Tensor, keys: int) -> SortedQueries:
     """Counting sort in two launches."""
     from regard.kernels.triton.flash import window_sort as programs
 
-    (batch, queries), found = centres.shape, empty(centres, keys)
-    bins, count = max(16, 1 << (found.ends.shape[1] - 1).bit_length()), -(-padded(queries) // TILE)
+    (batch, queries), found = centres.shape, allocate_output(centres, keys)
+    bins, count = max(16, 1 << (found.ends.shape[1] - 1).bit_length()), -(-pad_length(queries) // TILE)
     tallies = found.order.new_empty(batch, count, bins + TILE, dtype=torch.int16)
-    sizes = {"STRETCH": stretch(keys), "BINS": bins, "STEP": STEP, "PART": PART, "M": TILE}
-    with tiles.on(centres.device):
+    sizes = {"STRETCH": compute_bin_width(keys), "BINS": bins, "STEP": STEP, "PART": PART, "M": TILE}
+    with tiles.use_device(centres.device):
         first = centres, tallies, queries, keys
-        launch_cache.start(programs.tally, (count, batch, 1), sizes, first, num_warps=WARPS)
+        launch_cache.launch_cached(programs.count_kernel, (count, batch, 1), sizes, first, num_warps=WARPS)
         then = centres, tallies, *found, queries, keys
-        launch_cache.start(programs.order, (count, batch, 1), sizes, then, num_warps=WARPS)
+        launch_cache.launch_cached(programs.order_kernel, (count, batch, 1), sizes, then, num_warps=WARPS)
     return found
 
 
-def by_sorting(centres: Tensor, keys: int) -> Ordered:
+def sort_with_torch(centres: Tensor, keys: int) -> SortedQueries:
     """PyTorch's sort: one flat sort of integers takes a GPU fewer passes than one per row."""
-    (batch, queries), wide = centres.shape, stretch(keys)
+    (batch, queries), wide = centres.shape, compute_bin_width(keys)
     stretches = (keys - 1) // wide + 1
     kind = torch.int16 if batch * stretches < 1 << 15 else torch.int32 if batch * stretches < 1 << 31 else torch.int64
     with torch.no_grad():
@@ -79,24 +79,24 @@ def by_sorting(centres: Tensor, keys: int) -> Ordered:
         ends = torch.searchsorted(sorted_places, every, right=True).view(batch, stretches) - rows * queries
         order = order.view(batch, queries) - rows * queries
         placed = centres.gather(1, order).clamp(-OUTSIDE, OUTSIDE)
-        return Ordered(order.int(), ends.int(), F.pad(placed, (0, padded(queries) - queries), value=-FAR))
+        return SortedQueries(order.int(), ends.int(), F.pad(placed, (0, pad_length(queries) - queries), value=-FAR))
 
 
-def empty(centres: Tensor, keys: int) -> Ordered:
+def allocate_output(centres: Tensor, keys: int) -> SortedQueries:
     """Allocate the outputs."""
-    (batch, queries), stretches = centres.shape, (keys - 1) // stretch(keys) + 1
+    (batch, queries), stretches = centres.shape, (keys - 1) // compute_bin_width(keys) + 1
     order = torch.empty_like(centres, dtype=torch.int32)
-    return Ordered(order, order.new_empty(batch, stretches), centres.new_empty(batch, padded(queries)))
+    return SortedQueries(order, order.new_empty(batch, stretches), centres.new_empty(batch, pad_length(queries)))
 
 
-def there(centres: Tensor, keys: int) -> tuple[Tensor, Tensor, Tensor]:
+def sort_forward(centres: Tensor, keys: int) -> tuple[Tensor, Tensor, Tensor]:
     """Operator of the sort: the fields of `Ordered`."""
-    return tuple(by_counting(centres, keys) if centres.shape[1] <= LONGEST else by_sorting(centres, keys))  # type: ignore[return-value]
+    return tuple(sort_by_counting(centres, keys) if centres.shape[1] <= MAX_COUNTED else sort_with_torch(centres, keys))  # type: ignore[return-value]
 
 
-in_order = torch.library.custom_op("regard::in_order", there, mutates_args=())
+sort_operator = torch.library.custom_op("regard::in_order", sort_forward, mutates_args=())
 
 
-@in_order.register_fake
+@sort_operator.register_fake
 def _(centres: Tensor, keys: int) -> tuple[Tensor, Tensor, Tensor]:
-    return tuple(empty(centres, keys))  # type: ignore[return-value]
+    return tuple(allocate_output(centres, keys))  # type: ignore[return-value]

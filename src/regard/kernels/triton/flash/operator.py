@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.kernels.triton.flash import launch
-from regard.kernels.triton.flash.arguments import Asked, Found, Plan
+from regard.kernels.triton.flash.arguments import ForwardOutput, Plan, StatisticsRequest
 
 Eight = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
@@ -17,15 +17,15 @@ LAST = Plan._fields.index("order")
 """The index of the tensor fields after its numbers: the order of the queries."""
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
+def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: StatisticsRequest) -> ForwardOutput:
     """Run FlashAttention; only the context is differentiable."""
     if not torch.compiler.is_compiling():
-        return eager(query, keys, values, plan, asked)
-    found = Found(*one_pass(query, keys, values, *plan, list(map(int, asked))))
-    return Found(found.context, *(each.detach() for each in found[1:]))
+        return attend_eager(query, keys, values, plan, asked)
+    found = ForwardOutput(*forward_operator(query, keys, values, *plan, list(map(int, asked))))
+    return ForwardOutput(found.context, *(each.detach() for each in found[1:]))
 
 
-def there(
+def run_forward(
     query: Tensor, keys: Tensor, values: Tensor,
     bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
     offsets: Tensor | None, seed: Tensor | None,
@@ -37,18 +37,18 @@ def there(
         bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
         order, ends, placed,
     )  # fmt: skip
-    return tuple(launch.forward(query, keys, values, plan, _asked(asked)))  # type: ignore[return-value]
+    return tuple(launch.forward(query, keys, values, plan, _parse_request(asked)))  # type: ignore[return-value]
 
 
-one_pass = torch.library.custom_op("regard::one_pass", there, mutates_args=())
+forward_operator = torch.library.custom_op("regard::one_pass", run_forward, mutates_args=())
 
 
-@one_pass.register_fake
+@forward_operator.register_fake
 def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Eight:
-    return tuple(launch.empty(query, keys, values, _asked(rest[-1])))  # type: ignore[return-value]
+    return tuple(launch.allocate_output(query, keys, values, _parse_request(rest[-1])))  # type: ignore[return-value]
 
 
-def back(
+def run_backward(
     gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
     bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
     offsets: Tensor | None, seed: Tensor | None,
@@ -63,19 +63,19 @@ def back(
     )  # fmt: skip
     made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
     d_bias = lse.new_empty(0) if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
-    d_centres = lse.new_empty(0) if centres is None or not wants_centres else _per_row(made.centres).to(centres.dtype)
+    d_centres = lse.new_empty(0) if centres is None or not wants_centres else _sum_heads(made.centres).to(centres.dtype)
     return made.query, made.keys, made.values, d_bias, d_centres  # separately: an operator may not return a tensor twice
 
 
-def _per_row(pulled: Tensor) -> Tensor:
+def _sum_heads(pulled: Tensor) -> Tensor:
     """The gradient of the centres summed over heads."""
     return pulled.squeeze(1) if pulled.shape[1] == 1 else pulled.sum(1)
 
 
-one_pass_backward = torch.library.custom_op("regard::one_pass_backward", back, mutates_args=())
+backward_operator = torch.library.custom_op("regard::one_pass_backward", run_backward, mutates_args=())
 
 
-@one_pass_backward.register_fake
+@backward_operator.register_fake
 def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor, *rest: Any) -> Five:
     bias, centres, (wants_bias, wants_centres) = rest[0], rest[1], rest[-2:]
     sides = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values))
@@ -93,15 +93,15 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 def _backward(ctx: Any, gradient: Tensor, *unused: Any) -> tuple[Tensor | None, ...]:
     saved, order = ctx.saved_tensors[: 5 + TENSORS], ctx.saved_tensors[5 + TENSORS :]
-    d_query, d_keys, d_values, d_bias, d_centres = one_pass_backward(gradient, *saved, *ctx.numbers, *order, *ctx.wants)
+    d_query, d_keys, d_values, d_bias, d_centres = backward_operator(gradient, *saved, *ctx.numbers, *order, *ctx.wants)
     moved = [each if wanted else None for each, wanted in zip((d_bias, d_centres), ctx.wants, strict=True)]
     return d_query, d_keys, d_values, *moved, *[None] * (len(Plan._fields) - 1)
 
 
-one_pass.register_autograd(_backward, setup_context=_save)
+forward_operator.register_autograd(_backward, setup_context=_save)
 
 
-class Eager(torch.autograd.Function):
+class EagerAttention(torch.autograd.Function):
     """Autograd function of FlashAttention for eager PyTorch: an operator of torch.library costs more than the launches.
 
     Only the differentiable fields of a plan are separate arguments: each costs the host time in forward and backward.
@@ -111,7 +111,7 @@ class Eager(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, keys, values, bias, centres, plan, asked):  # type: ignore[no-untyped-def]
-        found = launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))
+        found = launch.forward(query, keys, values, plan, asked, launch.allocate_least(query, keys, values, asked))
         ctx.save_for_backward(query, keys, values, *found[:2], *plan[:TENSORS], *plan[LAST:])
         ctx.numbers = plan[TENSORS:LAST]
         given = tuple(found) if any(asked) else found[:2]
@@ -129,19 +129,19 @@ class Eager(torch.autograd.Function):
         wants_bias, wants_centres = ctx.needs_input_grad[3:5]
         made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
         d_bias = made.bias.sum_to_size(tensors[0].shape) if wants_bias else None
-        d_centres = _per_row(made.centres).to(tensors[1].dtype) if wants_centres else None
+        d_centres = _sum_heads(made.centres).to(tensors[1].dtype) if wants_centres else None
         return made.query, made.keys, made.values, d_bias, d_centres, None, None
 
 
-def eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: Asked) -> Found:
+def attend_eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: StatisticsRequest) -> ForwardOutput:
     """Eager FlashAttention, which saves tensors only where a backward may follow."""
     inputs = query, keys, values, plan.bias, plan.centres
     if not torch.is_grad_enabled() or not any(each is not None and each.requires_grad for each in inputs):
-        return launch.forward(query, keys, values, plan, asked, launch.least(query, keys, values, asked))
-    found = Eager.apply(*inputs, plan, asked)  # type: ignore[no-untyped-call]
-    return Found(*found) if any(asked) else Found(*found, *launch.unasked(query))
+        return launch.forward(query, keys, values, plan, asked, launch.allocate_least(query, keys, values, asked))
+    found = EagerAttention.apply(*inputs, plan, asked)  # type: ignore[no-untyped-call]
+    return ForwardOutput(*found) if any(asked) else ForwardOutput(*found, *launch.build_empty_statistics(query))
 
 
-def _asked(numbers: list[int]) -> Asked:
+def _parse_request(numbers: list[int]) -> StatisticsRequest:
     peak, entropy, moments, received, uniform, top = numbers
-    return Asked(bool(peak), bool(entropy), moments, bool(received), bool(uniform), top)
+    return StatisticsRequest(bool(peak), bool(entropy), moments, bool(received), bool(uniform), top)

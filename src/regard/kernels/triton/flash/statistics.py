@@ -21,7 +21,7 @@ WHOLE = tl.constexpr(32)
 
 @triton.jit
 @no_type_check
-def dealt(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def split_lanes(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """Reshape a tile by the thread that has a column: (M, 4, N / 4), without data movement.
 
     Without tensor cores it is (M, 1, N). With four threads in float32 beside a bias, Triton 3.6 computed wrong sums.
@@ -36,35 +36,35 @@ def dealt(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def summed(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def sum_per_lane(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """Sums per thread of a row: (M, 4, 1), or (M, 1, 1)."""
-    return tl.sum(data, 1)[:, None, None] if HANDS == 1 else tl.sum(dealt(data, M, N, HANDS), 2, keep_dims=True)
+    return tl.sum(data, 1)[:, None, None] if HANDS == 1 else tl.sum(split_lanes(data, M, N, HANDS), 2, keep_dims=True)
 
 
 @triton.jit
 @no_type_check
-def column(slot, HANDS: tl.constexpr):
+def find_lane_columns(slot, HANDS: tl.constexpr):
     """Column indices of the first thread in a tile; those of each next one are two further."""
     return slot if HANDS == 1 else slot // 2 * 8 + slot % 2
 
 
 @triton.jit
 @no_type_check
-def behind(HANDS: tl.constexpr):
+def find_lane_offsets(HANDS: tl.constexpr):
     """Offset of each thread's columns from those of the first."""
     return 2 * tl.arange(0, HANDS)[None, :, None]
 
 
 @triton.jit
 @no_type_check
-def halves(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def split_halves(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """Split into the first and the last columns of each thread, which are half a tile apart."""
     return tl.split(tl.permute(tl.reshape(data, [M, HANDS, 2, N // (2 * HANDS)]), [0, 1, 3, 2]))
 
 
 @triton.jit
 @no_type_check
-def unseen(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def start_peak(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """The initial peak: the position of the saved columns, and their distance below the maximum."""
     kept: tl.constexpr = N // (2 * HANDS) if N > WHOLE else N // HANDS
     return tl.zeros([M, HANDS, 1], tl.int32), tl.zeros([M, HANDS, kept], tl.float32)
@@ -72,7 +72,7 @@ def unseen(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def update_peak(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """Update the peak, which is in this tile where the maximum has risen; scores are per thread, the maximum finite.
 
     A thread saves its columns, of wider tiles the half with the maximum. That is one predicated instruction per column; the
@@ -83,7 +83,7 @@ def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HAND
     if N <= WHOLE:
         start, kept = tl.where(risen, k0, start), tl.where(risen, scores - most, kept)
     else:
-        early, late = halves(scores, M, N, HANDS)
+        early, late = split_halves(scores, M, N, HANDS)
         found = tl.max(early, 2, keep_dims=True) == most
         sooner, later = risen & found, risen & (found == 0)
         start, kept = tl.where(sooner, k0, start), tl.where(sooner, early - most, kept)
@@ -93,26 +93,26 @@ def raised(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HAND
 
 @triton.jit
 @no_type_check
-def first(peak, N: tl.constexpr, HANDS: tl.constexpr):
+def find_argmax_key(peak, N: tl.constexpr, HANDS: tl.constexpr):
     """The argmax key of a peak, the first of equal ones; 0 where the maximum is NaN."""
     start, kept = peak
     slot = tl.arange(0, N // (2 * HANDS) if N > WHOLE else N // HANDS)
-    place = start + column(slot, HANDS)[None, None, :] + behind(HANDS)
+    place = start + find_lane_columns(slot, HANDS)[None, None, :] + find_lane_offsets(HANDS)
     place = tl.min(tl.min(tl.where(kept == 0, place, NEVER), 2), 1)
     return tl.where(place == NEVER, 0, place)
 
 
 @triton.jit
 @no_type_check
-def begin(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def start_sums(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """Initial accumulators: peak, Σ p (s - max), Σ p (k - low); Σ p, mean and Σ p (k - mean)² of positions from `low` on."""
     none, row = tl.zeros([M, HANDS, 1], tl.float32), tl.zeros([M], tl.float32)
-    return unseen(M, N, HANDS), none, none, row, row, none
+    return start_peak(M, N, HANDS), none, none, row, row, none
 
 
 @triton.jit
 @no_type_check
-def measure(
+def update_sums(
     parts, scores, most, below, p, mass, risen, change, total, falls, seen, k0, low,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr,
@@ -123,23 +123,23 @@ def measure(
     if PEAK:
         if seen is not None:
             most = tl.maximum(most, LOWEST)
-        peak = raised(peak, dealt(scores, M, N, HANDS), most, risen, k0, M, N, HANDS)
+        peak = update_peak(peak, split_lanes(scores, M, N, HANDS), most, risen, k0, M, N, HANDS)
     if ENTROPIC:
         if seen is not None:
             below = tl.maximum(below, -1e30)  # minus infinity times a weight of 0 would be NaN
-        here = summed(p * below, M, N, HANDS)
+        here = sum_per_lane(p * below, M, N, HANDS)
         energy = fallen * (energy + total * change[:, None, None]) + here
     if MOMENTS > 0:
-        at = column(tl.arange(0, N // HANDS), HANDS)[None, None, :].to(tl.float32)
-        share = dealt(p, M, N, HANDS)
+        at = find_lane_columns(tl.arange(0, N // HANDS), HANDS)[None, None, :].to(tl.float32)
+        share = split_lanes(p, M, N, HANDS)
         here = tl.sum(share * at, 2, keep_dims=True)
     if MOMENTS == 1:
         moment = fallen * moment + (here + (k0 - low) * mass)
     if MOMENTS == 2:  # means and variances are merged without squaring a far position
-        added = whole(mass)
+        added = reduce_lanes(mass)
         some = tl.where(added > 0, added, 1.0)
-        middle = whole(here + behind(HANDS) * mass) / some
-        away = at - (middle[:, None, None] - behind(HANDS))
+        middle = reduce_lanes(here + find_lane_offsets(HANDS) * mass) / some
+        away = at - (middle[:, None, None] - find_lane_offsets(HANDS))
         step = middle + (k0 - low) - mean
         weight = added / (falls * reach + some)
         joined = (1 / HANDS) * step * step * weight * falls * reach
@@ -151,16 +151,16 @@ def measure(
 
 @triton.jit
 @no_type_check
-def join(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def finish_sums(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
     """Final statistics of a row: argmax key, Σ p (s - max), and mean and variance of the position from `low` on."""
     peak, energy, moment, _, mean, scatter = parts
     if MOMENTS == 1:
-        mean = whole(moment + behind(HANDS) * total) / divisor
-    return first(peak, N, HANDS), whole(energy), mean, whole(scatter) / divisor
+        mean = reduce_lanes(moment + find_lane_offsets(HANDS) * total) / divisor
+    return find_argmax_key(peak, N, HANDS), reduce_lanes(energy), mean, reduce_lanes(scatter) / divisor
 
 
 @triton.jit
 @no_type_check
-def whole(part):
+def reduce_lanes(part):
     """Reduce over the threads of a row."""
     return tl.sum(tl.sum(part, 2), 1)

@@ -9,16 +9,16 @@ import triton
 import triton.language as tl
 
 from regard.kernels.triton.flash import launch_window_sort
-from regard.kernels.triton.flash.window_sort import stretch_of
+from regard.kernels.triton.flash.window_sort import find_bin
 
 LOG2E = tl.constexpr(1.4426950408889634)
 LN2 = tl.constexpr(0.6931471805599453)
-FAR, WHOLE = tl.constexpr(launch_window_sort.FAR), tl.constexpr(launch_window_sort.WHOLE)
+FAR, WHOLE = tl.constexpr(launch_window_sort.FAR), tl.constexpr(launch_window_sort.PADDING)
 
 
 @triton.jit
 @no_type_check
-def rows(view, b, h, at, there, size, BLOCK: tl.constexpr):
+def load_rows(view, b, h, at, there, size, BLOCK: tl.constexpr):
     """Load the rows `at` of one head, zeros outside the mask `there`, where nothing is read.
 
     `there` is None for an unmasked load.
@@ -34,7 +34,7 @@ def rows(view, b, h, at, there, size, BLOCK: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def tiled(view, b, h, start, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def load_tile(view, b, h, start, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """Load the rows of one head from `start` on without a mask.
 
     Their offsets from the first are the same for every tile, and take half the registers of addresses.
@@ -46,7 +46,7 @@ def tiled(view, b, h, start, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def write(view, b, h, at, there, size, data, BLOCK: tl.constexpr):
+def store_rows(view, b, h, at, there, size, data, BLOCK: tl.constexpr):
     """Store rows with the addressing of `rows`."""
     column = tl.arange(0, BLOCK)
     base = view[0] + b.to(tl.int64) * view[1] + h.to(tl.int64) * view[2]
@@ -59,7 +59,7 @@ def write(view, b, h, at, there, size, data, BLOCK: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def position(offset, offsets, b):
+def find_first_position(offset, offsets, b):
     """Position of the first query of a row."""
     first = offset
     if offsets is not None:
@@ -69,7 +69,7 @@ def position(offset, offsets, b):
 
 @triton.jit
 @no_type_check
-def asking(place, centres, b, queries):
+def find_query_indices(place, centres, b, queries):
     """Query indices of a tile: consecutive or, with predicted windows, in sorted order."""
     q = place
     if centres is not None:
@@ -79,21 +79,21 @@ def asking(place, centres, b, queries):
 
 @triton.jit
 @no_type_check
-def padded(queries):
+def pad_length(queries):
     """Padded length of a sorted row of queries; see `launch_window_sort.padded`."""
     return (queries + WHOLE - 1) // WHOLE * WHOLE
 
 
 @triton.jit
 @no_type_check
-def standing(place, centres, b, queries):
+def load_centres(place, centres, b, queries):
     """Sorted centres of a tile; beyond the end, a position without keys."""
-    return tl.load(centres[0] + b.to(tl.int64) * padded(queries) + place, mask=place < queries, other=-FAR)
+    return tl.load(centres[0] + b.to(tl.int64) * pad_length(queries) + place, mask=place < queries, other=-FAR)
 
 
 @triton.jit
 @no_type_check
-def apart_by(k0, there, centre, N: tl.constexpr):
+def compute_window_distances(k0, there, centre, N: tl.constexpr):
     """Distances of N keys from k0 on to the centres; larger than any window where there is no key or no query.
 
     `there` is None without a mask.
@@ -106,14 +106,14 @@ def apart_by(k0, there, centre, N: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def whole_tiles(low, high, keys, N: tl.constexpr):
+def find_whole_tiles(low, high, keys, N: tl.constexpr):
     """First key of whole tiles that cover `low` to `high` within the keys, which fill such tiles."""
     return tl.minimum(low, keys - (high - low + N - 1) // N * N)
 
 
 @triton.jit
 @no_type_check
-def kept_keys(keep, b, k, keys):
+def load_padding(keep, b, k, keys):
     """Padding mask of a tile of keys, with the bounds check."""
     there = k < keys
     if keep is not None:
@@ -123,7 +123,9 @@ def kept_keys(keep, b, k, keys):
 
 @triton.jit
 @no_type_check
-def allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr):
+def compute_tile_mask(
+    b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr
+):
     """Mask of a tile; `there` is the padding mask of the keys.
 
     With predicted windows the distances `away` include it.
@@ -142,7 +144,9 @@ def allowed(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL
 
 @triton.jit
 @no_type_check
-def scored(asked, found, bias, b, h, q, k, seen, away, queries, scale, fall, BELL: tl.constexpr, PRECISION: tl.constexpr):
+def compute_tile_scores(
+    asked, found, bias, b, h, q, k, seen, away, queries, scale, fall, BELL: tl.constexpr, PRECISION: tl.constexpr
+):
     """Scores of a tile, minus infinity where masked; `seen` is None without a mask.
 
     The bias has one element for each distance k - q. `fall` is the factor of (k - p)² in the Gaussian's exponent.
@@ -160,14 +164,14 @@ def scored(asked, found, bias, b, h, q, k, seen, away, queries, scale, fall, BEL
 
 @triton.jit
 @no_type_check
-def falling(width):
+def compute_gaussian_factor(width):
     """Factor of (k - p)² for exp2, so that the Gaussian is exp(-2 (k - p)² / width²)."""
     return (-2 * LOG2E) / (width * width)
 
 
 @triton.jit
 @no_type_check
-def surviving(seed, number, q, k, queries, keys, dropout):
+def sample_dropout(seed, number, q, k, queries, keys, dropout):
     """Dropout factors: 1 / (1 - dropout) for kept weights, 0 for dropped ones, equal in every pass."""
     place = (number.to(tl.int64) * queries + q.to(tl.int64)[:, None]) * keys + k.to(tl.int64)[None, :]
     return tl.where(tl.rand(tl.load(seed), place) >= dropout, 1 / (1 - dropout), 0.0)
@@ -175,7 +179,7 @@ def surviving(seed, number, q, k, queries, keys, dropout):
 
 @triton.jit
 @no_type_check
-def keys_for(
+def find_key_bounds(
     q0,
     first,
     keys,
@@ -209,7 +213,7 @@ def keys_for(
 
 @triton.jit
 @no_type_check
-def free_until(q0, first, keys, N: tl.constexpr, CAUSAL: tl.constexpr):
+def find_full_tiles_end(q0, first, keys, N: tl.constexpr, CAUSAL: tl.constexpr):
     """End of the full tiles for all queries from q0 on, under a causal mask alone."""
     until = keys // N * N
     if CAUSAL:
@@ -219,20 +223,22 @@ def free_until(q0, first, keys, N: tl.constexpr, CAUSAL: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def windows_for(k0, centres, b, keys, width, N: tl.constexpr):
+def find_window_bounds(k0, centres, b, keys, width, N: tl.constexpr):
     """Bounds in sorted order of the queries whose windows reach the keys of a tile, with a key of slack for rounding.
 
     Queries within a bin are unsorted, so that bins are taken whole.
     """
     ends, stretch = centres[2], centres[3]
-    lowest, highest = stretch_of(k0 - width - 1, keys, stretch), stretch_of(k0 + N + width, keys, stretch)
+    lowest, highest = find_bin(k0 - width - 1, keys, stretch), find_bin(k0 + N + width, keys, stretch)
     row = ends + b.to(tl.int64) * ((keys - 1) // stretch + 1)
     return tl.load(row + lowest - 1, mask=lowest > 0, other=0), tl.load(row + highest)
 
 
 @triton.jit
 @no_type_check
-def queries_for(k0, first, queries, window, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr):
+def find_query_bounds(
+    k0, first, queries, window, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr
+):
     """Bounds of the queries that see the keys of a tile."""
     low = 0
     high = queries

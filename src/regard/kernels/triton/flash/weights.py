@@ -5,12 +5,19 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.flash.tile import LOG2E, allowed, kept_keys, position, rows, scored
+from regard.kernels.triton.flash.tile import (
+    LOG2E,
+    compute_tile_mask,
+    compute_tile_scores,
+    find_first_position,
+    load_padding,
+    load_rows,
+)
 
 
 @triton.jit
 @no_type_check
-def summed(query, found, v, b, h, group, q, k, inside, there, size):
+def compute_additive_scores(query, found, v, b, h, group, q, k, inside, there, size):
     """Additive scores Σ_d v_d tanh(q_d + k_d) of a tile, one hidden unit at a time; tanh x = 1 - 2 / (1 + e^{2x})."""
     asked = query[0] + b.to(tl.int64) * query[1] + h.to(tl.int64) * query[2] + q.to(tl.int64) * query[3]
     keyed = found[0] + b.to(tl.int64) * found[1] + (h // group).to(tl.int64) * found[2] + k.to(tl.int64) * found[3]
@@ -26,25 +33,25 @@ def summed(query, found, v, b, h, group, q, k, inside, there, size):
 
 @triton.jit
 @no_type_check
-def compared(
+def compute_masked_scores(
     query, found, v, bias, keep, mask, b, h, group, q, k, inside, first, queries, keys, window, size, scale, asked,
     ADDITIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Scores of a tile, dot product or additive, minus infinity where masked."""
-    there = kept_keys(keep, b, k, keys)
-    seen = allowed(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+    there = load_padding(keep, b, k, keys)
+    seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
     if ADDITIVE:
-        scores = summed(query, found, v, b, h, group, q, k, inside, there, size)
+        scores = compute_additive_scores(query, found, v, b, h, group, q, k, inside, there, size)
         scores = tl.where(seen, scores, float("-inf"))
     else:
-        key = rows(found, b, h // group, k, there, size, D)
-        scores = scored(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
+        key = load_rows(found, b, h // group, k, there, size, D)
+        scores = compute_tile_scores(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
     return scores
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys", "count", "begin", "end"])
 @no_type_check
-def weigh(
+def weights_kernel(
     query, found, v, lse, weights, chosen, chosen_heads,
     bias, keep, mask, offsets,
     offset, window, scale, heads, taken, group, queries, keys, count, size, begin, end,
@@ -59,15 +66,15 @@ def weigh(
     place = tl.program_id(0) * M + tl.arange(0, M)
     inside = place < count
     q = tl.load(chosen + place, mask=inside, other=queries).to(tl.int32)
-    first = position(offset, offsets, b)
+    first = find_first_position(offset, offsets, b)
     asked = None
     if not ADDITIVE:
-        asked = rows(query, b, h, q, inside, size, D)
+        asked = load_rows(query, b, h, q, inside, size, D)
     if lse is None:
         highest = tl.full([M], float("-inf"), tl.float32)
         total = tl.zeros([M], tl.float32)
         for k0 in range(0, keys, N):
-            scores = compared(
+            scores = compute_masked_scores(
                 query, found, v, bias, keep, mask, b, h, group, q, k0 + tl.arange(0, N), inside, first, queries, keys,
                 window, size, scale, asked, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
             )  # fmt: skip
@@ -81,7 +88,7 @@ def weigh(
     row = (number.to(tl.int64) * count + place) * (end - begin) - begin
     for k0 in range(begin, end, N):
         k = k0 + tl.arange(0, N)
-        scores = compared(
+        scores = compute_masked_scores(
             query, found, v, bias, keep, mask, b, h, group, q, k, inside, first, queries, keys,
             window, size, scale, asked, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip

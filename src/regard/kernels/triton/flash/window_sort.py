@@ -11,12 +11,12 @@ import triton.language as tl
 
 from regard.kernels.triton.flash import launch_window_sort as launch
 
-FAR, OUTSIDE, WHOLE = (tl.constexpr(each) for each in (launch.FAR, launch.OUTSIDE, launch.WHOLE))
+FAR, OUTSIDE, WHOLE = (tl.constexpr(each) for each in (launch.FAR, launch.OUTSIDE, launch.PADDING))
 
 
 @triton.jit
 @no_type_check
-def stretch_of(centre, keys, stretch):
+def find_bin(centre, keys, stretch):
     """Bin of a window's centre, clamped to the first and the last; NaN is in the first."""
     last = (keys - 1) // stretch
     near = tl.minimum(tl.where(centre > 0, centre, 0.0), keys * 1.0)  # 0 in place of NaN too
@@ -25,12 +25,12 @@ def stretch_of(centre, keys, stretch):
 
 @triton.jit(do_not_specialize=["queries", "keys"])
 @no_type_check
-def tally(centres, tallies, queries, keys, STRETCH: tl.constexpr, BINS: tl.constexpr, M: tl.constexpr):
+def count_kernel(centres, tallies, queries, keys, STRETCH: tl.constexpr, BINS: tl.constexpr, M: tl.constexpr):
     """Kernel that writes the counts per bin of the M queries of a tile, and then the bin of each of them."""
     tile, b = tl.program_id(0), tl.program_id(1)
     q = tile * M + tl.arange(0, M)
     centre = tl.load(centres + b.to(tl.int64) * queries + q, mask=q < queries, other=0.0)
-    stands = stretch_of(centre, keys, STRETCH)
+    stands = find_bin(centre, keys, STRETCH)
     counts = tl.histogram(stands, BINS, mask=q < queries)
     row = tallies + (b.to(tl.int64) * tl.num_programs(0) + tile) * (BINS + M)
     tl.store(row + tl.arange(0, BINS), counts.to(tallies.dtype.element_ty))
@@ -39,7 +39,7 @@ def tally(centres, tallies, queries, keys, STRETCH: tl.constexpr, BINS: tl.const
 
 @triton.jit(do_not_specialize=["queries", "keys"])
 @no_type_check
-def order(
+def order_kernel(
     centres, tallies, found, ends, placed, queries, keys,
     STRETCH: tl.constexpr, BINS: tl.constexpr, STEP: tl.constexpr,
     PART: tl.constexpr, M: tl.constexpr,

@@ -5,11 +5,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.kernels.triton.flash.arguments import Plan, fit, flags, rows, scoped, sized, start, told
-from regard.kernels.triton.flash.configs import block
-from regard.kernels.triton.flash.launch_window_sort import padded
+from regard.kernels.triton.flash.arguments import (
+    Plan,
+    build_number_arguments,
+    build_scope_flags,
+    build_tensor_arguments,
+    build_tile_arguments,
+    launch_fitting,
+    launch_kernel,
+    pack_rows,
+)
+from regard.kernels.triton.flash.configs import round_up
+from regard.kernels.triton.flash.launch_window_sort import pad_length
 
-HELD: dict[str, tuple[list[int], int]] = {
+CONFIGS: dict[str, tuple[list[int], int]] = {
     "forward": ([64, 32, 4, 3], 128),
     "of_queries": ([64, 32, 4, 3], 128),
     "turned": ([32, 64, 4, 3], 128),
@@ -21,21 +30,21 @@ fewer loads.
 """
 
 
-def held(program: str, tiles: list[int], query: Tensor, values: Tensor) -> tuple[list[int], dict[str, int]]:
+def select_config(program: str, tiles: list[int], query: Tensor, values: Tensor) -> tuple[list[int], dict[str, int]]:
     """Tiles and register limit of a kernel; `tiles` for wide heads, float32, or where these are smaller."""
-    narrow = query.element_size() == 2 and max(block(query.shape[3]), block(values.shape[3])) <= 64
-    if not narrow or tiles[0] * tiles[1] < 64 * 64 or program not in HELD:
+    narrow = query.element_size() == 2 and max(round_up(query.shape[3]), round_up(values.shape[3])) <= 64
+    if not narrow or tiles[0] * tiles[1] < 64 * 64 or program not in CONFIGS:
         return tiles, {}
-    chosen, registers = HELD[program]
+    chosen, registers = CONFIGS[program]
     return chosen, {"maxnreg": registers} if torch.version.hip is None else {}  # AMD's compiler has no such option
 
 
-def even(keys: Tensor, plan: Plan, tiles: list[int]) -> bool:
+def is_even(keys: Tensor, plan: Plan, tiles: list[int]) -> bool:
     """True if keys have no padding and fill whole tiles, so that loads need no mask."""
     return plan.centres is not None and plan.keep is None and keys.shape[2] % tiles[1] == 0
 
 
-class Beside(NamedTuple):
+class SortedBuffers(NamedTuple):
     """Buffers of q, dO, log-sum-exp and Δ, sorted by window.
 
     They take as much memory as queries and contexts. The kernel of dK and dV reads them tile by tile without indirection.
@@ -46,11 +55,11 @@ class Beside(NamedTuple):
     numbers: Tensor
 
 
-def beside(query: Tensor, gradient: Tensor, lse: Tensor) -> Beside:
+def allocate_buffers(query: Tensor, gradient: Tensor, lse: Tensor) -> SortedBuffers:
     """Allocate the buffers, padded to whole tiles."""
     batch, heads, queries, size = query.shape
-    long = padded(queries)
-    return Beside(
+    long = pad_length(queries)
+    return SortedBuffers(
         query.new_empty(batch, heads, long, size),
         gradient.new_empty(batch, heads, long, gradient.shape[3]),
         lse.new_empty(2, batch, heads, long),
@@ -65,24 +74,34 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
 
     batch, heads, queries, _ = query.shape
     d_query, d_keys, d_values, d_centres = made
-    found = beside(query, gradient, lse)
-    memory = rows(keys), rows(values)
-    first = rows(query), *memory, rows(gradient), lse, None, rows(context), rows(d_query), d_centres, tuple(found)
-    then = rows(found.query), *memory, rows(found.gradient), found.numbers, rows(d_keys), rows(d_values)
-    rest = *scoped(plan), plan.seed, *told(query, keys, values, plan)
-    shape = {"V": block(values.shape[3]), **flags(plan)}
-    tiles, registers = held("of_queries", plan.tiles, query, values)
+    found = allocate_buffers(query, gradient, lse)
+    memory = pack_rows(keys), pack_rows(values)
+    first = (
+        pack_rows(query),
+        *memory,
+        pack_rows(gradient),
+        lse,
+        None,
+        pack_rows(context),
+        pack_rows(d_query),
+        d_centres,
+        tuple(found),
+    )
+    then = pack_rows(found.query), *memory, pack_rows(found.gradient), found.numbers, pack_rows(d_keys), pack_rows(d_values)
+    rest = *build_tensor_arguments(plan), plan.seed, *build_number_arguments(query, keys, values, plan)
+    shape = {"V": round_up(values.shape[3]), **build_scope_flags(plan)}
+    tiles, registers = select_config("of_queries", plan.tiles, query, values)
 
     def queries_by(tiles: list[int]) -> None:
-        grid = padded(queries) // tiles[0], batch * heads
-        kind = {**registers, "EVEN": even(keys, plan, tiles)}
-        start(programs.of_queries, grid, (*first, *rest), **shape, **kind, **sized(query, tiles))
+        grid = pad_length(queries) // tiles[0], batch * heads
+        kind = {**registers, "EVEN": is_even(keys, plan, tiles)}
+        launch_kernel(programs.of_queries, grid, (*first, *rest), **shape, **kind, **build_tile_arguments(query, tiles))
 
-    fit("of_queries", queries_by, tiles, query, values, "predicted_window")
-    tiles, few = held("turned", plan.tiles, query, values)
+    launch_fitting("of_queries", queries_by, tiles, query, values, "predicted_window")
+    tiles, few = select_config("turned", plan.tiles, query, values)
 
     def memory_by(tiles: list[int]) -> None:
         grid = -(-keys.shape[2] // tiles[1]), batch * keys.shape[1]
-        start(backward_windows.of_memory, grid, (*then, *rest), **shape, **few, **sized(query, tiles))
+        launch_kernel(backward_windows.of_memory, grid, (*then, *rest), **shape, **few, **build_tile_arguments(query, tiles))
 
-    fit("turned", memory_by, tiles, query, values, "predicted_window")
+    launch_fitting("turned", memory_by, tiles, query, values, "predicted_window")

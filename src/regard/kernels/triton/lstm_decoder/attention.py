@@ -88,7 +88,7 @@ def backward(
         tl.store(d_query + row * D + dims, d, mask=dims < D)
 
 
-def look(
+def launch_attention(
     query: Float[Tensor, "rows size"],
     keys: Float[Tensor, "rows keys size"],
     values: Float[Tensor, "rows keys value"],
@@ -99,10 +99,10 @@ def look(
 ) -> None:
     """Launch the forward into `shares` and `context`; query and context may be column slices."""
     given = query, keys, values, keep, shares, context, query.stride(0), context.stride(0)
-    forward[(len(keys),)](*given, keys.shape[1], scale, **_tiles(keys, values, keep))
+    forward[(len(keys),)](*given, keys.shape[1], scale, **_build_tile_arguments(keys, values, keep))
 
 
-def back(
+def launch_attention_backward(
     shares: Float[Tensor, "rows keys"],
     keys: Float[Tensor, "rows keys size"],
     values: Float[Tensor, "rows keys value"],
@@ -116,10 +116,10 @@ def back(
 ) -> None:
     """Launch the backward from two gradients of [query; context] into the last three arguments."""
     given = shares, keys, values, keep, flowing, outer, d_context, d_scores, d_query
-    backward[(len(keys),)](*given, keys.shape[1], scale, **_tiles(keys, values, keep))
+    backward[(len(keys),)](*given, keys.shape[1], scale, **_build_tile_arguments(keys, values, keep))
 
 
-def _tiles(keys: Tensor, values: Tensor, keep: Tensor | None) -> dict[str, int | bool]:
+def _build_tile_arguments(keys: Tensor, values: Tensor, keep: Tensor | None) -> dict[str, int | bool]:
     rows = max(16, triton.next_power_of_2(keys.shape[1]))
     size, value = keys.shape[2], values.shape[2]
     chunk = min(max(32, TILE // rows), max(16, triton.next_power_of_2(max(size, value))))

@@ -79,7 +79,7 @@ def backward(
     tl.store(d_cell + place, d * f, mask=inside)
 
 
-def advance(
+def launch_cell(
     sums: Float[Tensor, "rows gates"],
     given: Float[Tensor, "rows gates"],
     before: Float[Tensor, "rows size"],
@@ -95,7 +95,7 @@ def advance(
     forward[(rows, triton.cdiv(size, block))](sums, given, before, gates, after, top, beside, *strides, size, BLOCK=block)
 
 
-def retreat(
+def launch_cell_backward(
     gates: Float[Tensor, "rows gates"],
     before: Float[Tensor, "rows size"],
     after: Float[Tensor, "rows size"],

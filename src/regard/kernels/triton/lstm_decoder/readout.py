@@ -37,14 +37,14 @@ def backward(read, flowing, outer, d_sums, read_row, flowing_row, outer_row, siz
     tl.store(d_sums + row * size + unit, (d * (1.0 - r * r)).to(d_sums.dtype.element_ty), mask=inside)
 
 
-def bend(sums: Float[Tensor, "rows size"], bias: Float[Tensor, " size"], read: Float[Tensor, "rows size"]) -> None:
+def launch_readout(sums: Float[Tensor, "rows size"], bias: Float[Tensor, " size"], read: Float[Tensor, "rows size"]) -> None:
     """Launch the forward into `read`, which may be a column slice."""
     rows, size = sums.shape
     block = min(BLOCK, triton.next_power_of_2(size))
     forward[(rows, triton.cdiv(size, block))](sums, bias, read, read.stride(0), size, BLOCK=block)
 
 
-def unbend(
+def launch_readout_backward(
     read: Float[Tensor, "rows size"],
     flowing: Float[Tensor, "rows size"],
     outer: Float[Tensor, "rows size"],

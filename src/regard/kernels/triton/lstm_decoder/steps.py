@@ -13,19 +13,19 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.kernels.triton.lstm_decoder.attention import back, look
-from regard.kernels.triton.lstm_decoder.cell import advance, retreat
-from regard.kernels.triton.lstm_decoder.readout import bend, unbend
+from regard.kernels.triton.lstm_decoder.attention import launch_attention, launch_attention_backward
+from regard.kernels.triton.lstm_decoder.cell import launch_cell, launch_cell_backward
+from regard.kernels.triton.lstm_decoder.readout import launch_readout, launch_readout_backward
 
 
 @contextmanager
-def plainly(device: torch.device) -> Iterator[None]:
+def without_autocast(device: torch.device) -> Iterator[None]:
     """Context manager without autocast, and with the data's device current for Triton."""
     with torch.autocast(device.type, enabled=False), torch.cuda.device(device) if device.type == "cuda" else nullcontext():
         yield
 
 
-class Kept(NamedTuple):
+class SavedTensors(NamedTuple):
     """Tensors that the forward saves for the backward."""
 
     went: Float[Tensor, "time_and_one rows fed_and_size"]
@@ -35,7 +35,7 @@ class Kept(NamedTuple):
     shares: Float[Tensor, "time rows keys"]
 
 
-def there(
+def run_forward(
     given: Float[Tensor, "time rows gates"],
     weight: Float[Tensor, "gates fed_and_size"],
     readout: Float[Tensor, "fed size_and_context"],
@@ -46,7 +46,7 @@ def there(
     cell: Float[Tensor, "rows size"],
     keep: Bool[Tensor, "rows keys"] | None,
     scale: float,
-) -> Kept:
+) -> SavedTensors:
     """Forward through all steps: a product, the cell, attention, a product, the readout."""
     (time, rows, wide), size, fed = given.shape, cell.shape[1], len(readout)
     went, found = given.new_empty(time + 1, rows, weight.shape[1]), given.new_empty(time, rows, readout.shape[1])
@@ -54,15 +54,15 @@ def there(
     gates, shares = torch.empty_like(given), cell.new_empty(time, rows, keys.shape[1])
     entering, leaving = given.new_empty(rows, wide), given.new_empty(rows, fed)
     went[0], cells[0] = first, cell
-    with plainly(given.device):
+    with without_autocast(given.device):
         for t in range(time):
             hidden = found[t, :, :size]
             torch.mm(went[t], weight.mT, out=entering)
-            advance(entering, given[t], cells[t], gates[t], cells[t + 1], hidden, went[t + 1, :, fed:])
-            look(hidden, keys, values, keep, scale, shares[t], found[t, :, size:])
+            launch_cell(entering, given[t], cells[t], gates[t], cells[t + 1], hidden, went[t + 1, :, fed:])
+            launch_attention(hidden, keys, values, keep, scale, shares[t], found[t, :, size:])
             torch.mm(found[t], readout.mT, out=leaving)
-            bend(leaving, bias, went[t + 1, :, :fed])
-    return Kept(went, found, cells, gates, shares)
+            launch_readout(leaving, bias, went[t + 1, :, :fed])
+    return SavedTensors(went, found, cells, gates, shares)
 
 
 class Gradients(NamedTuple):
@@ -76,8 +76,8 @@ class Gradients(NamedTuple):
     cell: Float[Tensor, "rows size"]
 
 
-def back_again(
-    kept: Kept,
+def run_backward(
+    kept: SavedTensors,
     weight: Float[Tensor, "gates fed_and_size"],
     readout: Float[Tensor, "fed size_and_context"],
     keys: Float[Tensor, "rows keys size"],
@@ -94,12 +94,16 @@ def back_again(
     d_gates, d_sums = torch.empty_like(gates), went.new_empty(time, rows, fed)
     d_scores, d_contexts = torch.empty_like(shares, dtype=keys.dtype), found.new_empty(time, rows, values.shape[2])
     flowing, beside, looked = torch.zeros_like(went[0]), torch.empty_like(found[0]), torch.empty_like(d_cell)
-    with plainly(went.device):
+    with without_autocast(went.device):
         for t in reversed(range(time)):
             after, outer = went[t + 1], d_went[t + 1]
-            unbend(after[:, :fed], flowing[:, :fed], outer[:, :fed], d_sums[t])
+            launch_readout_backward(after[:, :fed], flowing[:, :fed], outer[:, :fed], d_sums[t])
             torch.mm(d_sums[t], readout, out=beside)
-            back(shares[t], keys, values, keep, scale, beside, d_found[t], d_contexts[t], d_scores[t], looked)
-            retreat(gates[t], cells[t], cells[t + 1], looked, flowing[:, fed:], outer[:, fed:], d_cell, d_gates[t])
+            launch_attention_backward(
+                shares[t], keys, values, keep, scale, beside, d_found[t], d_contexts[t], d_scores[t], looked
+            )
+            launch_cell_backward(
+                gates[t], cells[t], cells[t + 1], looked, flowing[:, fed:], outer[:, fed:], d_cell, d_gates[t]
+            )
             torch.mm(d_gates[t], weight, out=flowing)
     return Gradients(d_gates, d_sums, d_scores, d_contexts, flowing + d_went[0], d_cell)

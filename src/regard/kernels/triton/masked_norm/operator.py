@@ -17,17 +17,17 @@ from torch.autograd.function import once_differentiable
 from regard.kernels.triton.masked_norm import apply as places
 from regard.kernels.triton.masked_norm import moments
 
-NUMBERS = 8192
+TILE_ELEMENTS = 8192
 """Elements of a map per program."""
-MERGED = 64
+MERGE_BLOCK = 64
 """Partial results that are merged per iteration."""
-TOGETHER, MANY = 8, 512
+CHANNEL_MERGE, MANY = 8, 512
 """Channels of a program and partial results per iteration, for statistics per channel over all maps."""
 
 Map = Float[Tensor, "batch channels height width"]
 
 
-class Normed(NamedTuple):
+class NormOutput(NamedTuple):
     """Output of the norm, and its statistics: of each map, or in one row of all of them."""
 
     image: Map
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
         batch, channels, height, width = image.shape
         wide, last = triton.next_power_of_2(channels), image.stride(1) == 1 and channels > 1
         steps = (channels * height * width, *((1, channels) if last else (height * width, 1)))
-        return cls(batch, channels, height * width, steps, max(NUMBERS // wide, 1), wide, groups)
+        return cls(batch, channels, height * width, steps, max(TILE_ELEMENTS // wide, 1), wide, groups)
 
     @property
     def tiles(self) -> int:
@@ -70,8 +70,8 @@ class Plan(NamedTuple):
     def merging(self) -> tuple[tuple[int, int], int, dict[str, Any]]:
         """Grid of the merge kernels, channels of a program, and compile-time arguments."""
         alone = self.groups is None
-        each = self.channels // self.groups if self.groups else TOGETHER
-        compiled = {"TILES": MANY if alone else MERGED, "WIDE": triton.next_power_of_2(each), "ALONE": alone}
+        each = self.channels // self.groups if self.groups else CHANNEL_MERGE
+        compiled = {"TILES": MANY if alone else MERGE_BLOCK, "WIDE": triton.next_power_of_2(each), "ALONE": alone}
         return (self.rows, -(-self.channels // each)), each, compiled
 
     @property
@@ -80,7 +80,7 @@ class Plan(NamedTuple):
         return {"TILE": self.tile, "WIDE": self.wide, "num_warps": 8 if self.tile * self.wide > 4096 else 4}
 
 
-def normed(
+def apply_norm(
     image: Map,
     keep: Bool[Tensor, "batch height width"],
     weight: Float[Tensor, " channels"],
@@ -89,15 +89,15 @@ def normed(
     epsilon: float,
     rectify: bool = False,
     around: Map | None = None,
-) -> Normed:
+) -> NormOutput:
     """Group norm of each map or, without `groups`, batch norm over all maps; 0 outside `keep`.
 
     With `rectify` the residual `around` is added and a ReLU applied.
     """
-    return Normed(*Norm.apply(image, keep, weight, bias, groups, epsilon, rectify, around))  # type: ignore[no-untyped-call]
+    return NormOutput(*MaskedNorm.apply(image, keep, weight, bias, groups, epsilon, rectify, around))  # type: ignore[no-untyped-call]
 
 
-class Norm(torch.autograd.Function):
+class MaskedNorm(torch.autograd.Function):
     """Autograd function that saves the map, its statistics and, with a ReLU, its output."""
 
     @staticmethod
@@ -112,10 +112,10 @@ class Norm(torch.autograd.Function):
         rectify: bool,
         around: Map | None,
     ) -> tuple[Tensor, ...]:
-        image, keep = dense(image), keep.contiguous().view(torch.uint8)
+        image, keep = make_dense(image), keep.contiguous().view(torch.uint8)
         plan = Plan.of(image, groups)
-        mean, variance, total = _moments(plan, image, keep)
-        out = _placed(plan, image, keep, mean, variance, weight, bias, epsilon, rectify, around)
+        mean, variance, total = _launch_moments(plan, image, keep)
+        out = _launch_apply(plan, image, keep, mean, variance, weight, bias, epsilon, rectify, around)
         ctx.save_for_backward(image, keep, weight, total, mean, variance, out if rectify else image)
         ctx.groups, ctx.epsilon, ctx.rectify = groups, epsilon, rectify
         ctx.around = None if around is None else around.dtype
@@ -126,14 +126,14 @@ class Norm(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Map, *_: Any) -> tuple[Tensor | None, ...]:
         image, keep, weight, total, mean, variance, out = ctx.saved_tensors
-        plan, grad = Plan.of(image, ctx.groups), like(grad, image)
+        plan, grad = Plan.of(image, ctx.groups), match_layout(grad, image)
         plain, leaning = image.new_empty(2, plan.batch, plan.tiles, plan.channels, dtype=torch.float32)
         first, second = torch.empty_like(mean), torch.empty_like(mean)
         d_image = torch.empty_like(image)
         d_around = None if ctx.around is None else torch.empty_like(image, dtype=ctx.around)
         size = plan.channels, plan.places, 0 if plan.groups is None else plan.channels, ctx.epsilon, *plan.steps
         grid, each, compiled = plan.merging
-        with on(image):
+        with use_device(image):
             places.sums[plan.batch, plan.tiles](
                 image, keep, mean, variance, out, grad, d_image if d_around is None else d_around, plain, leaning,
                 *size, **plan.cut, RECTIFY=ctx.rectify, AROUND=d_around is not None,
@@ -150,14 +150,14 @@ class Norm(torch.autograd.Function):
         return d_image, None, d_weight, d_bias, None, None, None, d_around
 
 
-def _moments(plan: Plan, image: Map, keep: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _launch_moments(plan: Plan, image: Map, keep: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Mean, variance and number of kept elements."""
     counts = image.new_empty(plan.batch, plan.tiles, dtype=torch.float32)
     means, squares = image.new_empty(2, plan.batch, plan.tiles, plan.channels, dtype=torch.float32)
     mean, variance = image.new_empty(2, plan.rows, plan.channels, dtype=torch.float32)
     total = image.new_empty(plan.rows, dtype=torch.float32)
     grid, each, compiled = plan.merging
-    with on(image):
+    with use_device(image):
         moments.gather[plan.batch, plan.tiles](
             image, keep, counts, means, squares, plan.channels, plan.places, *plan.steps, **plan.cut
         )
@@ -168,14 +168,14 @@ def _moments(plan: Plan, image: Map, keep: Tensor) -> tuple[Tensor, Tensor, Tens
     return mean, variance, total
 
 
-def _placed(
+def _launch_apply(
     plan: Plan, image: Map, keep: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bias: Tensor,
     epsilon: float, rectify: bool, around: Map | None,
 ) -> Map:  # fmt: skip
     """Launch the elementwise forward."""
-    out, beside = torch.empty_like(image), image if around is None else like(around, image)
+    out, beside = torch.empty_like(image), image if around is None else match_layout(around, image)
     of_row = 0 if plan.groups is None else plan.channels
-    with on(image):
+    with use_device(image):
         places.forward[plan.batch, plan.tiles](
             image, keep, mean, variance, weight, bias, beside, out, plan.channels, plan.places, of_row, epsilon,
             *plan.steps, **plan.cut, RECTIFY=rectify, AROUND=around is not None,
@@ -183,17 +183,17 @@ def _placed(
     return out
 
 
-def dense(image: Map) -> Map:
+def make_dense(image: Map) -> Map:
     """The map made dense in its own memory format."""
     last = image.is_contiguous(memory_format=torch.channels_last)
     return image if last or image.is_contiguous() else image.contiguous()
 
 
-def like(other: Map, image: Map) -> Map:
+def match_layout(other: Map, image: Map) -> Map:
     """Another map in the memory format of this one."""
     return other if other.stride() == image.stride() else torch.empty_like(image, dtype=other.dtype).copy_(other)
 
 
-def on(image: Map) -> Any:
+def use_device(image: Map) -> Any:
     """Context manager that makes the map's device current, on which Triton launches."""
     return torch.cuda.device(image.device) if image.is_cuda else nullcontext()

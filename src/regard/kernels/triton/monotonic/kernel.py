@@ -12,7 +12,7 @@ import triton.language as tl
 
 @triton.jit
 @no_type_check
-def follow(left_carry, left, right_carry, right):
+def compose_segments(left_carry, left, right_carry, right):
     """Compose two neighbouring segments of the scan, x -> c x + e and then x -> c' x + e'."""
     return left_carry * right_carry, right_carry * left + right
 
@@ -28,7 +28,7 @@ def forward(stop, carry, start, found, reached, queries, keys, K: tl.constexpr):
     for _ in range(queries):
         c = tl.load(carry + place, mask=inside, other=0.0)
         p = tl.load(stop + place, mask=inside, other=0.0)
-        _, q = tl.associative_scan((c, a), 0, follow)
+        _, q = tl.associative_scan((c, a), 0, compose_segments)
         a = p * q
         tl.store(reached + place, q, mask=inside)
         tl.store(found + place, a, mask=inside)
@@ -52,6 +52,6 @@ def backward(flowing, stop, carry, reached, d_stop, d_carry, d_start, queries, k
         c = tl.load(carry + place + 1, mask=ahead, other=0.0)
         before = tl.load(reached + place - 1, mask=behind, other=0.0)
         tl.store(d_stop + place, d * q, mask=inside)
-        _, d = tl.associative_scan((c, d * p), 0, follow)
+        _, d = tl.associative_scan((c, d * p), 0, compose_segments)
         tl.store(d_carry + place, d * before, mask=inside)
     tl.store(d_start + row * keys + j, d, mask=inside)

@@ -15,7 +15,7 @@ import triton.language as tl
 
 @triton.jit
 @no_type_check
-def tile(data, stride_b, stride_h, stride_t, b, h, count, size, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+def build_pointers(data, stride_b, stride_h, stride_t, b, h, count, size, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """Pointers to all positions of one head, and their mask."""
     rows, columns = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
     where = data + b * stride_b + h * stride_h + rows[:, None] * stride_t + columns[None, :]
@@ -24,7 +24,7 @@ def tile(data, stride_b, stride_h, stride_t, b, h, count, size, ROWS: tl.constex
 
 @triton.jit
 @no_type_check
-def present(keep, b, S, KEYS: tl.constexpr, KEEP: tl.constexpr):
+def load_padding(keep, b, S, KEYS: tl.constexpr, KEEP: tl.constexpr):
     """Padding mask of the keys; masked ones are not loaded, since 0 times NaN is NaN."""
     keys = tl.arange(0, KEYS)
     there = keys < S
@@ -35,7 +35,7 @@ def present(keep, b, S, KEYS: tl.constexpr, KEEP: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def shares(
+def compute_weights(
     q, k, there, asking, belonging, b, T, S, offset, scale,
     ROWS: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr,
 ):  # fmt: skip
@@ -66,16 +66,16 @@ def forward(
     """Forward kernel of one head."""
     program = tl.program_id(0).to(tl.int64)
     b, h = program // heads, program % heads
-    at, inside = tile(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
+    at, inside = build_pointers(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
     q = tl.load(at, mask=inside, other=0.0)
-    there = present(keep, b, S, KEYS, KEEP)
-    at, inside = tile(keys, k_b, k_h, k_t, b, h, S, D, KEYS, DIMS)
+    there = load_padding(keep, b, S, KEYS, KEEP)
+    at, inside = build_pointers(keys, k_b, k_h, k_t, b, h, S, D, KEYS, DIMS)
     k = tl.load(at, mask=inside & there[:, None], other=0.0)
-    at, inside = tile(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
+    at, inside = build_pointers(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
     v = tl.load(at, mask=inside & there[:, None], other=0.0)
-    p = shares(q, k, there, asking, belonging, b, T, S, offset, scale, ROWS, KEYS, CAUSAL, PACKED)
+    p = compute_weights(q, k, there, asking, belonging, b, T, S, offset, scale, ROWS, KEYS, CAUSAL, PACKED)
     found = tl.dot(p.to(v.dtype), v, input_precision="ieee")
-    at, inside = tile(context, c_b, c_h, c_t, b, h, T, V, ROWS, VALUES)
+    at, inside = build_pointers(context, c_b, c_h, c_t, b, h, T, V, ROWS, VALUES)
     tl.store(at, found.to(context.dtype.element_ty), mask=inside)
 
 
@@ -91,24 +91,24 @@ def backward(
     """Backward kernel of one head."""
     program = tl.program_id(0).to(tl.int64)
     b, h = program // heads, program % heads
-    at, inside = tile(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
+    at, inside = build_pointers(query, q_b, q_h, q_t, b, h, T, D, ROWS, DIMS)
     q = tl.load(at, mask=inside, other=0.0)
-    there = present(keep, b, S, KEYS, KEEP)
-    at, inside = tile(keys, k_b, k_h, k_t, b, h, S, D, KEYS, DIMS)
+    there = load_padding(keep, b, S, KEYS, KEEP)
+    at, inside = build_pointers(keys, k_b, k_h, k_t, b, h, S, D, KEYS, DIMS)
     k = tl.load(at, mask=inside & there[:, None], other=0.0)
-    at, inside = tile(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
+    at, inside = build_pointers(values, v_b, v_h, v_t, b, h, S, V, KEYS, VALUES)
     v = tl.load(at, mask=inside & there[:, None], other=0.0)
-    at, inside = tile(flowing, f_b, f_h, f_t, b, h, T, V, ROWS, VALUES)
+    at, inside = build_pointers(flowing, f_b, f_h, f_t, b, h, T, V, ROWS, VALUES)
     d = tl.load(at, mask=inside, other=0.0)
-    p = shares(q, k, there, asking, belonging, b, T, S, offset, scale, ROWS, KEYS, CAUSAL, PACKED)
-    at, inside = tile(d_values, dv_b, dv_h, dv_t, b, h, S, V, KEYS, VALUES)
+    p = compute_weights(q, k, there, asking, belonging, b, T, S, offset, scale, ROWS, KEYS, CAUSAL, PACKED)
+    at, inside = build_pointers(d_values, dv_b, dv_h, dv_t, b, h, S, V, KEYS, VALUES)
     found = tl.dot(tl.trans(p.to(d.dtype)), d, input_precision="ieee")
     tl.store(at, found.to(d_values.dtype.element_ty), mask=inside)
     d_p = tl.dot(d, tl.trans(v), input_precision="ieee")
     d_s = (p * (d_p - tl.sum(p * d_p, axis=1)[:, None]) * scale).to(q.dtype)
-    at, inside = tile(d_query, dq_b, dq_h, dq_t, b, h, T, D, ROWS, DIMS)
+    at, inside = build_pointers(d_query, dq_b, dq_h, dq_t, b, h, T, D, ROWS, DIMS)
     found = tl.dot(d_s, k, input_precision="ieee")
     tl.store(at, found.to(d_query.dtype.element_ty), mask=inside)
-    at, inside = tile(d_keys, dk_b, dk_h, dk_t, b, h, S, D, KEYS, DIMS)
+    at, inside = build_pointers(d_keys, dk_b, dk_h, dk_t, b, h, S, D, KEYS, DIMS)
     found = tl.dot(tl.trans(d_s), q, input_precision="ieee")
     tl.store(at, found.to(d_keys.dtype.element_ty), mask=inside)

@@ -14,7 +14,7 @@ Three = tuple[Tensor, Tensor, Tensor]
 
 
 @torch.library.custom_op("regard::brief", mutates_args=())
-def attend(
+def attend_short(
     query: Tensor,
     keys: Tensor,
     values: Tensor,
@@ -31,20 +31,20 @@ def attend(
     """
     from regard.kernels.triton.short import kernel as program
 
-    query, keys, values = map(dense, (query, keys, values))
-    context = side_by_side(query, values.shape[3])
+    query, keys, values = map(make_dense, (query, keys, values))
+    context = allocate_output(query, values.shape[3])
     tensors = query, keys, values, keep, asking, belonging, context
     _launch(program.forward, tensors, query, values, causal, offset, scale)
     return context
 
 
-@attend.register_fake
+@attend_short.register_fake
 def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Tensor:
-    return side_by_side(query, values.shape[3])
+    return allocate_output(query, values.shape[3])
 
 
 @torch.library.custom_op("regard::brief_backward", mutates_args=())
-def back(
+def backward_operator(
     flowing: Tensor,
     query: Tensor,
     keys: Tensor,
@@ -57,14 +57,14 @@ def back(
     scale: float,
 ) -> Three:
     """Backward operator: the gradients of query, keys and values."""
-    found = side_by_side(query), side_by_side(keys), side_by_side(values)
-    _back(found, flowing, query, keys, values, keep, asking, belonging, causal, offset, scale)
+    found = allocate_output(query), allocate_output(keys), allocate_output(values)
+    _launch_backward(found, flowing, query, keys, values, keep, asking, belonging, causal, offset, scale)
     return found
 
 
-@back.register_fake
+@backward_operator.register_fake
 def _(flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Three:
-    return side_by_side(query), side_by_side(keys), side_by_side(values)
+    return allocate_output(query), allocate_output(keys), allocate_output(values)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -75,41 +75,41 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
     query, keys, values, *scope = ctx.saved_tensors
     if torch.compiler.is_compiling():
-        found = back(flowing, query, keys, values, *scope, *ctx.numbers)
+        found = backward_operator(flowing, query, keys, values, *scope, *ctx.numbers)
     else:  # an operator may not return tensors that share memory
-        found = neighbours(query, keys, values)
-        _back(found, flowing, query, keys, values, *scope, *ctx.numbers)
+        found = allocate_gradients(query, keys, values)
+        _launch_backward(found, flowing, query, keys, values, *scope, *ctx.numbers)
     return *found, *[None] * 6
 
 
-def _back(found: Three, flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> None:
+def _launch_backward(found: Three, flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> None:
     """Launch the backward into the gradients."""
     from regard.kernels.triton.short import kernel as program
 
-    scope, numbers, (query, keys, values, flowing) = rest[:3], rest[3:], map(dense, (query, keys, values, flowing))
+    scope, numbers, (query, keys, values, flowing) = rest[:3], rest[3:], map(make_dense, (query, keys, values, flowing))
     _launch(program.backward, (query, keys, values, *scope, flowing, *found), query, values, *numbers)
 
 
-def neighbours(query: Tensor, keys: Tensor, values: Tensor) -> Three:
+def allocate_gradients(query: Tensor, keys: Tensor, values: Tensor) -> Three:
     """Allocate gradients in the layout of the inputs: those of a packed projection are packed too (attention/qkv.py)."""
     batch, heads, _, size = query.shape
     parts = [each for each in (query, keys, values) if each.stride(2) == keys.stride(2) and each.shape == keys.shape]
     count = keys.stride(2) // (heads * size)
     if keys.shape != values.shape or keys.stride(2) != count * heads * size or len(parts) != count or count < 2:
-        return side_by_side(query), side_by_side(keys), side_by_side(values)
+        return allocate_output(query), allocate_output(keys), allocate_output(values)
     whole = query.new_empty(batch, keys.shape[2], count, heads, size).transpose(1, 3).unbind(2)
-    return (whole[0], whole[1], whole[2]) if count == 3 else (side_by_side(query), whole[0], whole[1])
+    return (whole[0], whole[1], whole[2]) if count == 3 else (allocate_output(query), whole[0], whole[1])
 
 
-attend.register_autograd(_backward, setup_context=_save)
+attend_short.register_autograd(_backward, setup_context=_save)
 
 
-def dense(data: Float[Tensor, "batch heads time size"]) -> Float[Tensor, "batch heads time size"]:
+def make_dense(data: Float[Tensor, "batch heads time size"]) -> Float[Tensor, "batch heads time size"]:
     """The tensor with a contiguous last axis."""
     return data if data.stride(3) == 1 else data.contiguous()
 
 
-def side_by_side(
+def allocate_output(
     like: Float[Tensor, "batch heads time size"], size: int | None = None
 ) -> Float[Tensor, "batch heads time _"]:
     """Allocate a tensor whose heads are contiguous at each position."""
