@@ -77,10 +77,8 @@ def allowed(importer: str, imported: str) -> bool:
 
 
 LAZY = {
-    ("attention.dispatch", "kernels.runtime.fallback"),
     ("attention.expected_monotonic", "kernels.runtime.capability"),
     ("attention.expected_monotonic", "kernels.triton.monotonic.operator"),
-    ("attention.local", "kernels.runtime.fallback"),
     ("attention.masked_norm", "kernels.runtime.capability"),
     ("attention.masked_norm", "kernels.triton.masked_norm.operator"),
     ("inference.load", "interop.onnx.archive"),

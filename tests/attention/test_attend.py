@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.attention import Memory, Sampled, attend
-from regard.attention.attend import align_offset, run_reference, run_request
+from regard.attention.attend import align_offset, build_request, run_reference, run_request
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
@@ -107,11 +107,12 @@ def test_what_a_stochastic_normaliser_drew_comes_back():
     assert attend(query, key, key, score=Dot()).sampled is None
 
 
-def test_read_takes_keys_that_were_prepared_beforehand():
+def test_a_request_takes_keys_that_were_prepared_beforehand():
     score = ScaledDot()
     query, key = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4)
-    found = run_request(query, Memory(score.prepare(key), key), score=score, normalise=Softmax(), scope=Everywhere())
-    torch.testing.assert_close(found.context, attend(query, key, key).context)
+    memory = Memory(score.prepare(key), key)
+    request = build_request(query, memory, score=score, normalise=Softmax(), scope=Everywhere())
+    torch.testing.assert_close(run_request(request).context, attend(query, key, key).context)
 
 
 def test_the_composition_is_score_then_normalise_then_combine():

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import registry
-from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax, local
+from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax
 from regard.attention.local import (
     Windows,
     build_window,
@@ -350,7 +350,7 @@ def batch_of(queries, keys):
 @both
 def test_a_window_as_wide_as_the_source_is_the_source_and_asks_no_kernel(kind, monkeypatch):
     asked = []
-    monkeypatch.setattr(local, "find_refusal", lambda kernel, request: asked.append(request) or "is not asked here")
+    monkeypatch.setattr(dispatch, "find_refusal", lambda kernel, request: asked.append(request) or "is not asked here")
     check(made(kind, width=3), *inputs(), KEEP)  # 7 keys, and windows of 7
     assert not asked
     check(made(kind, width=2), *inputs(), KEEP)

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from regard import registry
 from regard.attention import Padding, attend
-from regard.attention.attend import run_request
+from regard.attention.attend import build_request, run_request
 from regard.attention.scope import Scope
 from regard.attention.score import compare, prepare
 from regard.attention.types import Memory
@@ -199,7 +199,7 @@ def _compare_steps_with_all_at_once(case, offset):
     together = attend(query, key, value, offset=offset, **stages).context
     memory = Memory(prepare(stages["score"], key), value)
     for t in range(QUERIES):
-        step = run_request(query[:, :, t : t + 1], memory, offset=offset + t, **stages)
+        step = run_request(build_request(query[:, :, t : t + 1], memory, offset=offset + t, **stages))
         close(step.context, together[:, :, t : t + 1])
 
 

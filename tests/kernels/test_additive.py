@@ -218,11 +218,6 @@ def test_it_runs_the_three_stages_with_scores_in_blocks():
     torch.testing.assert_close(found.weights, expected.weights)
 
 
-def test_in_blocks_a_score_prepares_its_keys_as_ever():
-    score, key = Additive(3, 4), torch.randn(1, 1, 5, 4)
-    torch.testing.assert_close(additive.BlockedScore(score).prepare(key), score.prepare(key))
-
-
 def test_it_covers_both_scores_under_any_normaliser_and_scope():
     assert additive.covers(request(Additive(3, 4))) is None
     assert additive.covers(request(Concat(3, 4), Sparsemax(), Causal(), weights=True)) is None

@@ -51,7 +51,7 @@ def attend(
             part.check(key.shape[0], query.shape[1], query.shape[2], key.shape[2])
             hidden = ~part.keep.to(key.device)[:, None, :, None]
             key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
-    return run_request(
+    request = build_request(
         query,
         Memory(prepare(score, key), value),
         score=score,
@@ -59,13 +59,13 @@ def attend(
         scope=scope,
         dropout=dropout,
         offset=offset,
-        impl=impl,
         weights=weights,
         statistics=statistics,
     )
+    return run_request(request, impl)
 
 
-def run_request(
+def build_request(
     query: Float[Tensor, "batch heads queries query"],
     memory: Memory,
     *,
@@ -74,17 +74,30 @@ def run_request(
     scope: Scope,
     dropout: float = 0.0,
     offset: Offset | None = None,
-    impl: str | dispatch.Kernel = "auto",
     weights: bool = False,
     statistics: tuple[str, ...] = (),
-) -> Attended:
-    """Run `attend` on prepared keys, by the kernel that dispatch selects or the reference."""
+) -> Request:
+    """Build the request of `attend` from prepared keys; raises where memory or offset does not fit the query."""
     check_alignment(query, memory, offset)
     if offset is None:
         offset = align_offset(query.shape[2], memory.keys.shape[2])
-    request = Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
-    found = dispatch.run_selected(request, impl)
-    return run_reference(request) if found is None else found
+    return Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
+
+
+def run_request(request: Request, impl: str | dispatch.Kernel = "auto") -> Attended:
+    """Run a request by the kernel that dispatch selects, or the reference.
+
+    A kernel that exceeds the GPU's resources falls back to the next; not in a graph of torch.compile, nor where `impl` is a
+    kernel itself: there the error is raised.
+    """
+    while (kernel := dispatch.select_kernel(request, impl)) is not None:
+        if not isinstance(impl, str) or torch.compiler.is_compiling():
+            return kernel.run(request)
+        try:
+            return kernel.run(request)
+        except Exception as error:
+            dispatch.record_overflow(kernel, request, error)
+    return run_reference(request)
 
 
 def align_offset(queries: int, keys: int) -> int:
@@ -95,15 +108,18 @@ def align_offset(queries: int, keys: int) -> int:
     return max(more, 0)
 
 
-def run_reference(request: Request) -> Attended:
-    """The three stages, one after the other: the result that every kernel must equal."""
+def run_reference(request: Request, scores: Float[Tensor, "batch scored_heads queries keys"] | None = None) -> Attended:
+    """The three stages, one after the other: the result that every kernel must equal.
+
+    A kernel that fuses the score alone passes its `scores`.
+    """
     heads = request.query.shape[1]
     allowed = request.allowed
-    normalised = request.normalise(request.scores(), allowed)
+    normalised = request.normalise(request.scores() if scores is None else scores, allowed)
     weights, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
-    kept = F.dropout(weights, request.dropout) if request.dropout else weights
-    read = combine(request.score, kept, repeat_heads(request.values, heads), request.offset)
-    context = read.expand(-1, heads, -1, -1)  # one set of weights may serve all heads
+    dropped = F.dropout(weights, request.dropout) if request.dropout else weights
+    combined = combine(request.score, dropped, repeat_heads(request.values, heads), request.offset)
+    context = combined.expand(-1, heads, -1, -1)  # one set of weights may serve all heads
     return Attended(
         context=context,
         weights=weights if request.weights else None,

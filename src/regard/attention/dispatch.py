@@ -1,12 +1,13 @@
 """Dispatch of attend(): selects the fused kernel that runs a request, or the reference.
 
-Kernels are the files of `regard/kernels/`; each says what it covers, and they are tried in the order of `ORDER`.
+Kernels are the files of `regard/kernels/`; each says what it covers, and they are tried in the order of `ORDER`. A kernel
+that exceeds a GPU's resources is skipped from then on.
 """
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from regard import registry
-from regard.kernels.runtime.fallback import find_refusal, try_kernel
 
 if TYPE_CHECKING:
     from regard.attention.types import Attended, Request
@@ -42,6 +43,9 @@ The order is part of what a user gets (a renamed or added file must not change w
 KERNELS: dict[str, Kernel] = {}
 """The kernel modules by name, in that order."""
 
+OVERFLOWS: dict[Hashable, str] = {}
+"""Kinds of requests on which a kernel exceeded a GPU's resources, with the reason."""
+
 
 def select_kernel(request: "Request", impl: str | Kernel) -> Kernel | None:
     """Select the kernel of this request, or None for the reference; "fused" never falls back in silence.
@@ -70,15 +74,25 @@ def select_kernel(request: "Request", impl: str | Kernel) -> Kernel | None:
     return None
 
 
-def run_selected(request: "Request", impl: str | Kernel) -> "Attended | None":
-    """Run the selected kernel; None means the reference. A kernel that does not fit the GPU falls back to the next."""
-    kernel = select_kernel(request, impl)
-    if kernel is None:
-        return None
-    if not isinstance(impl, str):
-        return kernel.run(request)
-    found = try_kernel(kernel, request)
-    return run_selected(request, impl) if found is None else found
+def find_refusal(kernel: Kernel, request: "Request") -> str | None:
+    """The reason a kernel does not cover a request, or ran out of resources on one like it; None where it covers it."""
+    reason = kernel.covers(request)
+    return OVERFLOWS.get(_build_request_key(kernel, request)) if reason is None and OVERFLOWS else reason
+
+
+def record_overflow(kernel: Kernel, request: "Request", error: Exception) -> None:
+    """Record that even a kernel's smallest tiles exceed the GPU's resources, so that it is skipped from then on.
+
+    Raises any other error.
+    """
+    if type(error).__name__ != "OutOfResources":  # Triton's, which need not be installed
+        raise error
+    OVERFLOWS[_build_request_key(kernel, request)] = f"needs more than this GPU has: {error}"
+
+
+def _build_request_key(kernel: Kernel, request: "Request") -> Hashable:
+    query, values = request.query, request.values
+    return kernel, query.device, query.dtype, query.shape[-1], values.shape[-1]
 
 
 def is_worthwhile(kernel: Kernel, request: "Request") -> bool:

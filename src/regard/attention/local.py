@@ -19,7 +19,6 @@ from regard.attention.score.location import Location
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Encoded, Memory, Request, Sampled, State
 from regard.attention.validation import check_alignment
-from regard.kernels.runtime.fallback import find_refusal, try_kernel
 
 
 @runtime_checkable
@@ -187,13 +186,21 @@ class Windows(Attention):
             statistics,
         )
         kernel = dispatch.KERNELS[self.kernel]
-        if statistics and find_refusal(kernel, request) is not None:
+        if statistics and dispatch.find_refusal(kernel, request) is not None:
             request = request._replace(statistics=())  # which the gathered windows have then
-        found = try_kernel(kernel, request) if find_refusal(kernel, request) is None else None
-        if found is None and self.impl == "fused":
-            reason = f"{self.kernel} {find_refusal(kernel, request)}"
+        reason = dispatch.find_refusal(kernel, request)
+        if reason is None:
+            if torch.compiler.is_compiling():
+                return kernel.run(request)
+            try:
+                return kernel.run(request)
+            except Exception as error:
+                dispatch.record_overflow(kernel, request, error)
+            reason = dispatch.find_refusal(kernel, request)
+        if self.impl == "fused":
+            reason = f"{self.kernel} {reason}"
             raise ValueError(f"no kernel covers this request: {reason}. impl='auto' gathers the windows instead")
-        return found
+        return None
 
     def window(self, centre: Float[Tensor, "batch queries"], offset: Offset) -> Scope:
         """The windows as a scope, for the kernel's request."""

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard import registry
-from regard.attention.attend import run_request
+from regard.attention.attend import build_request, run_request
 from regard.attention.scope import Offset, Scope, is_relative
 from regard.attention.scope.document import Document
 from regard.attention.scope.everywhere import Everywhere
@@ -14,7 +14,7 @@ from regard.attention.scope.padding import Padding
 from regard.attention.score import is_positional, prepare
 from regard.attention.score.location import Location
 from regard.attention.statistics import check_names
-from regard.attention.types import Attended, Encoded, Memory, State
+from regard.attention.types import Attended, Encoded, Memory, Request, State
 from regard.attention.validation import check_stages
 
 
@@ -133,22 +133,28 @@ class Attention(nn.Module):
     ) -> Attended:
         """Attention of the queries to a memory; `documents` numbers the examples of the queries where rows are packed."""
         self.check(query, memory, statistics, documents)
-        told: Any = {"offset": offset, "weights": weights, "statistics": statistics, "documents": documents}
-        return self.answer(self.split(self.query(query)), memory, state, **told)
+        request = self.build_request(
+            self.split(self.query(query)),
+            memory,
+            offset=offset,
+            weights=weights,
+            statistics=statistics,
+            documents=documents,
+        )
+        return self.project_output(run_request(request, self.impl), state)
 
-    def answer(
+    def build_request(
         self,
         query: Float[Tensor, "batch heads queries head"],
         memory: Memory,
-        state: State,
         *,
         offset: Offset | None = None,
         weights: bool = False,
         statistics: tuple[str, ...] = (),
         documents: Int[Tensor, "batch queries"] | None = None,
-    ) -> Attended:
-        """Attention of projected queries to a memory."""
-        attended = run_request(
+    ) -> Request:
+        """The request of projected queries to a memory, with this attention's stages and masks."""
+        return build_request(
             query,
             memory,
             score=self.score,
@@ -156,10 +162,12 @@ class Attention(nn.Module):
             scope=self.within(memory, documents),
             dropout=self.dropout if self.training else 0.0,
             offset=0 if offset is None and documents is not None else offset,  # packed rows come whole
-            impl=self.impl,
             weights=weights,
             statistics=statistics,
         )
+
+    def project_output(self, attended: Attended, state: State = ()) -> Attended:
+        """Merge the heads and project their context to the output."""
         context = self.output(self.merge(attended.context))  # and no _replace, which torch.compile of 2.11 cannot give back
         return Attended(context, attended.weights, attended.statistics, state, attended.sampled)
 

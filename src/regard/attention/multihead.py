@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.attention.attend import run_request
 from regard.attention.module import Attention, zero_padding
 from regard.attention.qkv import split_qkv
 from regard.attention.scope import Offset
@@ -132,7 +133,7 @@ class MultiHead(Attention):
             return self(encoded.data, memory, **asked), memory
         query, key, value = map(self.split, split_qkv(F.linear(zero_padding(encoded), packed.weight, packed.bias), 3))
         memory = Memory(prepare(self.score, key), value, encoded.keep, documents=encoded.documents)
-        return self.answer(query, memory, (), **asked), memory
+        return self.project_output(run_request(self.build_request(query, memory, **asked), self.impl)), memory
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
         """Split the last axis into heads."""

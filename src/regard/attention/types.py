@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.attention.per_head import repeat_heads
 from regard.attention.scope import Offset, Scope
-from regard.attention.score import compare
+from regard.attention.score import is_positional
 
 State = Any
 """State of a mechanism or a decoder between steps: a tree of tensors, batch first; () when there is none."""
@@ -131,4 +131,7 @@ class Request(NamedTuple):
 
     def scores(self) -> Float[Tensor, "batch heads queries keys"]:
         """The scores, the first stage."""
-        return compare(self.score, self.query, repeat_heads(self.keys, self.query.shape[1]), self.offset)
+        keys = repeat_heads(self.keys, self.query.shape[1])
+        score: Any = self.score
+        scores: Tensor = score(self.query, keys, self.offset) if is_positional(score) else score(self.query, keys)
+        return scores

@@ -12,7 +12,6 @@ the sigmoid of -2 (q + k), which is the same r.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.attend import run_reference
+from regard.attention.per_head import repeat_heads
 from regard.attention.score.additive import Additive
 from regard.attention.score.concat import Concat
 from regard.attention.types import Attended, Request
@@ -46,24 +46,10 @@ def covers(request: Request) -> str | None:
 
 def run(request: Request) -> Attended:
     """The three stages with the scores computed in blocks."""
-    assert isinstance(request.score, Additive | Concat)
-    return run_reference(request._replace(score=BlockedScore(request.score)))
-
-
-@dataclass(frozen=True)
-class BlockedScore:
-    """Additive or Concat score, computed in blocks."""
-
-    inner: Additive | Concat
-
-    def prepare(self, key: Tensor) -> Tensor:
-        """The key's side of the wrapped score."""
-        return self.inner.prepare(key)
-
-    def __call__(
-        self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys hidden"]
-    ) -> Float[Tensor, "batch heads queries keys"]:
-        return compute_scores(self.inner.project(query), prepared, self.inner.v.weight[:, 0])
+    score = request.score
+    assert isinstance(score, Additive | Concat)
+    query, keys = score.project(request.query), repeat_heads(request.keys, request.query.shape[1])
+    return run_reference(request, compute_scores(query, keys, score.v.weight[:, 0]))
 
 
 def compute_scores(

@@ -60,7 +60,13 @@ def run(request: Request) -> Attended:
     else:
         allowed = request.allowed
     mask = None if allowed is None else visible(allowed)
-    context = (_run_on_gpu if _has_choice(request) else _run_default)(request, query, mask, causal, scale)
+    if _has_choice(request):
+        context = _run_on_gpu(request, query, mask, causal, scale)
+    else:
+        keys, values = (repeat_heads(side, query.shape[1]) for side in (request.keys, request.values))
+        context = F.scaled_dot_product_attention(
+            query, keys, values, attn_mask=mask, dropout_p=request.dropout, is_causal=causal, scale=scale
+        )
     if allowed is not None:
         context = context.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
     return Attended(context, statistics=sweep(request))
@@ -69,13 +75,6 @@ def run(request: Request) -> Attended:
 def _has_choice(request: Request) -> bool:
     """True if there are several backends; an exported graph leaves the choice to run time."""
     return request.device in choice.DEVICES and not torch.compiler.is_exporting()
-
-
-def _run_default(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
-    keys, values = (repeat_heads(each, query.shape[1]) for each in (request.keys, request.values))
-    return F.scaled_dot_product_attention(
-        query, keys, values, attn_mask=mask, dropout_p=request.dropout, is_causal=causal, scale=scale
-    )
 
 
 def _run_on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:

@@ -49,7 +49,7 @@ class Seq2Seq(nn.Module):
 
     def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
         """Forward with teacher forcing: logits of every position; `target` begins with BOS. Options are the decoder's."""
-        return self.decoder(target, self.encode(source), **options)
+        return self.decoder(target, self.decoder.remember(self.read(source)), **options)
 
     def attentions(self) -> dict[str, Attention]:
         """Attentions by module path, which is also their name in a Step, a log and a picture."""

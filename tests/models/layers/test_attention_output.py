@@ -89,14 +89,16 @@ def test_what_is_fed_to_the_cells_stays_soft(order):
     plain = soft(TARGET, memory, weights=True)
     assert_close(step.attended["decoder.cross"].weights, plain.attended["decoder.cross"].weights)
     assert_close(step.state, plain.state)
-    found = soft.find(model.embedding(TARGET), memory, model.start(memory), weights=True, statistics=())[0]
+    start = model.start(memory)
+    unroll = model.luong if order == "luong" else model.bahdanau
+    top, _, attended, _ = unroll(model.cross, model.embedding(TARGET), memory.memories["decoder.cross"], start, True)
     for row, place in ((0, 0), (0, 2), (1, 1)):
         total = 0
         for key in range(4):
-            parts = [found.top[row, place], source.data.masked_fill(~KEEP[..., None], 0.0)[row, key]]
+            parts = [top[row, place], source.data.masked_fill(~KEEP[..., None], 0.0)[row, key]]
             parts += [model.embedding(TARGET)[row, place]] if order == "bahdanau" else []
             logits = model.output(torch.tanh(model.readout(torch.cat(parts))), model.embedding.table.weight)
-            total = total + found.attended.weights[row, 0, place, key] * logits.softmax(-1)
+            total = total + attended.weights[row, 0, place, key] * logits.softmax(-1)
         assert_close(step.output[row, place].exp(), total)
 
 

@@ -22,11 +22,11 @@ def looked(made, memory, queries, deferred, weights=False, position=None):
         made, memory, state, TIME, torch.zeros(2, dtype=torch.long) if position is None else position, weights
     )
     if not deferred:
-        looks.given, looks.memory = (), memory
+        looks.gradients, looks.memory = (), memory
     found = torch.zeros(2, made.size, dtype=torch.float64)
     for step in range(TIME):
         found = looks(step, queries[:, step] + found.sum(-1, keepdim=True))
-    return torch.cat([look.context for look in looks.found], dim=1), looks
+    return torch.cat([look.context for look in looks.steps], dim=1), looks
 
 
 def gradients(name, deferred):
@@ -46,7 +46,7 @@ def gradients(name, deferred):
 def test_a_gradient_that_waits_equals_one_taken_at_every_step(name):
     contexts, found, looks = gradients(name, deferred=True)
     expected_contexts, expected, _ = gradients(name, deferred=False)
-    assert looks.given
+    assert looks.gradients
     assert_close(contexts, expected_contexts)
     for mine, other in zip(found, expected, strict=True):
         assert (mine is None) == (other is None)
@@ -80,23 +80,23 @@ def test_what_does_not_follow_from_query_and_memory_alone_does_not_wait(options,
     kept = memory()
     assert not DeferredAttention(
         made, kept, made.start(kept), TIME, torch.zeros(2, dtype=torch.long), options.get("weights", False)
-    ).given
+    ).gradients
 
 
 def test_what_is_drawn_does_not_wait_while_training():
     made = build_attention("additive", 4, 4)
     made.normalise = Anything()
-    assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
-    assert DeferredAttention(made.eval(), memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+    assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).gradients
+    assert DeferredAttention(made.eval(), memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).gradients
 
 
 def test_nothing_waits_where_no_gradient_is_wanted_or_beams_share_a_memory():
     made = build_attention("additive", 4, 4)
-    assert not DeferredAttention(made, memory(grad=False), (), TIME, torch.zeros(2, dtype=torch.long), False).given
-    assert not DeferredAttention(made, memory(), (), 1, torch.zeros(2, dtype=torch.long), False).given
-    assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(6, dtype=torch.long), False).given
+    assert not DeferredAttention(made, memory(grad=False), (), TIME, torch.zeros(2, dtype=torch.long), False).gradients
+    assert not DeferredAttention(made, memory(), (), 1, torch.zeros(2, dtype=torch.long), False).gradients
+    assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(6, dtype=torch.long), False).gradients
     with torch.no_grad():
-        assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).given
+        assert not DeferredAttention(made, memory(), (), TIME, torch.zeros(2, dtype=torch.long), False).gradients
 
 
 def test_what_a_loop_held_is_freed_without_looking_for_rings():

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention.attend import align_offset, run_request
+from regard.attention.attend import align_offset, build_request, run_request
 from regard.attention.module import Attention
 from regard.attention.normalise.marginal import Marginal
 from regard.attention.per_head import PerHead, project_heads
@@ -152,16 +152,16 @@ class MemoryNetwork(Attention):
         for hop in range(self.hops):
             if hops:
                 question = self.H(question) + hops[-1].answer.context[:, 0]
-            answer = run_request(
+            request = build_request(
                 question[:, None],
                 Memory(memory.keys[:, hop : hop + 1], memory.values[:, hop : hop + 1]),
                 score=self.score,
                 normalise=self.normalise,
                 scope=self.visible(memory),
                 dropout=self.dropout if self.training else 0.0,
-                impl=self.impl,
                 **asked,
             )
+            answer = run_request(request, self.impl)
             hops.append(Hop(question, answer))
         return hops
 

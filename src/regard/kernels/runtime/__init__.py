@@ -1,1 +1,1 @@
-"""Runtime of the Triton kernels: capability checks, tile selection, compilation and fallback, without importing triton."""
+"""Runtime of the Triton kernels: capability checks, tile selection and compilation, without importing triton."""

@@ -171,44 +171,44 @@ class Recurrent(BaseDecoder):
         if self.sees:
             vector = repeat_for_beams(memory.summary, tokens.shape[0])[:, None].expand(-1, tokens.shape[1], -1)
             embedded = torch.cat((embedded, vector), dim=-1)
-        needed = weights or self.outcome is not None
-        found, state = self.find(embedded, memory, state, weights=needed, statistics=statistics)
-        state = state._replace(position=state.position + tokens.shape[1])
-        output = self.say(found, embedded, memory, state.masks[-1], project)
-        return Step(output, state, drop_weights({} if found.attended is None else {CROSS_NAME: found.attended}, weights))
+        mask, needed, attended = state.masks[-1], weights or self.outcome is not None, None
+        if self.cross is None:
+            top, after = self.at_once(embedded, state)
+            readout = self.read(top, embedded)
+        elif not self.feeds:
+            top, after = self.at_once(embedded, state)
+            attended = attend_beams(
+                self.cross,
+                top,
+                memory.memories[CROSS_NAME],
+                state.attention,
+                position=state.position,
+                weights=needed,
+                statistics=statistics,
+            )
+            readout, after = self.read(top, attended.context), after._replace(attention=attended.state)
+        else:
+            unroll, cross_memory = self.bahdanau if self.before else self.luong, memory.memories[CROSS_NAME]
+            top, readout, attended, after = unroll(self.cross, embedded, cross_memory, state, needed or bool(statistics))
+            attended = measure_weights(self.cross, attended, cross_memory.keep, weights=needed, statistics=statistics)
+        after = after._replace(position=state.position + tokens.shape[1])
+        output = self.say(StepStates(top, readout, attended), embedded, memory, mask, project)
+        return Step(output, after, drop_weights({} if attended is None else {CROSS_NAME: attended}, weights))
 
-    def say(self, found: StepStates, embedded: Data, memory: DecoderMemory, mask: Tensor | None, project: bool) -> Data:
+    def say(self, states: StepStates, embedded: Data, memory: DecoderMemory, mask: Tensor | None, project: bool) -> Data:
         """Logits of every position, from its readout or through the attention's outcome."""
 
         def logits(readout: Data) -> Data:
             data = self.drop(readout, mask)
-            said: Data = self.output(data, self.embedding.table.weight) if project else data
-            return said
+            output: Data = self.output(data, self.embedding.table.weight) if project else data
+            return output
 
-        if self.cross is None or self.outcome is None or found.attended is None:
-            return logits(found.readout)
-        look = LastAttention(self.cross, memory.memories[CROSS_NAME], found.attended, found.top, embedded, memory.tokens)
+        if self.cross is None or self.outcome is None or states.attended is None:
+            return logits(states.readout)
+        last = LastAttention(self.cross, memory.memories[CROSS_NAME], states.attended, states.top, embedded, memory.tokens)
         token = (embedded,) if self.before else ()
-        said: Data = self.outcome(look, lambda c, h, *y: logits(self.read(h, c, *y)), found.top, *token)
-        return said
-
-    def find(
-        self, embedded: Data, memory: DecoderMemory, state: RecurrentState, *, weights: bool, statistics: tuple[str, ...]
-    ) -> tuple[StepStates, RecurrentState]:
-        """Readout of every position, with as few sequential steps as this decoder allows."""
-        if self.cross is None:
-            data, state = self.at_once(embedded, state)
-            return StepStates(data, self.read(data, embedded)), state
-        kept = memory.memories[CROSS_NAME]
-        if not self.feeds:
-            data, after = self.at_once(embedded, state)
-            asked: dict[str, Any] = {"position": state.position, "weights": weights, "statistics": statistics}
-            attended = attend_beams(self.cross, data, kept, state.attention, **asked)
-            return StepStates(data, self.read(data, attended.context), attended), after._replace(attention=attended.state)
-        way = self.bahdanau if self.before else self.luong
-        top, readout, attended, after = way(self.cross, embedded, kept, state, weights or bool(statistics))
-        attended = measure_weights(self.cross, attended, kept.keep, weights=weights, statistics=statistics)
-        return StepStates(top, readout, attended), after
+        output: Data = self.outcome(last, lambda c, h, *y: logits(self.read(h, c, *y)), states.top, *token)
+        return output
 
     def at_once(self, embedded: Data, state: RecurrentState) -> tuple[Data, RecurrentState]:
         """Fused call per layer: no context returns into the cells."""
@@ -228,7 +228,7 @@ class Recurrent(BaseDecoder):
         stack = LayerStack(self.layers, embedded, state.hidden, self.drop, state.masks)
         looks = DeferredAttention(cross, memory, state.attention, time, state.position, weights)
         tops = [stack.advance(place, looks(place, stack.top)) for place in range(time)]
-        attended, top = concatenate_steps(looks.found), torch.stack(tops, dim=1)
+        attended, top = concatenate_steps(looks.steps), torch.stack(tops, dim=1)
         readout = self.read(top, attended.context, embedded)
         return top, readout, attended, state._replace(hidden=stack.hidden, attention=looks.state)
 
@@ -248,7 +248,7 @@ class Recurrent(BaseDecoder):
             fed = torch.tanh(reads(place, tops[-1], looks(place, tops[-1])))
             found.append(fed)
         state = state._replace(hidden=stack.hidden, attention=looks.state, fed=fed)
-        return torch.stack(tops, dim=1), torch.stack(found, dim=1), concatenate_steps(looks.found), state
+        return torch.stack(tops, dim=1), torch.stack(found, dim=1), concatenate_steps(looks.steps), state
 
     def luong_at_once(
         self, cross: Attention, embedded: Data, memory: Memory, state: RecurrentState

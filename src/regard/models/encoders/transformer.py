@@ -96,16 +96,12 @@ class Transformer(nn.Module):
     def forward(self, source: Padded) -> Encoded:
         tokens, keep, documents = source
         placed = None if documents is None else places(documents)
-        encoded = self.stacked(self.widen(self.embedding(tokens, places=placed)), keep, documents)
-        data = zero_padding(encoded)
-        mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
-        return Encoded(data, keep, (mean,), tokens=tokens, clean=encoded.clean, documents=documents)
-
-    def stacked(self, data: Data, keep: Bool[Tensor, "batch time"], documents: Documents = None) -> Encoded:
-        """Run all layers and the last norm; each layer's residual sum is fused with the next one's norm."""
+        data = self.widen(self.embedding(tokens, places=placed))
         layers = [cast(Layer, self.get_submodule(name)) for name in self.names]
         norms = [*(layer.around_self.norm for layer in layers[1:]), self.norm]
         entered, clean = layers[0].around_self.enter(data, keep), layers[0].around_self.cleans(data)
-        for layer, norm in zip(layers, norms, strict=True):
+        for layer, norm in zip(layers, norms, strict=True):  # each residual sum is fused with the next layer's norm
             data, entered = layer.around_feedforward.onto(*layer.through(data, entered, keep, documents), norm, keep)
-        return Encoded(entered, keep, clean=clean)
+        data = zero_padding(Encoded(entered, keep, clean=clean))
+        mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
+        return Encoded(data, keep, (mean,), tokens=tokens, clean=clean, documents=documents)

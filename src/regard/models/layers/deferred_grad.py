@@ -62,13 +62,14 @@ class DeferredAttention:
         self.cross, self.memory, self.state, self.time = cross, memory, state, time
         self.position, self.weights = position, weights
         self.queries: list[Tensor] = []
-        self.found: list[Attended] = []
-        self.given: tuple[Tensor, ...] = ()
+        self.steps: list[Attended] = []
+        self.gradients: tuple[Tensor, ...] = ()
+        """Zeros that collect the gradient of each step's context, where that of the memory is deferred."""
         if self.defers(len(position)):
             kind = memory.values.device.type
             half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
             asked = SavedCall(cross, memory.keep, position, cross.training, half, self.queries)
-            self.given = ContextGradients.apply(asked, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
+            self.gradients = ContextGradients.apply(asked, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
             self.memory = Memory(memory.keys.detach(), memory.values.detach(), memory.keep)
 
     def defers(self, rows: int) -> bool:
@@ -81,11 +82,14 @@ class DeferredAttention:
 
     def __call__(self, step: int, query: Float[Tensor, "rows size"]) -> Float[Tensor, "rows context"]:
         """Context of the query of one step."""
-        where = {"position": self.position + step, "weights": self.weights}
-        look = attend_beams(self.cross, query[:, None], self.memory, self.state, **where)  # type: ignore[arg-type]
-        self.state = look.state
-        if self.given:
+        if self.gradients:  # a row for each source, and an attention without state
             self.queries.append(query.detach()[:, None])
-            look = look._replace(context=look.context + self.given[step][:, None])
-        self.found.append(look)
-        return look.context[:, 0]
+            offset = self.position + step if self.cross.positional else 0
+            attended = self.cross(query[:, None], self.memory, offset=offset)
+            attended = attended._replace(context=attended.context + self.gradients[step][:, None])
+        else:
+            where: dict[str, Any] = {"position": self.position + step, "weights": self.weights}
+            attended = attend_beams(self.cross, query[:, None], self.memory, self.state, **where)
+            self.state = attended.state
+        self.steps.append(attended)
+        return attended.context[:, 0]

@@ -7,7 +7,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
-from regard.kernels.triton.flash.launch import Asked, Plan
+from regard.kernels.triton.flash.launch import Plan, StatisticsRequest
 from regard.kernels.triton.flash.launch_window_sort import compute_bin_width, sort_queries
 from regard.kernels.triton.flash.operator import attend, forward_operator
 
@@ -18,7 +18,9 @@ PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, 
 @pytest.mark.parametrize("learns", [False, True])
 def test_where_nothing_is_asked_for_there_is_nothing_but_context_and_log_sum_exp(learns):
     query, keys, values = (torch.randn(1, 2, 5, 3, requires_grad=learns) for _ in range(3))
-    found, asked = (attend(query, keys, values, PLAN, each) for each in (Asked(), Asked(entropy=True)))
+    found, asked = (
+        attend(query, keys, values, PLAN, each) for each in (StatisticsRequest(), StatisticsRequest(entropy=True))
+    )
     assert torch.equal(found.context, asked.context)
     assert torch.equal(found.lse, asked.lse)
     assert found.context.requires_grad == learns
@@ -28,7 +30,7 @@ def test_where_nothing_is_asked_for_there_is_nothing_but_context_and_log_sum_exp
 
 def test_only_the_context_has_a_gradient():
     query, keys, values = (torch.randn(1, 1, 2, 3, requires_grad=True) for _ in range(3))
-    found = attend(query, keys, values, PLAN, Asked(entropy=True))
+    found = attend(query, keys, values, PLAN, StatisticsRequest(entropy=True))
     assert found.context.requires_grad
     assert not found.lse.requires_grad
     assert not found.measured.requires_grad
@@ -48,7 +50,7 @@ class Stop(torch.autograd.Function):
 
 def test_where_nothing_flows_into_the_context_nothing_flows_on():
     query, keys, values = (torch.randn(1, 1, 2, 3, requires_grad=True) for _ in range(3))
-    read = Stop.apply(attend(query, keys, values, PLAN, Asked()).context)
+    read = Stop.apply(attend(query, keys, values, PLAN, StatisticsRequest()).context)
     (read.sum() + query.sum()).backward()
     assert torch.equal(query.grad, torch.ones_like(query))
     assert keys.grad is values.grad is None
@@ -74,7 +76,7 @@ def test_a_bias_beside_placed_windows_is_refused_a_gradient():
     query, keys, values = (torch.randn(1, 1, count, 4, requires_grad=True) for count in (3, 5, 5))
     bias, centres = torch.randn(1, 1, 7, requires_grad=True), torch.rand(1, 3)
     placed = {"centres": centres, "stretch": compute_bin_width(5), **sort_queries(centres, 5)._asdict(), "width": 2.0}
-    found = attend(query, keys, values, PLAN._replace(bias=bias, **placed), Asked())
+    found = attend(query, keys, values, PLAN._replace(bias=bias, **placed), StatisticsRequest())
     with pytest.raises(ValueError, match="no gradient beside windows that queries place"):
         found.context.sum().backward()
 
@@ -84,7 +86,7 @@ def test_compiled_it_goes_back_without_bias_and_centres():
     leaves = [torch.randn(1, 2, count, 4, requires_grad=True) for count in (3, 5, 5)]
 
     def run(query, keys, values):
-        return attend(query, keys, values, PLAN, Asked()).context.square().sum()
+        return attend(query, keys, values, PLAN, StatisticsRequest()).context.square().sum()
 
     compiled = torch.compile(run, backend="aot_eager", fullgraph=True)
     found, expected = (torch.autograd.grad(each(*leaves), leaves) for each in (compiled, run))

@@ -9,9 +9,9 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.triton.flash import arguments, launch
-from regard.kernels.triton.flash.launch import Asked, Found
+from regard.kernels.triton.flash.launch import ForwardOutput, StatisticsRequest
 
-QUICK = Asked(peak=True, entropy=True, moments=1)
+QUICK = StatisticsRequest(peak=True, entropy=True, moments=1)
 
 
 @pytest.fixture(params=["tf32", "ieee"], ids=["four hands", "one"], autouse=True)
@@ -20,7 +20,7 @@ def hands(request, monkeypatch):
     monkeypatch.setattr(arguments, "select_dot_precision", lambda dtype: request.param)
 
 
-def same(found: Found, weights: Tensor, asked: Asked) -> None:
+def same(found: ForwardOutput, weights: Tensor, asked: StatisticsRequest) -> None:
     place = torch.arange(90).double()
     mean = weights @ place
     spread = (weights * (place - mean[..., None]) ** 2).sum(-1).sqrt()
@@ -40,7 +40,16 @@ def test_sums_by_threads_are_what_the_formula_says(plan, whole, moments, formula
     assert torch.equal(found.argmax[seen], formula.best(weights, 1)[1][..., 0][seen])
 
 
-@pytest.mark.parametrize("asked", [Asked(peak=True), Asked(entropy=True), Asked(moments=1), Asked(moments=2)], ids=str)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        StatisticsRequest(peak=True),
+        StatisticsRequest(entropy=True),
+        StatisticsRequest(moments=1),
+        StatisticsRequest(moments=2),
+    ],
+    ids=str,
+)
 def test_each_can_be_asked_for_alone(asked, formula):
     data = formula.sides(formula.plain, whole=True)
     same(launch.forward(*data, formula.plain, asked), formula.weights(formula.plain, data), asked)
@@ -60,20 +69,20 @@ def test_a_weight_that_is_almost_all_leaves_an_exact_spread(place, formula):
     keys = torch.full((1, 1, 2100, 1), -1e4)
     keys[..., place, 0], keys[..., place + 1, 0] = 10.0, 0.0
     plan = formula.plain._replace(tiles=[16, 64, 4, 1], scale=1.0)
-    found = launch.forward(torch.ones(1, 1, 1, 1), keys, keys, plan, Asked(moments=2)).measured.flatten()
+    found = launch.forward(torch.ones(1, 1, 1, 1), keys, keys, plan, StatisticsRequest(moments=2)).measured.flatten()
     share = torch.sigmoid(torch.tensor(-10.0, dtype=torch.float64)).item()
     assert found[2].item() == pytest.approx(place + share, rel=1e-7)
     assert found[3].item() == pytest.approx((share * (1 - share)) ** 0.5, rel=1e-5)
 
 
 def test_narrow_heads_of_half_precision_have_fewer_registers(formula):
-    def told(size: int, dtype: torch.dtype, asked: Asked = QUICK) -> tuple:
+    def told(size: int, dtype: torch.dtype, asked: StatisticsRequest = QUICK) -> tuple:
         data = torch.empty(1, 1, 1, size, dtype=dtype)
         return launch._select_config(data, data, formula.plain._replace(tiles=[64, 128, 4, 3]), asked)
 
     assert told(64, torch.bfloat16) == ([64, 64, 4, 3], {"maxnreg": 128})
     assert told(65, torch.bfloat16) == told(64, torch.float32) == ([64, 64, 4, 3], {})
-    assert told(64, torch.bfloat16, Asked(received=True, uniform=True)) == ([64, 128, 4, 3], {})
+    assert told(64, torch.bfloat16, StatisticsRequest(received=True, uniform=True)) == ([64, 128, 4, 3], {})
 
 
 def test_registers_are_counted_where_the_compiler_knows_the_word(formula, monkeypatch):

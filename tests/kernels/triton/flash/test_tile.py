@@ -8,7 +8,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/flash.py checks on a GPU", allow_module_level=True)
 
 from regard.kernels.triton.flash import launch
-from regard.kernels.triton.flash.launch import Asked, Plan
+from regard.kernels.triton.flash.launch import Plan, StatisticsRequest
 from regard.kernels.triton.flash.launch_window_sort import compute_bin_width, sort_queries
 
 PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, [16, 16, 4, 1])
@@ -20,7 +20,7 @@ SIZE = 20
 def seen(**options) -> torch.Tensor:
     """Which of 20 keys each of 20 queries reads: equal scores, and values that are a unit matrix."""
     nothing, values = torch.zeros(1, 1, SIZE, 1), torch.eye(SIZE)[None, None]
-    return launch.forward(nothing, nothing, values, PLAN._replace(**options), Asked()).context[0, 0] > 0
+    return launch.forward(nothing, nothing, values, PLAN._replace(**options), StatisticsRequest()).context[0, 0] > 0
 
 
 FAR = torch.arange(SIZE) - torch.arange(SIZE)[:, None]
@@ -56,7 +56,7 @@ def test_dropping_is_as_often_as_asked_for_and_by_the_seed():
 def test_keys_and_values_may_stand_apart():
     """Heads beside each other, as one product leaves them: tiles that all queries see, and a last one that is not full."""
     query, keys, values = torch.randn(3, 2, 40, 3, 6, generator=torch.Generator().manual_seed(0)).transpose(2, 3)
-    asked = Asked(peak=True, entropy=True, moments=2)
+    asked = StatisticsRequest(peak=True, entropy=True, moments=2)
     found, dense = (
         launch.forward(query[..., :5], *sides, PLAN, asked)
         for sides in ((keys[..., :5], values), (keys[..., :5].contiguous(), values.contiguous()))

@@ -4,13 +4,12 @@ import pytest
 import torch
 
 from regard.attention import attend, dispatch
-from regard.attention.attend import run_reference
+from regard.attention.attend import run_reference, run_request
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Attended, Encoded, Request
-from regard.kernels.runtime import fallback
 
 OutOfResources = type("OutOfResources", (Exception,), {"__doc__": "As Triton names it."})
 
@@ -39,7 +38,7 @@ REASON = "needs more than this GPU has: out of resource: shared memory, Required
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    monkeypatch.setattr(fallback, "REFUSED", {})
+    monkeypatch.setattr(dispatch, "OVERFLOWS", {})
 
 
 def data(size=3):
@@ -52,17 +51,18 @@ def request(size=3):
 
 def test_what_had_no_room_is_refused_from_then_on_for_its_like_and_nothing_else():
     full = Full()
-    assert fallback.find_refusal(full, request()) is None
-    assert fallback.try_kernel(full, request()) is None
-    assert fallback.find_refusal(full, request()) == REASON
-    assert fallback.find_refusal(full, request(4)) is None
-    assert fallback.find_refusal(Full(), request()) is None
+    assert dispatch.find_refusal(full, request()) is None
+    dispatch.record_overflow(full, request(), full.error)
+    assert dispatch.find_refusal(full, request()) == REASON
+    assert dispatch.find_refusal(full, request(4)) is None
+    assert dispatch.find_refusal(Full(), request()) is None
 
 
-def test_other_errors_come_out():
+def test_other_errors_come_out(monkeypatch):
+    monkeypatch.setattr(dispatch, "KERNELS", {"full": Full(ValueError("of its own"))})
     with pytest.raises(ValueError, match="of its own"):
-        fallback.try_kernel(Full(ValueError("of its own")), request())
-    assert fallback.REFUSED == {}
+        attend(*request()[:3])
+    assert dispatch.OVERFLOWS == {}
 
 
 def test_auto_goes_on_to_the_next_kernel_and_then_to_the_reference(monkeypatch):
@@ -86,7 +86,7 @@ def test_fused_is_refused_with_the_reason(monkeypatch):
 
 def test_a_kernel_that_is_given_is_not_replaced():
     with pytest.raises(OutOfResources):
-        dispatch.run_selected(request(), Full())
+        run_request(request(), Full())
 
 
 @pytest.mark.parametrize("impl", ["auto", "fused"])
