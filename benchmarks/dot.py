@@ -50,7 +50,7 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
 from regard.kernels import sdpa
 from regard.kernels.sdpa_backends import choice
-from regard.kernels.sdpa_backends.priority import set_priority
+from regard.kernels.sdpa_backends.choice import set_priority
 
 RESULTS = Path(__file__).parent / "results" / "dot.csv"
 WITHIN = 1.03

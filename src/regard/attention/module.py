@@ -1,6 +1,6 @@
 """Attention as an nn.Module: prepares a source once as a memory, then attends to it for any number of queries."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -142,6 +142,9 @@ class Attention(nn.Module):
             documents=documents,
         )
         return self.project_output(run_request(request, self.impl), state)
+
+    if TYPE_CHECKING:
+        __call__ = forward  # nn.Module returns Any
 
     def build_request(
         self,

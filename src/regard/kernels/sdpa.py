@@ -20,7 +20,7 @@ from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
 from regard.kernels.sdpa_backends import choice
-from regard.kernels.sdpa_backends.priority import set_priority
+from regard.kernels.sdpa_backends.choice import set_priority
 
 PRODUCTS = (Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl)
 

@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch.nn.attention import SDPBackend
 
-from regard.kernels.sdpa_backends import priority
-from regard.kernels.sdpa_backends.choice import FAST, SAFE
-from regard.kernels.sdpa_backends.priority import set_priority
+from regard.kernels.sdpa_backends import choice
+from regard.kernels.sdpa_backends.choice import FAST, SAFE, set_priority
 
 
 def now() -> list[int]:
@@ -16,7 +15,7 @@ def now() -> list[int]:
 @pytest.mark.parametrize("order", [FAST, SAFE], ids=str)
 @pytest.mark.parametrize("quick", [True, False])
 def test_backends_stand_in_another_order_and_return_to_their_own(order, quick, monkeypatch):
-    monkeypatch.setattr(priority, "CAN_SET_ORDER", quick)
+    monkeypatch.setattr(choice, "CAN_SET_ORDER", quick)
     before = now()
     with set_priority(order):
         assert now()[: len(order)] == [each.value for each in order]
@@ -29,8 +28,8 @@ def test_the_order_returns_after_an_error():
     with pytest.raises(RuntimeError, match="inside"), set_priority(FAST):
         raise RuntimeError("inside")
     assert now() == before
-    assert priority.LOCK.acquire(blocking=False)
-    priority.LOCK.release()
+    assert choice.LOCK.acquire(blocking=False)
+    choice.LOCK.release()
 
 
 def test_nothing_is_set_where_the_order_holds_already(monkeypatch):

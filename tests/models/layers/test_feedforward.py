@@ -3,9 +3,10 @@ import os
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 
 from regard.models.layers import feedforward
-from regard.models.layers.feedforward import FeedForward, covers
+from regard.models.layers.feedforward import FeedForward, Gate, covers
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1" and feedforward.INSTALLED
 runs = pytest.mark.skipif(not INTERPRETED, reason="runs in Triton's interpreter; benchmarks/parity.py checks on a GPU")
@@ -64,3 +65,20 @@ def test_what_it_does_not_cover_it_names(monkeypatch):
     assert covers(network(), data) == "lacks torch.float32"
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     assert covers(network(), data) == "cannot be traced"
+
+
+def test_one_projection_opens_and_closes_the_other():
+    gate = Gate(1, 2, nn.ReLU())
+    with torch.no_grad():
+        gate.W.weight.copy_(torch.tensor([[1.0], [-1.0]]))
+        gate.V.weight.copy_(torch.tensor([[3.0], [5.0]]))
+        gate.W.bias.zero_()
+        gate.V.bias.copy_(torch.tensor([1.0, 0.0]))
+    assert gate(torch.tensor([[2.0], [-2.0]])).tolist() == [[14.0, 0.0], [0.0, -20.0]]
+
+
+def test_without_bias_nothing_is_added():
+    gate = Gate(3, 4, nn.SiLU(), bias=False)
+    assert [name for name, _ in gate.named_parameters()] == ["W.weight", "V.weight"]
+    data = torch.randn(5, 3)
+    assert_close(gate(data), nn.functional.silu(data @ gate.W.weight.mT) * (data @ gate.V.weight.mT))

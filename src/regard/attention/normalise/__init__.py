@@ -5,13 +5,41 @@ key gets zero weights and passes no gradient, by the two functions here: `hide` 
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard import registry
+
+if TYPE_CHECKING:  # names that are imported when they are first used
+    from regard.attention.normalise.entmax import Entmax
+    from regard.attention.normalise.gumbel import Gumbel
+    from regard.attention.normalise.hard import Hard
+    from regard.attention.normalise.identity import Identity
+    from regard.attention.normalise.marginal import Marginal
+    from regard.attention.normalise.sigmoid import Sigmoid
+    from regard.attention.normalise.softmax import Softmax
+    from regard.attention.normalise.sparsemax import Sparsemax
+    from regard.attention.normalise.structured import Structured
+    from regard.attention.normalise.sum_to_one import SumToOne
+    from regard.attention.normalise.top_k import TopK
+
+__all__ = [
+    "Entmax",
+    "Gumbel",
+    "Hard",
+    "Identity",
+    "Marginal",
+    "Sigmoid",
+    "Softmax",
+    "Sparsemax",
+    "Structured",
+    "SumToOne",
+    "TopK",
+]
+
 
 Scores = Float[Tensor, "batch heads queries keys"]
 Allowed = Bool[Tensor, "#batch #heads #queries keys"]
@@ -39,5 +67,11 @@ def widen(scores: Scores) -> Scores:
     return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
 
-def __getattr__(name: str) -> Any:
-    return registry.find_attribute(__name__, name)
+if not TYPE_CHECKING:  # to a type checker an unknown name is an error
+
+    def __getattr__(name: str) -> Any:
+        return registry.find_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

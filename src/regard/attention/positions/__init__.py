@@ -1,7 +1,7 @@
 """Position encodings added to or concatenated with the input."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -9,6 +9,12 @@ from torch import Tensor, nn
 
 from regard import registry
 from regard.attention.scope import Offset
+
+if TYPE_CHECKING:  # names that are imported when they are first used
+    from regard.attention.positions.learned import Learned
+    from regard.attention.positions.sinusoidal import Sinusoidal
+
+__all__ = ["Learned", "Positions", "Sinusoidal"]
 
 
 class Positions(nn.Module, ABC):
@@ -55,5 +61,11 @@ class Positions(nn.Module, ABC):
         return torch.cat((data, vectors.expand(batch, time, self.size)), dim=-1)
 
 
-def __getattr__(name: str) -> Any:
-    return registry.find_attribute(__name__, name)
+if not TYPE_CHECKING:  # to a type checker an unknown name is an error
+
+    def __getattr__(name: str) -> Any:
+        return registry.find_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,13 +7,42 @@ A scope has the signature of FlexAttention's `mask_mod`, so that one object serv
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard import registry
+
+if TYPE_CHECKING:  # names that are imported when they are first used
+    from regard.attention.scope.blocks import Blocks
+    from regard.attention.scope.causal import Causal
+    from regard.attention.scope.dilated import Dilated
+    from regard.attention.scope.document import Document
+    from regard.attention.scope.everywhere import Everywhere
+    from regard.attention.scope.exclude_self import ExcludeSelf
+    from regard.attention.scope.landmarks import Landmarks
+    from regard.attention.scope.local import Local
+    from regard.attention.scope.neighbourhood import Neighbourhood
+    from regard.attention.scope.padding import Padding
+    from regard.attention.scope.prefix import Prefix
+
+__all__ = [
+    "Blocks",
+    "Causal",
+    "Dilated",
+    "Document",
+    "Everywhere",
+    "ExcludeSelf",
+    "Landmarks",
+    "Local",
+    "Neighbourhood",
+    "Padding",
+    "Prefix",
+    "Scope",
+]
+
 
 Offset = int | Int[Tensor, " batch"]
 """The position of the first query: one number, or one per batch row."""
@@ -127,5 +156,11 @@ def _require_scope(other: Any) -> Scope:
     return other
 
 
-def __getattr__(name: str) -> Any:
-    return registry.find_attribute(__name__, name)
+if not TYPE_CHECKING:  # to a type checker an unknown name is an error
+
+    def __getattr__(name: str) -> Any:
+        return registry.find_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,7 +6,7 @@ score takes positions too; `prepare` and `compare` call any score by its own sig
 contributes to the context.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int
@@ -14,6 +14,43 @@ from torch import Tensor
 
 from regard import registry
 from regard.attention.scope import Offset
+
+if TYPE_CHECKING:  # names that are imported when they are first used
+    from regard.attention.score.additive import Additive
+    from regard.attention.score.alibi import Alibi
+    from regard.attention.score.bilinear import Bilinear
+    from regard.attention.score.concat import Concat
+    from regard.attention.score.cosine import Cosine
+    from regard.attention.score.distance import Distance
+    from regard.attention.score.dot import Dot
+    from regard.attention.score.feature_map import FeatureMap
+    from regard.attention.score.location import Location
+    from regard.attention.score.relative import Relative
+    from regard.attention.score.rotary import Rotary
+    from regard.attention.score.scaled_dot import ScaledDot
+    from regard.attention.score.shaw import Shaw
+    from regard.attention.score.softcap import Softcap
+    from regard.attention.score.t5 import T5
+    from regard.attention.score.transformer_xl import TransformerXl
+
+__all__ = [
+    "T5",
+    "Additive",
+    "Alibi",
+    "Bilinear",
+    "Concat",
+    "Cosine",
+    "Distance",
+    "Dot",
+    "FeatureMap",
+    "Location",
+    "Relative",
+    "Rotary",
+    "ScaledDot",
+    "Shaw",
+    "Softcap",
+    "TransformerXl",
+]
 
 
 def prepare(
@@ -87,5 +124,11 @@ def require_size(name: str, side: str, needed: int, given: int) -> None:
         raise ValueError(f"{name} was made for {side} size {needed}, got {given}; build it with {side}={given}")
 
 
-def __getattr__(name: str) -> Any:
-    return registry.find_attribute(__name__, name)
+if not TYPE_CHECKING:  # to a type checker an unknown name is an error
+
+    def __getattr__(name: str) -> Any:
+        return registry.find_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

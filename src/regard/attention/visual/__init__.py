@@ -5,7 +5,7 @@ of several sizes are padded in one batch, `keep` is their padding mask, and the 
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -14,6 +14,16 @@ from regard import registry
 from regard.attention.masked_pool import Image as Image
 from regard.attention.masked_pool import Keep, zero_padding
 from regard.attention.types import Attended
+
+if TYPE_CHECKING:  # names that are imported when they are first used
+    from regard.attention.visual.channel import Channel
+    from regard.attention.visual.channel_spatial import ChannelSpatial
+    from regard.attention.visual.non_local import NonLocal
+    from regard.attention.visual.selective_kernel import SelectiveKernel
+    from regard.attention.visual.spatial import Spatial
+
+__all__ = ["Channel", "ChannelSpatial", "NonLocal", "SelectiveKernel", "Spatial", "Visual"]
+
 
 Values = Float[Tensor, "batch channels *places"]
 Scores = Float[Tensor, "batch heads queries keys"]
@@ -107,5 +117,11 @@ def reduce_channels(name: str, channels: int, reduction: int) -> int:
     return channels // reduction
 
 
-def __getattr__(name: str) -> Any:
-    return registry.find_attribute(__name__, name)
+if not TYPE_CHECKING:  # to a type checker an unknown name is an error
+
+    def __getattr__(name: str) -> Any:
+        return registry.find_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

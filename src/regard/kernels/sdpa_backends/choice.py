@@ -9,13 +9,19 @@ On an H200 cuDNN is 1.5 to 1.8 times as fast as PyTorch's flash backend. It has 
 
 PyTorch's own order may begin with it in all of these except the last. A request that no fused backend takes would go to
 "math", which forms queries x keys: `unfused` gives the reason instead, and dispatch selects another kernel.
+
+`set_priority` sets an order for one call. torch.nn.attention.sdpa_kernel does this but also disables and enables every
+backend, which takes tens of microseconds on a busy host, as long as a short attention runs. Setting the order alone takes
+one or two, and respects what the user has disabled. The order is global to the process, so that threads hold a lock.
 """
 
-from typing import NamedTuple
+from contextlib import AbstractContextManager
+from threading import RLock
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
@@ -161,3 +167,36 @@ def flash_covers(asked: BackendRequest) -> bool:
     """True if the flash backend takes it, which pads heads of any size and supports grouped-query attention."""
     fits = asked.size == asked.value <= 256 and not asked.masked and (asked.square or not asked.causal)
     return fits and asked.dtype in HALVES and asked.machine.capability[0] >= 8
+
+
+LOCK = RLock()
+CAN_SET_ORDER = hasattr(torch._C, "_set_sdp_priority_order") and hasattr(torch._C, "_get_sdp_priority_order")
+"""True if this PyTorch can set the order alone."""
+
+
+def set_priority(order: tuple[SDPBackend, ...]) -> AbstractContextManager[Any]:
+    """Set this backend priority; unnamed backends come last, and the last named one has to be math."""
+    if torch.compiler.is_compiling() or not CAN_SET_ORDER:  # the compiler recognises PyTorch's own by name
+        return sdpa_kernel(list(order), set_priority=True)
+    return Priority(order)
+
+
+class Priority(AbstractContextManager[None]):
+    """Context manager of the order alone, restored at the end; a no-op where it is already set."""
+
+    def __init__(self, order: tuple[SDPBackend, ...]):
+        self.order = [each.value for each in order]
+
+    def __enter__(self) -> None:
+        LOCK.acquire()
+        self.before = torch._C._get_sdp_priority_order()
+        self.changes = self.before[: len(self.order)] != self.order
+        if self.changes:
+            torch._C._set_sdp_priority_order([*self.order, *(each for each in self.before if each not in self.order)])
+
+    def __exit__(self, *raised: object) -> None:
+        try:
+            if self.changes:
+                torch._C._set_sdp_priority_order(self.before)
+        finally:
+            LOCK.release()

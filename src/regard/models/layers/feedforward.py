@@ -1,4 +1,4 @@
-"""Feed-forward network of a Transformer layer, fused for training on a GPU."""
+"""Feed-forward network of a Transformer layer, gated (GLU) or not, and fused for training on a GPU."""
 
 import importlib.util
 from typing import Any
@@ -28,6 +28,24 @@ class FeedForward(nn.Sequential):
             return plain
         first, _, last = self
         return FusedFeedForward.apply(data, first.weight, first.bias, last.weight, last.bias)  # type: ignore[no-untyped-call]
+
+
+class Gate(nn.Module):
+    """Gated linear unit: one projection of the data, through an activation, gates another.
+
+        f(W x) ∘ V x
+
+    Shazeer 2020, https://arxiv.org/abs/2002.05202: GEGLU with f = GELU, SwiGLU with f = swish.
+    """
+
+    def __init__(self, size: int, inner: int, activation: nn.Module, bias: bool = True):
+        super().__init__()
+        self.W, self.V = nn.Linear(size, inner, bias), nn.Linear(size, inner, bias)
+        self.activation = activation
+
+    def forward(self, data: Float[Tensor, "*rows size"]) -> Float[Tensor, "*rows inner"]:
+        opened: Tensor = self.activation(self.W(data)) * self.V(data)
+        return opened
 
 
 def covers(network: nn.Sequential, data: Data) -> str | None:

@@ -7,8 +7,7 @@ from torch import nn
 
 from regard.attention.multihead import MultiHead
 from regard.models.attention_factory import build_self_attention
-from regard.models.layers.feedforward import FeedForward
-from regard.models.layers.glu import Gate
+from regard.models.layers.feedforward import FeedForward, Gate
 from regard.models.layers.residual import Residual, build_activation, build_norm
 from regard.models.lr_scale import scale_learning_rate
 

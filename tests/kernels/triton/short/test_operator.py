@@ -7,7 +7,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/transformer.py checks on a GPU", allow_module_level=True)
 
-from regard.attention.qkv import is_interleaved as apart_side_by_side
+from regard.attention.multihead import is_interleaved as apart_side_by_side
 from regard.kernels.triton.short.operator import allocate_gradients, allocate_output, attend_short, make_dense
 
 
