@@ -91,7 +91,7 @@ def _launch_backward(found: Three, flowing: Tensor, query: Tensor, keys: Tensor,
 
 
 def allocate_gradients(query: Tensor, keys: Tensor, values: Tensor) -> Three:
-    """Allocate gradients in the layout of the inputs: those of a packed projection are packed too (attention/multihead.py)."""
+    """Allocate gradients in the layout of the inputs: those of a packed projection are packed too (MultiHead.packed)."""
     batch, heads, _, size = query.shape
     parts = [each for each in (query, keys, values) if each.stride(2) == keys.stride(2) and each.shape == keys.shape]
     count = keys.stride(2) // (heads * size)
