@@ -4,7 +4,7 @@ A task's config is built from the parts in `settings.py` and, for pictures, `pic
 command line) is checked where it comes in, by `reading.py`; inside the package a config is plain Python.
 """
 
-from regard.config.parse import check, everything, parse, parse_text, plain, quoted, read, shortened, without_removed, write
+from regard.config.parse import check, everything, parse, parse_text, plain, quoted, read, shortened, write
 from regard.config.pictures import (
     ClassifyData,
     ClassifyModel,
@@ -58,6 +58,5 @@ __all__ = [
     "quoted",
     "read",
     "shortened",
-    "without_removed",
     "write",
 ]

@@ -24,10 +24,10 @@ class SightData:
     augment: str = "none"
     """What happens to pictures at random while training: affine, light, flip, crop, erase, or several joined by +; a word
     may have numbers, as in affine:scale=0.3:turn=0."""
-    batch: int = 16
+    batch_size: int = 16
     """How many pictures of height x width a batch has room for; of smaller ones it holds more."""
     batch_pixels: int | None = None
-    """The same in pixels, filling included, in place of data.batch."""
+    """The same in pixels, filling included, in place of data.batch_size."""
     samples: int = 4000
     """How many pictures a task draws itself where no file is given."""
     max_bytes: int | None = None
@@ -40,7 +40,7 @@ class SightData:
     @property
     def budget(self) -> int:
         """How many pixels a batch may hold."""
-        return self.batch * self.height * self.width if self.batch_pixels is None else self.batch_pixels
+        return self.batch_size * self.height * self.width if self.batch_pixels is None else self.batch_pixels
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class PictureData(SightData):
     text: str = "2"
     stretch: bool = False
     """Every picture is made height x width, whatever its proportions are."""
-    tokens: Literal["words", "characters", "bytes", "bpe", "unigram", "pretrained"] = "words"
+    tokenizer: Literal["words", "characters", "bytes", "bpe", "unigram", "pretrained"] = "words"
     """What a text is cut into; pretrained are the tokens of a model that `regard import` brought."""
-    vocabulary: int = 8000
-    least: int = 1
+    vocab_size: int = 8000
+    min_frequency: int = 1
     """A word or character seen less often than this is unknown."""
     lowercase: bool = False
-    longest_target: int = 256
-    over_long: Literal["cut", "drop"] = "drop"
-    bleu: Literal["auto", "none", "13a", "zh", "char", "intl"] = "auto"
+    max_target_length: int = 256
+    over_long: Literal["truncate", "drop"] = "drop"
+    bleu_tokenizer: Literal["auto", "none", "13a", "zh", "char", "intl"] = "auto"
     """How BLEU cuts text into tokens: none where it is cut already; auto is zh for Chinese, else 13a."""
 
 
@@ -72,11 +72,11 @@ class ClassifyData(SightData):
     columns: ClassVar[tuple[str, str]] = ("image", "label")
 
     label: str = "2"
-    several: bool | None = None
+    multi_label: bool | None = None
     """Whether a picture may have several labels, with commas between them, or none. None: those of a table have one each."""
     clips: bool = False
     """Clips in the place of pictures: each is a folder, whose pictures in the order of their names are its frames."""
-    frames: int = 64
+    max_frames: int = 64
     """The most frames of a clip."""
 
 
@@ -84,36 +84,36 @@ class ClassifyData(SightData):
 class Eye:
     """An encoder of pictures, and the map that it makes of one."""
 
-    encoder: Literal["residual", "dense", "patches"] = "residual"
+    encoder: Literal["resnet", "densenet", "vit"] = "resnet"
     stride: int = 8
-    """The side of the square of pixels that one place of the map stands for. residual: a power of 2; dense: 8 or 16."""
+    """The side of the square of pixels that one place of the map stands for. resnet: a power of 2; densenet: 8 or 16."""
     depth: int | None = None
-    """Blocks of each stage (residual), layers of each of three blocks (dense), layers (patches); None: the encoder's own."""
-    map: int | None = None
-    """The size of the vectors on the map; None: model.size."""
+    """Blocks of each stage (resnet), layers of each of three blocks (densenet), layers (vit); None: the encoder's own."""
+    map_size: int | None = None
+    """The size of the vectors on the map; None: model.hidden_size."""
     map_norm: Literal["batch", "group"] = "batch"
     """How a CNN norms its maps: over all pictures of a batch, or over each by itself."""
     map_positions: Literal["sinusoidal", "normalised", "learned", "none"] = "sinusoidal"
     """What the places of a CNN's map know of where they are; normalised: in shares of the picture."""
-    visual: str = "none"
+    visual_attention: str = "none"
     """The attention inside a CNN, by its word: channel, spatial, selective_kernel (`regard list visual`)."""
 
 
 @dataclass(frozen=True)
 class PatchesPart:
-    """What the encoder called patches has of its own; what is None is as in the decoder."""
+    """Settings of the ViT encoder alone; None: as in the decoder."""
 
-    size: int | None = None
+    hidden_size: int | None = None
     """Of its layers; where it is not that of the map, a projection follows them."""
     heads: int | None = None
-    feedforward: int | None = None
+    feedforward_size: int | None = None
     activation: Literal["relu", "gelu", "swish", "gelu_tanh"] | None = None
     norm: Literal["pre", "post", "rms"] | None = None
-    epsilon: float | None = None
+    norm_eps: float | None = None
     """What its norms add to a variance; None: 1e-5."""
-    table: bool = False
+    learned_positions: bool = False
     """A vector for each place of the map in place of model.positions; all pictures need one size (data.stretch=true)."""
-    whole: int = 0
+    cls_tokens: int = 0
     """How many vectors more there are, for the picture as a whole, which look at all places and are looked at: 1 for a class
     token, 2 where there is one for distillation beside it."""
 
@@ -122,7 +122,7 @@ class PatchesPart:
 class PictureModel(Eye, Network):
     """The network that reads a picture and writes: an encoder of pictures, whose map the decoder looks at."""
 
-    patches: PatchesPart = field(default_factory=PatchesPart)
+    vit: PatchesPart = field(default_factory=PatchesPart)
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,10 @@ class SightModel(Eye):
     """The network that tells what it sees: an encoder of pictures, and an attention that asks its map."""
 
     attention: AttentionPart = field(default_factory=lambda: AttentionPart("transformer"))
-    size: int = 128
+    hidden_size: int = 128
     heads: int = 4
     """Of patches that look at themselves; an attention has model.attention.heads."""
-    feedforward: int | None = None
+    feedforward_size: int | None = None
     norm: Literal["pre", "post", "rms"] = "pre"
     activation: Literal["relu", "gelu", "swish", "gelu_tanh"] = "relu"
     self_attention: str = "scaled_dot"
@@ -159,9 +159,9 @@ class DetectData(SightData):
     image: str = "image"
     labels: str = "labels"
     boxes: str = "boxes"
-    box_form: Literal["corners", "sides", "shares"] = "corners"
-    """What the four numbers of a box are. corners: left, top, right, bottom in pixels; sides: left, top, width, height in
-    pixels, as COCO has them; shares: centre x, centre y, width, height in shares of the picture, as YOLO has them."""
+    box_format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy"
+    """What the four numbers of a box are. xyxy: left, top, right, bottom in pixels; xywh: left, top, width, height in
+    pixels, as COCO has them; cxcywh: centre x, centre y, width, height as fractions of the picture, as YOLO has them."""
 
 
 @dataclass(frozen=True)
@@ -169,10 +169,10 @@ class DetectModel(SightModel):
     """The network that finds things: an encoder of pictures, and layers whose queries each look for one thing on its map."""
 
     layers: int = 3
-    """Of the decoder; model.heads and model.feedforward are those of its layers."""
+    """Of the decoder; model.heads and model.feedforward_size are those of its layers."""
     queries: int = 60
     """The most things that can be found on a picture."""
-    noised: int = 4
+    denoising_groups: int = 4
     """Copies of all things that are given with noise while training, which teach without being matched; 0: none."""
 
 
@@ -187,11 +187,11 @@ class RetrieveModel(SightModel):
 
     text_encoder: Literal["transformer", "recurrent", "convolution"] = "transformer"
     text_layers: int = 2
-    space: int = 128
+    projection_size: int = 128
     """The size of the vectors that pictures and texts are compared by."""
-    reranking: int = 1
+    reranking_layers: int = 1
     """How many layers look at a picture and a text together; 0: the vectors alone decide."""
-    reranked: int = 20
+    rerank_top_k: int = 20
     """At how many of the nearest they look."""
 
 
@@ -209,17 +209,17 @@ class ClassifyModel(SightModel):
 
     glimpses: int = 0
     """How many small squares of a picture are seen, one after another, in place of all of it; 0: all of it is."""
-    side: int = 8
+    glimpse_size: int = 8
     """The pixels on a side of a glimpse."""
-    scales: int = 1
+    glimpse_scales: int = 1
     """How many squares a glimpse has, each twice as wide as the one before and as coarse."""
     core: Literal["relu", "lstm"] = "lstm"
     """What remembers earlier glimpses."""
-    deviation: float = 0.1
+    location_std: float = 0.1
     """How far from where it means to look a glimpse lies while training, in halves of the picture's sides."""
-    copies: int = 1
+    episodes: int = 1
     """How often each picture of a batch is looked at while training, every time elsewhere."""
-    runs: int = 1
+    eval_episodes: int = 1
     """How many ways over a picture an answer is the mean of; the first is the one that is shown."""
 
 
@@ -231,13 +231,13 @@ class VqaData(SightData):
 
     question: str = "2"
     answer: str = "3"
-    tokens: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
-    vocabulary: int = 8000
-    least: int = 1
+    tokenizer: Literal["words", "characters", "bytes", "bpe", "unigram"] = "words"
+    vocab_size: int = 8000
+    min_frequency: int = 1
     """A word or character seen less often than this is unknown."""
     lowercase: bool = True
-    longest_question: int = 64
-    over_long: Literal["cut", "drop"] = "drop"
+    max_question_length: int = 64
+    over_long: Literal["truncate", "drop"] = "drop"
 
 
 @dataclass(frozen=True)
@@ -246,11 +246,11 @@ class VqaModel(SightModel):
 
     attention: AttentionPart = field(default_factory=lambda: AttentionPart("additive"))
     """How a question looks at the map."""
-    words: str = "additive"
+    word_attention: str = "additive"
     """How each look at the map looks at the words before, by one name as an attention; none: it does not."""
     hops: int = 2
     """How many looks at the map."""
-    question: Literal["recurrent", "transformer"] = "transformer"
+    question_encoder: Literal["recurrent", "transformer"] = "transformer"
     """The encoder of the question."""
     question_layers: int = 1
     heads: int = 4

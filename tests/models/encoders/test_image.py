@@ -29,9 +29,11 @@ def test_the_mean_of_each_channel_is_taken_off_and_it_is_divided_by_its_deviatio
     assert torch.allclose(seen.pictures.data[0, :, 0, 0], torch.tensor([0.0, 0.5, 5.0]))
 
 
-@pytest.mark.parametrize("kind", ["residual", "dense", "patches"])
+@pytest.mark.parametrize("kind", ["resnet", "densenet", "vit"])
 def test_every_kind_of_encoder_makes_a_map_of_its_size(kind):
-    encoder = build_standardising_encoder(SightModel(encoder=kind, size=16, depth=1, map=8), PictureDropout(), STANDARD)
+    encoder = build_standardising_encoder(
+        SightModel(encoder=kind, hidden_size=16, depth=1, map_size=8), PictureDropout(), STANDARD
+    )
     found = encoder(collect([torch.rand(3, 16, 24)], 8))
     assert (encoder.size, encoder.stride) == (8, 8)
     assert found.data.shape == (1, 6, 8)
@@ -39,7 +41,7 @@ def test_every_kind_of_encoder_makes_a_map_of_its_size(kind):
 
 
 def test_places_of_a_map_know_where_they_are_unless_they_are_not_to():
-    model = SightModel(size=8, depth=1)
+    model = SightModel(hidden_size=8, depth=1)
     torch.manual_seed(0)
     told = build_standardising_encoder(model, PictureDropout(), STANDARD).eval()
     plain = StandardisingEncoder(told.encoder, STANDARD).eval()
@@ -47,6 +49,8 @@ def test_places_of_a_map_know_where_they_are_unless_they_are_not_to():
     added = told(picture).data - plain(picture).data
     assert not torch.allclose(added[0, 0], added[0, 3])
     assert (
-        build_standardising_encoder(SightModel(size=8, depth=1, map_positions="none"), PictureDropout(), STANDARD).positions
+        build_standardising_encoder(
+            SightModel(hidden_size=8, depth=1, map_positions="none"), PictureDropout(), STANDARD
+        ).positions
         is None
     )

@@ -52,7 +52,7 @@ def longest(config: TaskConfig) -> Longest:
     """How large the sources of a task may be."""
     data = config.data
     if not isinstance(data, PictureData):
-        tokens: int = data.longest_source
+        tokens: int = data.max_source_length
         return tokens
     stride: int = config.model.stride
     return Field(-(-data.height // stride), -(-data.width // stride), stride)

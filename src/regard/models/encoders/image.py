@@ -43,7 +43,7 @@ def build_standardising_encoder(
 ) -> StandardisingEncoder:
     """Build the picture encoder that a config describes."""
     encoder = build_picture_encoder(
-        model.encoder, len(standard[0]), model.map or model.size, **encoder_options(model, dropout)
+        model.encoder, len(standard[0]), model.map_size or model.hidden_size, **encoder_options(model, dropout)
     )
-    positions = None if model.encoder == "patches" else build_grid_positions(model.map_positions, encoder.size)
+    positions = None if model.encoder == "vit" else build_grid_positions(model.map_positions, encoder.size)
     return StandardisingEncoder(encoder, standard, positions)
