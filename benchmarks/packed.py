@@ -3,8 +3,8 @@
 Three ways to make batches of one budget: Loader, sentences of like length side by side; Loader with lengths rounded up for
 CUDA graphs; Packed, several sentences a row (train.packing_length). On a GPU updates are replayed in bf16 as `regard train`
 does; on a CPU they are computed in single precision, and nothing is rounded. Sides take turns over the same number of
-batches, and medians of the time of a round are compared. Sentences are those of Multi30k En-De where REGARD_DATA names it, of two text
-files by --files, and else of lengths drawn like Multi30k's. Rows are appended to results/packed.csv.
+batches, and medians of the time of a round are compared. Sentences are those of Multi30k En-De where REGARD_DATA names it,
+of two text files by --files, and else of lengths drawn like Multi30k's. Rows are appended to results/packed.csv.
 
     python benchmarks/packed.py                               rows of 256 places, a budget of 4,096 tokens
     python benchmarks/packed.py --places 64 128 256 --files train.en train.de

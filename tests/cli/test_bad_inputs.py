@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli._bad_inputs import TOLD, Unread, unread
-from regard.config import PictureData
+from regard.config import ImageTextData
 from regard.data.image.codec import PictureCodec
 from regard.data.records import Record
 from regard.errors import DataError
@@ -12,7 +12,7 @@ from regard.tasks.retrieve.codec import PairCodec
 
 def model(kind):
     return SimpleNamespace(
-        codec=kind.fit([Record("1.png", "a star", "t:1"), Record("2.png", "a ring", "t:2")], PictureData(), 8)
+        codec=kind.fit([Record("1.png", "a star", "t:1"), Record("2.png", "a ring", "t:2")], ImageTextData(), 8)
     )
 
 

@@ -4,19 +4,19 @@ import pytest
 import torch
 
 from regard import registry
-from regard.config import AttentionPart, PatchesPart, PictureDropout, PictureModel
+from regard.config import AttentionPart, ImageDropout, ImageToTextModel, VitPart
 from regard.data.batch import shifted
 from regard.data.image.batch import collect
 from regard.models.decoders import DecoderMemory
 from regard.models.image2seq import Picture2Seq, build
 
 STANDARD = ((0.5,) * 3, (0.25,) * 3)
-SMALL = PictureModel(hidden_size=16, depth=1, stride=4, heads=2, attention=AttentionPart(heads=2))
+SMALL = ImageToTextModel(hidden_size=16, depth=1, stride=4, heads=2, attention=AttentionPart(heads=2))
 TARGET = torch.tensor([[5, 6, 2], [6, 2, 0]])
 
 
 def made(**settings) -> Picture2Seq:
-    return build(dataclasses.replace(SMALL, **settings), PictureDropout(0.0, 0.0), 9, (16, 24), STANDARD).eval()
+    return build(dataclasses.replace(SMALL, **settings), ImageDropout(0.0, 0.0), 9, (16, 24), STANDARD).eval()
 
 
 def pictures():
@@ -85,7 +85,7 @@ def test_a_stride_that_an_encoder_cannot_have_is_refused(settings, text):
 
 
 def test_patches_may_have_sizes_of_their_own():
-    own = PatchesPart(
+    own = VitPart(
         hidden_size=12,
         heads=3,
         feedforward_size=10,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from regard.config import AttentionPart, Dropout, Model, PatchesPart, Search
+from regard.config import AttentionPart, Dropout, Model, Search, VitPart
 from regard.errors import ConfigError
 from regard.tasks import TextConfig
 from regard.tasks._validate import RULES, buildable, heeded, searchable, trainable
@@ -244,7 +244,7 @@ def test_copying_unknown_words_needs_an_attention():
 
 def test_what_patches_have_of_their_own_needs_patches():
     chosen = Caption()
-    chosen = replace(chosen, model=replace(chosen.model, vit=PatchesPart(cls_tokens=1)))
+    chosen = replace(chosen, model=replace(chosen.model, vit=VitPart(cls_tokens=1)))
     with pytest.raises(ConfigError, match=r"model\.vit\.cls_tokens=1 would change nothing: it needs the vit encoder"):
         heeded([chosen], Caption())
     heeded([replace(chosen, model=replace(chosen.model, encoder="vit"))], Caption())

@@ -93,7 +93,7 @@ class OutputPart:
 
 
 @dataclass(frozen=True)
-class Network:
+class EncoderDecoder:
     """An encoder of any kind, and a decoder that writes. What is None follows from the rest."""
 
     encoder: str = "recurrent"
@@ -144,7 +144,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Model(Network):
+class Model(EncoderDecoder):
     """The network that reads a text."""
 
     encoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.types import Encoded
-from regard.config import PatchesPart, PictureDropout, PictureModel, SightModel
+from regard.config import ImageDropout, ImageModel, ImageToTextModel, VitPart
 from regard.models.decoders.transformer import Transformer
 from regard.models.encoders.backbones import PictureEncoder, build_picture_encoder
 from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
@@ -48,8 +48,8 @@ class Picture2Seq(Seq2Seq):
 
 
 def build(
-    model: PictureModel,
-    dropout: PictureDropout,
+    model: ImageToTextModel,
+    dropout: ImageDropout,
     vocabulary: int,
     box: tuple[int, int],
     standard: tuple[Sequence[float], Sequence[float]],
@@ -76,7 +76,7 @@ def build(
     return Picture2Seq(encoder, decoder, *standard, positions)
 
 
-def patch_options(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
+def patch_options(patches: VitPart, places: tuple[int, int]) -> dict[str, Any]:
     """Arguments of a patch encoder that differ from the decoder's, for a map of so many rows and columns."""
     said: dict[str, Any] = {"heads": patches.heads, "inner": patches.feedforward_size, "norm": patches.norm}
     said |= {
@@ -88,7 +88,7 @@ def patch_options(patches: PatchesPart, places: tuple[int, int]) -> dict[str, An
     return {name: value for name, value in said.items() if value is not None} | {"whole": patches.cls_tokens}
 
 
-def encoder_options(model: PictureModel | SightModel, dropout: PictureDropout) -> dict[str, Any]:
+def encoder_options(model: ImageToTextModel | ImageModel, dropout: ImageDropout) -> dict[str, Any]:
     """Arguments of the encoder that a config describes."""
     found: dict[str, Any] = {"layers": model.depth, "dropout": dropout.encoder}
     if model.encoder == "vit":

@@ -11,7 +11,7 @@ from regard import registry
 from regard.attention.module import Attention
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
-from regard.config import Dropout, Model, Network
+from regard.config import Dropout, EncoderDecoder, Model
 from regard.models.attention_factory import build_attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
@@ -115,7 +115,7 @@ def build_encoder(
 
 
 def build_decoder(
-    model: Network,
+    model: EncoderDecoder,
     dropout: Dropout,
     source: int,
     vocabulary: int,
@@ -154,7 +154,7 @@ def build_decoder(
     )
 
 
-def transformer_options(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
+def transformer_options(model: EncoderDecoder, dropout: Dropout, longest: int) -> dict[str, Any]:
     """Arguments that the Transformer's encoder and decoder share."""
     return position_options(model, dropout, longest) | {
         "heads": model.heads,
@@ -172,7 +172,7 @@ def transformer_options(model: Network, dropout: Dropout, longest: int) -> dict[
     }
 
 
-def position_options(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
+def position_options(model: EncoderDecoder, dropout: Dropout, longest: int) -> dict[str, Any]:
     """Arguments of all encoders and decoders with position embeddings, for at most `longest` positions."""
     sizes = {"size": model.embedding_size or model.hidden_size, "join": model.join, "limit": longest}
     positions: Positions | None = None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
-from regard.config import PatchesPart
+from regard.config import VitPart
 from regard.errors import ConfigError
 from regard.models.packing import check_settings
 
@@ -122,7 +122,7 @@ RULES = {
     "model.visual_attention": Rule(_cnn, "a resnet or densenet encoder"),
     "model.map_positions": Rule(_cnn, "a resnet or densenet encoder (vit has model.positions)"),
     "model.map_norm": Rule(_cnn, "a resnet or densenet encoder"),
-    **{f"model.vit.{each.name}": Rule(_any("vit"), "the vit encoder") for each in fields(PatchesPart)},
+    **{f"model.vit.{each.name}": Rule(_any("vit"), "the vit encoder") for each in fields(VitPart)},
     "model.encoder": Rule(_whole, WHOLE),
     "model.stride": Rule(_whole, WHOLE),
     "model.depth": Rule(_whole, WHOLE),

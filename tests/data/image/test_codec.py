@@ -3,7 +3,7 @@ import json
 import pytest
 import torch
 
-from regard.config import PictureData
+from regard.config import ImageTextData
 from regard.data.image.cache import Gallery
 from regard.data.image.codec import PictureCodec
 from regard.data.image.types import Pictured
@@ -17,7 +17,7 @@ RECORDS = [Record("a.png", "a Red star", "t.tsv:1"), Record("b.png", "two stars"
 
 @pytest.fixture
 def codec():
-    return PictureCodec.fit(RECORDS, PictureData(height=16, width=16, lowercase=True, max_target_length=3), stride=8)
+    return PictureCodec.fit(RECORDS, ImageTextData(height=16, width=16, lowercase=True, max_target_length=3), stride=8)
 
 
 def drawn(height=16, width=16):
@@ -102,6 +102,6 @@ def test_settings_that_are_none_are_refused(codec, tmp_path, change, text):
 
 def test_tokens_need_texts_and_room_for_one():
     with pytest.raises(ValueError, match="max_target_length needs at least 2"):
-        PictureCodec.fit(RECORDS, PictureData(max_target_length=1), 8)
+        PictureCodec.fit(RECORDS, ImageTextData(max_target_length=1), 8)
     with pytest.raises(DataError, match="tokens are learnt from pictures with texts, got 1 and 0"):
-        PictureCodec.fit([Record("a.png", None, "t.tsv:1")], PictureData(), 8)
+        PictureCodec.fit([Record("a.png", None, "t.tsv:1")], ImageTextData(), 8)

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, PatchesPart, PictureData, PictureModel
+from regard.config import AttentionPart, ImageTextData, ImageToTextModel, VitPart
 from regard.data.image.types import Pictured
 from regard.data.image.writing import png
 from regard.data.records import Record
@@ -84,11 +84,11 @@ def test_what_is_written_reads_pictures_and_generates_as_the_run_does(tmp_path):
 
 def captioner(data=None, vit=None, **model):
     """A captioner of ours that has learnt nothing, whose output adds nothing."""
-    part = PatchesPart(**{"learned_positions": True, "cls_tokens": 1} | (vit or {}))
+    part = VitPart(**{"learned_positions": True, "cls_tokens": 1} | (vit or {}))
     chosen = {"hidden_size": 8, "depth": 1, "stride": 4, "heads": 2, "encoder": "vit", "decoder": "transformer"}
     chosen |= {"attention": AttentionPart("transformer", 2), "positions": "learned", "scale_embedding": False}
-    data = PictureData(**{"height": 8, "width": 12, "stretch": True, "max_target_length": 9} | (data or {}))
-    config = Config(data=data, model=PictureModel(**chosen | {"vit": part} | model))
+    data = ImageTextData(**{"height": 8, "width": 12, "stretch": True, "max_target_length": 9} | (data or {}))
+    config = Config(data=data, model=ImageToTextModel(**chosen | {"vit": part} | model))
     codec = fitted([Record("a.png", "a red star", "t:1"), Record("b.png", "a blue star", "t:2")], config)
     return Trained("caption", config, codec, tasks.build(config, codec))
 

@@ -7,7 +7,7 @@ import pytest
 
 from regard import manifest, tasks
 from regard.alignment.head import Head
-from regard.config import AttentionPart, Data, Model, PictureData, PictureModel, Search, Train
+from regard.config import AttentionPart, Data, ImageTextData, ImageToTextModel, Model, Search, Train
 from regard.inference.alignment_head import note
 from regard.interop.onnx import write as writing
 from regard.interop.onnx.quantise import quantised
@@ -57,8 +57,8 @@ def captions(once):
 def _see(folder):
     folder.mkdir()
     config = task.Config(
-        data=PictureData(height=32, width=48, samples=120, batch_pixels=1 << 14),
-        model=PictureModel(
+        data=ImageTextData(height=32, width=48, samples=120, batch_pixels=1 << 14),
+        model=ImageToTextModel(
             hidden_size=16, depth=1, decoder="transformer", layers=1, heads=2, attention=AttentionPart("transformer")
         ),
         train=Train(max_steps=40, evaluate_every=40, learning_rate=1e-2),

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.config import PictureData, PictureModel
+from regard.config import ImageTextData, ImageToTextModel
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
 from regard.interop.onnx.sources import Field, Sizes, below, drawn, longest, usual, within
@@ -13,7 +13,7 @@ from .models import sighted, small
 
 def test_a_task_says_how_large_its_sources_may_be():
     assert longest(translate.Config()) == translate.Config().data.max_source_length
-    config = task.Config(data=PictureData(height=33, width=64), model=PictureModel(stride=8))
+    config = task.Config(data=ImageTextData(height=33, width=64), model=ImageToTextModel(stride=8))
     assert longest(config) == Field(5, 8, 8)
     assert Field(5, 8, 8).pixels == (40, 64)
 

@@ -6,7 +6,7 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, PatchesPart, PictureData, PictureModel, Search, Train
+from regard.config import AttentionPart, ImageTextData, ImageToTextModel, Search, Train, VitPart
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
 from regard.errors import ConfigError, RefusedError
@@ -19,8 +19,8 @@ from regard.training.run_directory import verify
 from regard.viewer.axes import Image
 from regard.viewer.io import load, save
 
-DATA = PictureData(height=32, width=32, samples=60, batch_pixels=1 << 14)
-MODEL = PictureModel(hidden_size=16, depth=1, stride=8)
+DATA = ImageTextData(height=32, width=32, samples=60, batch_pixels=1 << 14)
+MODEL = ImageToTextModel(hidden_size=16, depth=1, stride=8)
 QUICK = Train(max_steps=6, evaluate_every=3, checkpoint_every=3, learning_rate=1e-2)
 
 
@@ -266,9 +266,9 @@ def test_several_runs_answer_as_one(run):
 
 
 def test_a_model_may_look_at_the_whole_and_tells_where_it_looked(tmp_path):
-    model = PictureModel(hidden_size=16, depth=1, stride=8, heads=2, encoder="vit", decoder="transformer")
+    model = ImageToTextModel(hidden_size=16, depth=1, stride=8, heads=2, encoder="vit", decoder="transformer")
     model = dataclasses.replace(
-        model, attention=AttentionPart("transformer", 2), vit=PatchesPart(learned_positions=True, cls_tokens=1)
+        model, attention=AttentionPart("transformer", 2), vit=VitPart(learned_positions=True, cls_tokens=1)
     )
     experiment, _ = tasks.experiment("caption", config(dataclasses.replace(DATA, stretch=True), model))
     train(experiment, tmp_path / "run")

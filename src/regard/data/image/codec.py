@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import PictureData
+from regard.config import ImageTextData
 from regard.data.image.preprocess import Sight, checked, usual
 from regard.data.image.reading import place, present
 from regard.data.image.types import Pictured
@@ -48,7 +48,7 @@ class PictureCodec(Sight):
     over_long: OverLong = "drop"
 
     @classmethod
-    def fit(cls, records: Sequence[Record], data: PictureData, stride: int, whole: int = 0) -> "PictureCodec":
+    def fit(cls, records: Sequence[Record], data: ImageTextData, stride: int, whole: int = 0) -> "PictureCodec":
         """Train the tokeniser on the texts of the records."""
         if data.max_target_length < 2:
             raise ValueError("max_target_length needs at least 2: a token and the end")
@@ -58,7 +58,7 @@ class PictureCodec(Sight):
         target = tokenizers.train(data.tokenizer, texts, data.vocab_size, data.min_frequency)
         return cls(target, data.lowercase, data.max_target_length, data.over_long, **usual(data, stride, whole))
 
-    def fitted(self, data: PictureData) -> "PictureCodec":
+    def fitted(self, data: ImageTextData) -> "PictureCodec":
         """The same tokens, with the limits of this config."""
         return replace(self, max_target_length=data.max_target_length, over_long=data.over_long)
 

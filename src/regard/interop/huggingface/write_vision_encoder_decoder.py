@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config import PictureModel
+from regard.config import ImageToTextModel
 from regard.data.image.codec import PictureCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.inference.predictor import Trained
@@ -39,7 +39,7 @@ def misfit(trained: Trained) -> str | None:
     return _decoder(model) or _patches(trained) or _output(trained)
 
 
-def _decoder(model: PictureModel) -> str | None:
+def _decoder(model: ImageToTextModel) -> str | None:
     look = model.attention
     if (look.name, look.heads, look.size or model.hidden_size) != ("transformer", model.heads, model.hidden_size):
         return f"looks at its picture by {look.name} with {look.heads} heads, and transformer with {model.heads} is needed"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from regard.alignment.head import Head
-from regard.config import PictureData, PictureDropout, PictureModel
+from regard.config import ImageDropout, ImageTextData, ImageToTextModel
 from regard.data import table
 from regard.data.image.augmentation import named
 from regard.data.image.codec import PictureCodec
@@ -49,9 +49,9 @@ class PictureConfig(TaskConfig):
     SIDE: ClassVar[int] = 64
     """The most pixels on a side of a picture that is drawn."""
 
-    data: PictureData = field(default_factory=PictureData)
-    model: PictureModel = field(default_factory=PictureModel)
-    dropout: PictureDropout = field(default_factory=PictureDropout)
+    data: ImageTextData = field(default_factory=ImageTextData)
+    model: ImageToTextModel = field(default_factory=ImageToTextModel)
+    dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
 def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None = None) -> tuple[Experiment, Report]:
@@ -152,7 +152,7 @@ def outline(config: PictureConfig) -> Seq2Seq:
     return network(config, 8, ((0.5,) * config.data.channels, (0.5,) * config.data.channels))
 
 
-def read(data: PictureData, path: str) -> list[Record]:
+def read(data: ImageTextData, path: str) -> list[Record]:
     """The records of a table."""
     return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from regard.alignment.head import Head
-from regard.config import ClassifyData, ClassifyModel, PictureDropout
+from regard.config import ClassifyData, ClassifyModel, ImageDropout
 from regard.data import table
 from regard.data.image.batch import Pictures
 from regard.data.image.synthetic import boxes, motion
@@ -55,7 +55,7 @@ class ClassifyConfig(TaskConfig):
 
     data: ClassifyData = field(default_factory=ClassifyData)
     model: ClassifyModel = field(default_factory=ClassifyModel)
-    dropout: PictureDropout = field(default_factory=PictureDropout)
+    dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
 class Records(NamedTuple):

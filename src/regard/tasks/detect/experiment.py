@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import nn
 
 from regard.alignment.head import Head
-from regard.config import DetectData, DetectModel, PictureDropout
+from regard.config import DetectData, DetectModel, ImageDropout
 from regard.data.image.reading import present
 from regard.data.image.types import PictureBatch, Pictured
 from regard.data.image.writing import png
@@ -48,7 +48,7 @@ class DetectConfig(TaskConfig):
 
     data: DetectData = field(default_factory=DetectData)
     model: DetectModel = field(default_factory=DetectModel)
-    dropout: PictureDropout = field(default_factory=PictureDropout)
+    dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
 def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = None) -> tuple[Experiment, Report]:

@@ -11,7 +11,7 @@ from torch import nn
 
 from regard import registry
 from regard.alignment.head import Head
-from regard.config import PictureDropout, VqaData, VqaModel
+from regard.config import ImageDropout, VqaData, VqaModel
 from regard.data.image.reading import present
 from regard.data.image.synthetic.questions import Asked
 from regard.data.image.types import PictureBatch
@@ -54,7 +54,7 @@ class AskConfig(TaskConfig):
 
     data: VqaData = field(default_factory=VqaData)
     model: VqaModel = field(default_factory=VqaModel)
-    dropout: PictureDropout = field(default_factory=PictureDropout)
+    dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
 def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None) -> tuple[Experiment, Report]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard import tasks
-from regard.config import AttentionPart, PictureData, PictureDropout, PictureModel
+from regard.config import AttentionPart, ImageDropout, ImageTextData, ImageToTextModel
 from regard.data.image.codec import PictureCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
@@ -63,7 +63,7 @@ def described(
 ) -> PictureConfig:
     """The config of a task whose network is this one."""
     (height, width), longest = told.box, told.positions
-    data = PictureData(height=height, width=width, channels=told.channels, stretch=True, tokenizer="pretrained")
+    data = ImageTextData(height=height, width=width, channels=told.channels, stretch=True, tokenizer="pretrained")
     data = replace(data, max_target_length=longest, over_long="truncate")
     alike: dict[str, Any] = {"decoder": "transformer", "hidden_size": told.size, "layers": told.layers, "heads": told.heads}
     alike |= {
@@ -73,9 +73,9 @@ def described(
     }
     alike |= {"attention": AttentionPart("transformer", heads=told.heads), "positions": "learned"}
     alike |= {"map_size": None if told.map == told.size else told.map}
-    model = PictureModel(**alike | vit.described(told) | told.kind.described(told))
+    model = ImageToTextModel(**alike | vit.described(told) | told.kind.described(told))
     search = searched(told, codec, longest, first)
-    return replace(usual, data=data, model=model, dropout=PictureDropout(), search=search)
+    return replace(usual, data=data, model=model, dropout=ImageDropout(), search=search)
 
 
 def weights(told: PictureSettings, codec: PictureCodec, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:

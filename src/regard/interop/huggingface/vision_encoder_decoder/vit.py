@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from regard.config import PatchesPart
+from regard.config import VitPart
 from regard.interop.huggingface.settings import ACTIVATIONS
 from regard.interop.huggingface.vision_encoder_decoder.parameters import Piece, linear, norm, taken
 
@@ -62,7 +62,7 @@ def weights(told: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, 
 def described(told: "PictureSettings") -> dict[str, Any]:
     """What sets its network apart, in the words of our config."""
     table = told.encoder
-    patches = PatchesPart(
+    patches = VitPart(
         hidden_size=table["hidden_size"],
         heads=table["num_attention_heads"],
         feedforward_size=table["intermediate_size"],

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from regard import config
-from regard.config import SightData
+from regard.config import ImageData
 from regard.errors import ConfigError
 from regard.tasks.caption.task import Config
 from regard.tasks.classify.task import Config as Classify
@@ -46,6 +46,6 @@ def test_what_counts_something_of_a_question_is_at_least_one(setting):
 
 
 def test_a_batch_has_room_for_as_many_pictures_however_large_they_are_read():
-    assert SightData().budget == 16 * 256 * 256
-    assert SightData(height=240, width=320, batch_size=4).budget == 4 * 240 * 320
-    assert SightData(height=240, width=320, batch_pixels=50_000).budget == 50_000
+    assert ImageData().budget == 16 * 256 * 256
+    assert ImageData(height=240, width=320, batch_size=4).budget == 4 * 240 * 320
+    assert ImageData(height=240, width=320, batch_pixels=50_000).budget == 50_000

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from regard.config.settings import AttentionPart, Dropout, Network
+from regard.config.settings import AttentionPart, Dropout, EncoderDecoder
 
 
 @dataclass(frozen=True)
-class SightData:
+class ImageData:
     """Where pictures come from, and how large they are read."""
 
     train: str | None = None
@@ -44,7 +44,7 @@ class SightData:
 
 
 @dataclass(frozen=True)
-class PictureData(SightData):
+class ImageTextData(ImageData):
     """Where pictures and their texts come from, how large a picture is read, and how a text becomes tokens."""
 
     columns: ClassVar[tuple[str, str]] = ("image", "text")
@@ -66,7 +66,7 @@ class PictureData(SightData):
 
 
 @dataclass(frozen=True)
-class ClassifyData(SightData):
+class ClassifyData(ImageData):
     """Where pictures and their labels come from."""
 
     columns: ClassVar[tuple[str, str]] = ("image", "label")
@@ -81,7 +81,7 @@ class ClassifyData(SightData):
 
 
 @dataclass(frozen=True)
-class Eye:
+class ImageEncoder:
     """An encoder of pictures, and the map that it makes of one."""
 
     encoder: Literal["resnet", "densenet", "vit"] = "resnet"
@@ -100,7 +100,7 @@ class Eye:
 
 
 @dataclass(frozen=True)
-class PatchesPart:
+class VitPart:
     """Settings of the ViT encoder alone; None: as in the decoder."""
 
     hidden_size: int | None = None
@@ -119,14 +119,14 @@ class PatchesPart:
 
 
 @dataclass(frozen=True)
-class PictureModel(Eye, Network):
+class ImageToTextModel(ImageEncoder, EncoderDecoder):
     """The network that reads a picture and writes: an encoder of pictures, whose map the decoder looks at."""
 
-    vit: PatchesPart = field(default_factory=PatchesPart)
+    vit: VitPart = field(default_factory=VitPart)
 
 
 @dataclass(frozen=True)
-class SightModel(Eye):
+class ImageModel(ImageEncoder):
     """The network that tells what it sees: an encoder of pictures, and an attention that asks its map."""
 
     attention: AttentionPart = field(default_factory=lambda: AttentionPart("transformer"))
@@ -143,7 +143,7 @@ class SightModel(Eye):
 
 
 @dataclass(frozen=True)
-class PictureDropout(Dropout):
+class ImageDropout(Dropout):
     """What is dropped while training."""
 
     encoder: float = 0.0
@@ -151,7 +151,7 @@ class PictureDropout(Dropout):
 
 
 @dataclass(frozen=True)
-class DetectData(SightData):
+class DetectData(ImageData):
     """Where pictures come from, and what is where on each: a JSONL table with a list of labels and one of boxes."""
 
     columns: ClassVar[tuple[str, str, str]] = ("image", "labels", "boxes")
@@ -165,7 +165,7 @@ class DetectData(SightData):
 
 
 @dataclass(frozen=True)
-class DetectModel(SightModel):
+class DetectModel(ImageModel):
     """The network that finds things: an encoder of pictures, and layers whose queries each look for one thing on its map."""
 
     layers: int = 3
@@ -177,12 +177,12 @@ class DetectModel(SightModel):
 
 
 @dataclass(frozen=True)
-class RetrieveData(PictureData):
+class RetrieveData(ImageTextData):
     """Where pictures and the texts that belong to them come from; either may be there several times."""
 
 
 @dataclass(frozen=True)
-class RetrieveModel(SightModel):
+class RetrieveModel(ImageModel):
     """Two towers, one for pictures and one for texts, and layers that look at a picture and a text together."""
 
     text_encoder: Literal["transformer", "recurrent", "convolution"] = "transformer"
@@ -196,7 +196,7 @@ class RetrieveModel(SightModel):
 
 
 @dataclass(frozen=True)
-class RetrieveDropout(PictureDropout):
+class RetrieveDropout(ImageDropout):
     """What is dropped while training."""
 
     words: float = 0.0
@@ -204,7 +204,7 @@ class RetrieveDropout(PictureDropout):
 
 
 @dataclass(frozen=True)
-class ClassifyModel(SightModel):
+class ClassifyModel(ImageModel):
     """The network that gives labels: one that sees all of a picture at once, or one that takes a few glimpses at it."""
 
     glimpses: int = 0
@@ -224,7 +224,7 @@ class ClassifyModel(SightModel):
 
 
 @dataclass(frozen=True)
-class VqaData(SightData):
+class VqaData(ImageData):
     """Where pictures, questions about them and answers come from, and how a question becomes tokens."""
 
     columns: ClassVar[tuple[str, str, str]] = ("image", "question", "answer")
@@ -241,7 +241,7 @@ class VqaData(SightData):
 
 
 @dataclass(frozen=True)
-class VqaModel(SightModel):
+class VqaModel(ImageModel):
     """The network that answers questions: an encoder of each side, and looks at both, one after the other."""
 
     attention: AttentionPart = field(default_factory=lambda: AttentionPart("additive"))
