@@ -214,7 +214,7 @@ def layers(dtype: torch.dtype) -> Verdict:
     """A small Transformer from tokens to what is projected: all kernels of an update, matrices rounded in one go."""
     size, rows, count = (64, 5, 2) if GPU else (8, 2, 1)
     named = AttentionPart("transformer", heads=2)
-    shape = Model(encoder="transformer", decoder="transformer", attention=named, size=size, heads=2, layers=count)
+    shape = Model(encoder="transformer", decoder="transformer", attention=named, hidden_size=size, heads=2, layers=count)
     built = build(shape, Dropout(0.0, 0.0), 50, 50, True).to(DEVICE)
     for each in built.parameters():
         if each.ndim == 1:

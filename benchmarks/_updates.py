@@ -51,8 +51,8 @@ BOUNDS = {torch.float32: 1e-3 if GPU else 1e-4, torch.bfloat16: 2e-2}
 """How far losses may be apart, of their size: rounding differs, and every update builds on those before."""
 HALVES = {"encoder": "transformer", "decoder": "transformer", "attention": AttentionPart("transformer", heads=2)}
 MODELS = {
-    "transformer": Model(**HALVES, size=SIZE, layers=LAYERS, heads=2, feedforward=2 * SIZE),
-    "additive": Model(encoder="recurrent", decoder="convolution", attention=AttentionPart("additive"), size=SIZE),
+    "transformer": Model(**HALVES, hidden_size=SIZE, layers=LAYERS, heads=2, feedforward_size=2 * SIZE),
+    "additive": Model(encoder="recurrent", decoder="convolution", attention=AttentionPart("additive"), hidden_size=SIZE),
 }
 
 
@@ -89,7 +89,7 @@ class Updates:
         reseed(0, self.count, self.device)
         self.count += 1
         loss = self.gradients(self.batch)
-        norm = clip(self.learned, loss.tokens, self.settings.clip)
+        norm = clip(self.learned, loss.tokens, self.settings.gradient_clip)
         if ahead(self.optimiser):
             step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
         else:
@@ -114,7 +114,7 @@ def losses(name: str, dtype: torch.dtype, kernels: bool) -> Tensor:
         if isinstance(each, Attention) and type(each.score) is Additive:  # which auto leaves to PyTorch where it is small
             each.impl = additive_gpu if kernels else "reference"
     half = dtype == torch.bfloat16
-    settings = Train(precision="bf16" if half else "fp32", optimiser="adamw", rate=1e-3, smoothing=0.1)
+    settings = Train(precision="bf16" if half else "fp32", optimizer="adamw", learning_rate=1e-3, label_smoothing=0.1)
     layers = Halved(model) if kernels and half else nullcontext()
     with without(*(() if kernels else KERNELS)):
         update = Updates(model, batch_of(ROWS, LENGTH, VOCABULARY), settings, layers, graph=kernels and GPU)

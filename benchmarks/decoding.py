@@ -37,21 +37,21 @@ from regard.models.seq2seq import build
 from regard.tasks.translate import Config
 
 VOCABULARY, TOKENS = 8000, 15
-DATA = Data(vocabulary=VOCABULARY, joint=True)
+DATA = Data(vocab_size=VOCABULARY, joint_vocab=True)
 RESULTS = Path(__file__).parent / "results"
 CASES = ((1, 1), (1, 64), (5, 1), (5, 64))
 """Beams and sentences a batch."""
 MODELS = {
     "transformer": Model(
-        size=256,
+        hidden_size=256,
         layers=3,
         heads=4,
-        feedforward=1024,
+        feedforward_size=1024,
         encoder="transformer",
         decoder="transformer",
         attention=AttentionPart(name="transformer", heads=4),
     ),
-    "lstm": Model(size=512, embedding=256, attention=AttentionPart(name="bilinear"), tie=False),
+    "lstm": Model(hidden_size=512, embedding_size=256, attention=AttentionPart(name="bilinear"), tie_embeddings=False),
 }
 
 
@@ -83,7 +83,7 @@ def test_set(trained: Trained, folder: Path, part: str, count: int, batch: int) 
     """The first sentences of a part of Multi30k as the model reads them, in batches of so many, the shortest first."""
     lines = gzip.decompress((folder / f"{part}.lc.norm.tok.en.gz").read_bytes()).decode().splitlines()[:count]
     records = [trained.task.prepare(Record(line, None, str(number))) for number, line in enumerate(lines, 1)]
-    rows = sorted((each.source for each in trained.codec.encode_all(records, over_long="cut").examples), key=len)
+    rows = sorted((each.source for each in trained.codec.encode_all(records, over_long="truncate").examples), key=len)
     found = []
     for few in (rows[first : first + batch] for first in range(0, len(rows), batch)):
         keep = torch.arange(len(few[-1])) < torch.tensor([[len(row)] for row in few])

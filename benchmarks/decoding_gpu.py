@@ -52,7 +52,7 @@ ASKED = {(1, 1): 12, (1, 64): 9, (1, 512): 5, (5, 1): 12, (5, 64): 7, (5, 512): 
 """How many times as fast as Hugging Face, by beam and batch."""
 MEMORY = 1.3
 """What a beam of 5 may take of what greedy search takes."""
-WIDE = {"size": 512, "layers": 6, "heads": 8, "feedforward": 2048}
+WIDE = {"hidden_size": 512, "layers": 6, "heads": 8, "feedforward_size": 2048}
 VOCABULARY, TOKENS = 16_000, 16
 DEVICE = torch.device("cuda")
 Side = Callable[[Padded, int], object]
@@ -65,7 +65,7 @@ def made(ends: float, tie: bool = True) -> Seq2Seq:
 
     Tied, it says the same again and again; untied, one thing after the other.
     """
-    halves = {"encoder": "transformer", "decoder": "transformer", "tie": tie}
+    halves = {"encoder": "transformer", "decoder": "transformer", "tie_embeddings": tie}
     model = Model(**WIDE, **halves, attention=AttentionPart(name="transformer", heads=WIDE["heads"]))
     built = build(model, Dropout(), VOCABULARY, VOCABULARY, joint=True).eval().requires_grad_(False).to(DEVICE)
     source = sources(8, 8, 16)

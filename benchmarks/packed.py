@@ -1,10 +1,10 @@
 """Packed rows beside padded ones: the share of places that are tokens, and target tokens a second of the same training.
 
 Three ways to make batches of one budget: Loader, sentences of like length side by side; Loader with lengths rounded up for
-CUDA graphs; Packed, several sentences a row (train.packed). On a GPU updates are replayed in bf16 as `regard train` does; on
-a CPU they are computed in single precision, and nothing is rounded. Sides take turns over the same number of batches, and
-medians of the time of a round are compared. Sentences are those of Multi30k En-De where REGARD_DATA names it, of two text
-files by --files, and else of lengths drawn like Multi30k's. Rows are appended to results/packed.csv.
+CUDA graphs; Packed, several sentences a row (train.packing_length). On a GPU updates are replayed in bf16 as `regard train`
+does; on a CPU they are computed in single precision, and nothing is rounded. Sides take turns over the same number of
+batches, and medians of the time of a round are compared. Sentences are those of Multi30k En-De where REGARD_DATA names it,
+of two text files by --files, and else of lengths drawn like Multi30k's. Rows are appended to results/packed.csv.
 
     python benchmarks/packed.py                               rows of 256 places, a budget of 4,096 tokens
     python benchmarks/packed.py --places 64 128 256 --files train.en train.de
@@ -59,7 +59,11 @@ def examples(files: list[str]) -> list[Example]:
         files = [f"{folder}/multi30k/tok/train.lc.norm.tok.{side}.gz" for side in ("en", "de")]
     if files:
         records = list(read("::".join(files)))
-        return TextCodec.fit(records, Data(tokens="bpe", vocabulary=VOCABULARY, joint=True)).encode_all(records).examples
+        return (
+            TextCodec.fit(records, Data(tokenizer="bpe", vocab_size=VOCABULARY, joint_vocab=True))
+            .encode_all(records)
+            .examples
+        )
     draw = torch.Generator().manual_seed(0)
     source = 14 + 4.5 * torch.randn(29_000, generator=draw)
     target = source + 1 + 2.5 * torch.randn(29_000, generator=draw)
@@ -77,10 +81,10 @@ class Side:
     def __init__(self, model: Model, batches: list[Batch]):
         torch.manual_seed(0)
         self.batches = batches
-        settings = Train(precision="bf16" if DEVICE.type == "cuda" else "fp32", smoothing=0.1, rate=1e-4)
+        settings = Train(precision="bf16" if DEVICE.type == "cuda" else "fp32", label_smoothing=0.1, learning_rate=1e-4)
         self.model = build(model, Dropout(), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
         self.teacher, self.optimiser = Teacher(settings, self.model), optimiser(self.model, settings)
-        self.clip = settings.clip
+        self.clip = settings.gradient_clip
         self.halved = Halved(self.model) if DEVICE.type == "cuda" else nullcontext()
         self.graphs = Graphed(self.cost, DEVICE, list(self.model.parameters())) if DEVICE.type == "cuda" else None
 
@@ -150,7 +154,9 @@ def main() -> None:
         packed = Packed(found, places, options.tokens, seed=1)
         ways[f"Packed, {places}"] = packed.batch, packed
     attention = AttentionPart("transformer", heads=4)
-    model = Model("transformer", "transformer", attention, options.size, layers=3, heads=4, feedforward=4 * options.size)
+    model = Model(
+        "transformer", "transformer", attention, options.size, layers=3, heads=4, feedforward_size=4 * options.size
+    )
     sides = {
         name: Side(model, [batch(step) for step in range(options.batches)])
         for name, (batch, _) in ways.items()

@@ -41,7 +41,7 @@ WAYS: dict[str, dict[str, Any] | None] = {
 
 
 def models() -> dict[str, Callable[[], Seq2Seq]]:
-    usual = Model(size=256, layers=2, heads=4, feedforward=512)
+    usual = Model(hidden_size=256, layers=2, heads=4, feedforward_size=512)
 
     def made(attention: str, **options: Any) -> Seq2Seq:
         part = dataclasses.replace(usual.attention, name=attention, heads=4)

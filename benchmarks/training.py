@@ -50,7 +50,7 @@ def examples() -> list[Example]:
 
         pair = "::".join(f"{folder}/multi30k/tok/train.lc.norm.tok.{side}.gz" for side in ("en", "de"))
         records = list(read(pair))
-        data = Data(tokens="bpe", vocabulary=VOCABULARY, joint=True)
+        data = Data(tokenizer="bpe", vocab_size=VOCABULARY, joint_vocab=True)
         return TextCodec.fit(records, data).encode_all(records).examples
     lengths = torch.randint(8, 22, (20_000, 2), generator=torch.Generator().manual_seed(0)).tolist()
     return [
@@ -160,7 +160,7 @@ class Ours(nn.Module):
 
 def sides(kind: str) -> dict[str, Callable[[], nn.Module]]:
     """Who trains a model of this kind: regard first."""
-    usual = Model(size=256, layers=3, heads=4, feedforward=1024, encoder="transformer", decoder="transformer")
+    usual = Model(hidden_size=256, layers=3, heads=4, feedforward_size=1024, encoder="transformer", decoder="transformer")
     if kind == "transformer":
         attention = dataclasses.replace(usual.attention, name="transformer", heads=4)
         found = {
@@ -174,7 +174,7 @@ def sides(kind: str) -> dict[str, Callable[[], nn.Module]]:
         return {**found, "Hugging Face": Marian}
     attention = dataclasses.replace(usual.attention, name="bilinear")
     return {
-        "regard": lambda: Ours(Model(size=512, embedding=256, attention=attention, tie=False), False),
+        "regard": lambda: Ours(Model(hidden_size=512, embedding_size=256, attention=attention, tie_embeddings=False), False),
         "LSTMCell": HandLSTM,
     }
 

@@ -53,10 +53,10 @@ BASE = Model(
     encoder="transformer",
     decoder="transformer",
     attention=AttentionPart("transformer", heads=HEADS),
-    size=SIZE,
+    hidden_size=SIZE,
     layers=LAYERS,
     heads=HEADS,
-    feedforward=INNER,
+    feedforward_size=INNER,
 )
 
 Step = Callable[[], object]
@@ -64,7 +64,7 @@ Step = Callable[[], object]
 
 def ours(batch: Batch, *, compiled: bool = False, halved: bool = True, graph: bool = True) -> Updates:
     """What `regard train` does; with its layers compiled, or its matrices rounded in one go."""
-    settings = Train(precision="bf16", optimiser="adamw", rate=1e-4, smoothing=0.1)
+    settings = Train(precision="bf16", optimizer="adamw", learning_rate=1e-4, label_smoothing=0.1)
     model = build(BASE, Dropout(0.1, 0.1), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
     layers = Compiled(model) if compiled else Halved(model) if halved else nullcontext()
     return Updates(model, batch, settings, layers, graph)

@@ -40,11 +40,11 @@ class Curve(NamedTuple):
 def measure(steps: int = 480, every: int = 40, draws: int = DRAWS) -> list[Curve]:
     """Train, and look at the variances every so many steps."""
     torch.manual_seed(0)
-    settings = Train(max_steps=steps, rate=5e-3, baseline="learned")
+    settings = Train(max_steps=steps, learning_rate=5e-3, reinforce_baseline="learned")
     config = replace(
         tasks.find("reverse").Config(),
         data=Data(samples=1500, batch_tokens=512),
-        model=Model(size=32, attention=AttentionPart("additive+hard")),
+        model=Model(hidden_size=32, attention=AttentionPart("additive+hard")),
         dropout=Dropout(embedding=0.0, residual=0.0),
         train=settings,
     )
@@ -63,7 +63,7 @@ def measure(steps: int = 480, every: int = 40, draws: int = DRAWS) -> list[Curve
         learning.zero_grad()
         loss.total.backward()
         for learner in (model, teacher):
-            clip(learner.parameters(), loss.tokens, settings.clip)
+            clip(learner.parameters(), loss.tokens, settings.gradient_clip)
         learning.step()
         teacher.see(loss)
     return curves
@@ -72,7 +72,9 @@ def measure(steps: int = 480, every: int = 40, draws: int = DRAWS) -> list[Curve
 def variances(model: nn.Module, teacher: Teacher, batch: Batch, draws: int) -> dict[str, float]:
     """The variance of the gradient of the score's parameters, summed over all of them, under each baseline."""
     settings, names = teacher.settings, find_hard_attentions(model)
-    each = {baseline: Reinforce(replace(settings, baseline=baseline, entropy_bonus=0.0), names) for baseline in COLOURS}
+    each = {
+        baseline: Reinforce(replace(settings, reinforce_baseline=baseline, entropy_bonus=0.0), names) for baseline in COLOURS
+    }
     assert teacher.looks is not None
     assert batch.target is not None
     each["learned"].baseline = teacher.looks.baseline

@@ -3,8 +3,8 @@
 python docs/viewer.py [--out docs/viewer] [--recurrent RUN --transformer RUN]
 
 Two models are trained on the translation that comes with the package, which takes some minutes, unless directories that
-`regard train` made are given; the recurrent one needs a film (--train.film). The picture, the sound and the series are made
-in docs/figures.py: their weights are drawn, not learned. Needs Chromium, playwright and Pillow.
+`regard train` made are given; the recurrent one needs a film (--train.record_example). The picture, the sound and the
+series are made in docs/figures.py: their weights are drawn, not learned. Needs Chromium, playwright and Pillow.
 """
 
 import argparse
@@ -34,7 +34,7 @@ WRITTEN = "汤姆害怕的大老虎不喜欢玛丽"
 GOLD = {"sure": [*enumerate((4, 4, 5, 5, 3, 1, 2, 2, 7, 8, 8, 9, 9))], "possible": [(8, 6)]}
 """The word of the sentence that each character of its translation stands for."""
 TRAIN = {
-    "recurrent": ["--train.max_steps=400", "--train.film=Tom chases Jerry", "--train.film_every=25"],
+    "recurrent": ["--train.max_steps=400", "--train.record_example=Tom chases Jerry", "--train.record_every=25"],
     "transformer": [
         *("--model.encoder=transformer", "--model.decoder=transformer", "--model.layers=3"),
         *("--model.attention.name=transformer", "--train.max_steps=300"),

@@ -19,10 +19,10 @@ pictures=$out-pictures
 python -m regard train detect --data.train="$pictures/train.jsonl" --data.valid="$pictures/dev.jsonl" \
   --data.height=240 --data.width=320 --data.batch_pixels=1228800 \
   --data.augment=flip:down=0.5+affine:scale=0.35:stretch=0.15:shift=0.15:turn=0:shear=0+light:brightness=0.15:contrast=0.3 \
-  --model.stride=8 --model.size=128 --model.map=256 --model.depth=2 --model.map_norm=group --model.layers=3 --model.heads=8 \
+  --model.stride=8 --model.hidden_size=128 --model.map_size=256 --model.depth=2 --model.map_norm=group --model.layers=3 --model.heads=8 \
   --model.attention.heads=8 --model.queries=60 --dropout.residual=0.1 --dropout.encoder=0.05 \
-  --train.optimiser=adamw --train.rate=6e-4 --train.weight_decay=0.05 --train.schedule=cosine --train.warmup=55 \
-  --train.ema=0.998 --train.precision=bf16 --train.max_steps=1093 --train.max_minutes=9 --train.evaluate_every=92 \
+  --train.optimizer=adamw --train.learning_rate=6e-4 --train.weight_decay=0.05 --train.schedule=cosine --train.warmup_steps=55 \
+  --train.ema_decay=0.998 --train.precision=bf16 --train.max_steps=1093 --train.max_minutes=9 --train.evaluate_every=92 \
   --train.checkpoint_every=2000 --out "$out" "$@"
 for part in dev test; do
   echo "== $part"

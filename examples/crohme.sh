@@ -17,15 +17,15 @@ data=${REGARD_DATA:?name the folder that holds crohme}
 pictures=$out-pictures
 [ -f "$pictures/test.tsv" ] || COPIES=${COPIES:-3} REGARD_DATA=$data python "$(dirname "$0")/pictures/crohme.py" "$pictures"
 settings=(--data.train="$pictures/train.tsv" --data.valid="$pictures/dev.tsv" --data.height=256 --data.width=1024
-  --data.channels=1 --data.augment=none --data.batch_pixels=1572864 --data.bleu=none --model.encoder=residual --model.stride=8
-  --model.depth=3 --model.map=256 --model.decoder=transformer --model.attention=transformer --model.size=256 --model.layers=3
-  --model.heads=8 --model.attention.heads=8 --model.feedforward=1024 --dropout.embedding=0.1 --dropout.residual=0.3
-  --dropout.encoder=0.1 --train.smoothing=0.1 --train.rate=7e-4 --train.precision=bf16 --train.checkpoint_every=4000
-  --search.batch=200 "$@")
-python -m regard train caption "${settings[@]}" --train.warmup=500 --train.average=1 --train.max_steps="${FIRST:-8018}" \
+  --data.channels=1 --data.augment=none --data.batch_pixels=1572864 --data.bleu_tokenizer=none --model.encoder=resnet --model.stride=8
+  --model.depth=3 --model.map_size=256 --model.decoder=transformer --model.attention=transformer --model.hidden_size=256 --model.layers=3
+  --model.heads=8 --model.attention.heads=8 --model.feedforward_size=1024 --dropout.embedding=0.1 --dropout.residual=0.3
+  --dropout.encoder=0.1 --train.label_smoothing=0.1 --train.learning_rate=7e-4 --train.precision=bf16 --train.checkpoint_every=4000
+  --search.batch_size=200 "$@")
+python -m regard train caption "${settings[@]}" --train.warmup_steps=500 --train.average_checkpoints=1 --train.max_steps="${FIRST:-8018}" \
   --train.evaluate_every=4000 --out "$out-first"
-python -m regard train caption "${settings[@]}" --train.start="$out-first" --train.warmup=20 --train.schedule=cosine \
-  --train.better=exact --train.max_steps="${SECOND:-4825}" --train.evaluate_every=1609 --out "$out"
+python -m regard train caption "${settings[@]}" --train.init_from="$out-first" --train.warmup_steps=20 --train.schedule=cosine \
+  --train.monitor=exact --train.max_steps="${SECOND:-4825}" --train.evaluate_every=1609 --out "$out"
 for part in dev test; do
   echo "== $part"
   python -m regard evaluate "$out" --data.test="$pictures/$part.tsv" --beam 1

@@ -18,9 +18,9 @@ if [ ! -f "$out.data/test.tsv" ]; then
   python "$(dirname "$0")/pictures/easy_vqa.py" "$out.data"
 fi
 python -m regard train vqa --data.train="$out.data/train.tsv" --data.valid="$out.data/dev.tsv" --data.augment=flip \
-  --data.batch_pixels=$((1 << 18)) --model.size=128 --model.question_layers=2 --dropout.residual=0.1 --train.max_steps=1012 \
-  --train.rate=1e-3 --train.warmup=200 --train.evaluate_every=127 --train.checkpoint_every=1000 --train.max_minutes=9 \
-  --train.precision=bf16 --search.batch=512 --out "$out" "$@"
+  --data.batch_pixels=$((1 << 18)) --model.hidden_size=128 --model.question_layers=2 --dropout.residual=0.1 --train.max_steps=1012 \
+  --train.learning_rate=1e-3 --train.warmup_steps=200 --train.evaluate_every=127 --train.checkpoint_every=1000 --train.max_minutes=9 \
+  --train.precision=bf16 --search.batch_size=512 --out "$out" "$@"
 for part in dev test; do
   echo "== $part"
   python -m regard evaluate "$out" --data.test="$out.data/$part.tsv"

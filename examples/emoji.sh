@@ -17,9 +17,9 @@ data=$out.data
 python "$(dirname "$0")/pictures/emoji.py" "$data"
 python -m regard train retrieve --data.train="$data/twitter.train.tsv+$data/google.train.tsv" \
   --data.valid="$data/twitter.dev.tsv+$data/google.dev.tsv" --data.text=3 --data.lowercase=true --data.height=32 --data.width=32 \
-  --data.batch_pixels=262144 --data.augment=affine+light --model.size=128 --model.reranking=0 --dropout.embedding=0.3 \
-  --dropout.residual=0.3 --dropout.words=0.3 --train.optimiser=adamw --train.weight_decay=0.05 --train.rate=2e-3 \
-  --train.warmup=100 --train.max_steps=1000 --train.evaluate_every=100 --train.max_minutes=9 --out "$out" "$@"
+  --data.batch_pixels=262144 --data.augment=affine+light --model.hidden_size=128 --model.reranking_layers=0 --dropout.embedding=0.3 \
+  --dropout.residual=0.3 --dropout.words=0.3 --train.optimizer=adamw --train.weight_decay=0.05 --train.learning_rate=2e-3 \
+  --train.warmup_steps=100 --train.max_steps=1000 --train.evaluate_every=100 --train.max_minutes=9 --out "$out" "$@"
 for part in dev test; do
   for vendor in twitter google; do
     echo "== $vendor $part"

@@ -18,15 +18,15 @@ mkdir -p "$out.data"
 for part in trn dev tst; do  # lemma TAB features TAB form -> lemma|features TAB form
   gunzip -c "$data.$part.gz" | awk -F'\t' '{print $1 "|" $2 "\t" $3}' > "$out.data/$part.tsv"
 done
-common=(--data.train="$out.data/trn.tsv" --data.valid="$out.data/dev.tsv" --data.joint=true --data.least=2 --search.unknown=copy
-  --train.better=exact --train.smoothing=0.1 --train.rate=1e-3 --train.schedule=cosine --search.batch=1000)
-recurrent=(--model.size=512 --model.embedding=128 --dropout.embedding=0.3 --dropout.residual=0.5 --data.batch_tokens=2048
+common=(--data.train="$out.data/trn.tsv" --data.valid="$out.data/dev.tsv" --data.joint_vocab=true --data.min_frequency=2 --search.unknown=copy
+  --train.monitor=exact --train.label_smoothing=0.1 --train.learning_rate=1e-3 --train.schedule=cosine --search.batch_size=1000)
+recurrent=(--model.hidden_size=512 --model.embedding_size=128 --dropout.embedding=0.3 --dropout.residual=0.5 --data.batch_tokens=2048
   --train.max_steps=4000 --train.evaluate_every=1000)
 case $model in
   transformer) settings=(--model.encoder=transformer --model.decoder=transformer --model.attention=transformer
-    --model.size=256 --model.layers=4 --model.heads=4 --model.attention.heads=4 --model.feedforward=1024
+    --model.hidden_size=256 --model.layers=4 --model.heads=4 --model.attention.heads=4 --model.feedforward_size=1024
     --dropout.embedding=0.3 --dropout.residual=0.3 --dropout.attention=0.1 --data.batch_tokens=4096
-    --train.warmup=1000 --train.max_steps=15000 --train.evaluate_every=3000 --train.precision=bf16) ;;
+    --train.warmup_steps=1000 --train.max_steps=15000 --train.evaluate_every=3000 --train.precision=bf16) ;;
   recurrent) settings=("${recurrent[@]}" --model.attention=additive) ;;
   pointer) settings=("${recurrent[@]}" --model.attention=pointer) ;;
   *) echo "which model? transformer, recurrent or pointer" >&2; exit 2 ;;

@@ -19,10 +19,10 @@ if [ ! -d "$package/data" ]; then
 fi
 python "$(dirname "$0")/pictures/mnist.py" "$package" "$out.data"
 python -m regard train classify --data.train="$out.data/train.tsv" --data.valid="$out.data/dev.tsv" --data.height=28 \
-  --data.width=28 --data.channels=1 --data.augment=affine --data.batch_pixels=200704 --model.glimpses=6 --model.size=512 \
-  --model.copies=4 --model.runs=10 --train.rate=2e-3 --train.schedule=cosine --train.warmup=200 --train.ema=0.999 \
-  --train.better=accuracy --train.max_steps=${STEPS:-9000} --train.evaluate_every=1500 --train.checkpoint_every=3000 \
-  --train.max_minutes=9 --search.batch=1000 --out "$out" "$@"
+  --data.width=28 --data.channels=1 --data.augment=affine --data.batch_pixels=200704 --model.glimpses=6 --model.hidden_size=512 \
+  --model.episodes=4 --model.eval_episodes=10 --train.learning_rate=2e-3 --train.schedule=cosine --train.warmup_steps=200 --train.ema_decay=0.999 \
+  --train.monitor=accuracy --train.max_steps=${STEPS:-9000} --train.evaluate_every=1500 --train.checkpoint_every=3000 \
+  --train.max_minutes=9 --search.batch_size=1000 --out "$out" "$@"
 for part in dev test; do
   echo "== $part"
   python -m regard evaluate "$out" --data.test="$out.data/$part.tsv"

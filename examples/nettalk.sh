@@ -3,7 +3,7 @@
 #
 #   REGARD_DATA=folder/with/nettalk examples/nettalk.sh free|guided OUT [more settings]
 #
-# free learns from words alone; guided is also shown the gold letters of the training words (train.guided). Both are
+# free learns from words alone; guided is also shown the gold letters of the training words (train.guided_alignment). Both are
 # measured on the letters of the test words, which neither has seen. Figures are in docs/results.md.
 set -euo pipefail
 if [ $# -lt 2 ]; then
@@ -15,7 +15,7 @@ shift 2
 data=${REGARD_DATA:?name the folder that holds nettalk}/nettalk/nettalk.data.gz
 case $model in
   free) settings=() ;;
-  guided) settings=(--data.alignments="$out.data/train.links" --train.guided=0.5) ;;
+  guided) settings=(--data.alignments="$out.data/train.links" --train.guided_alignment=0.5) ;;
   *) echo "which model? free or guided" >&2; exit 2 ;;
 esac
 mkdir -p "$out.data"
@@ -45,9 +45,9 @@ for name, rows in parts.items():
     (folder / f"{name}.links").write_text("".join(f"{links}\n" for _, links in rows), encoding="utf-8")
 PYTHON
 python -m regard train pronounce --data.train="$out.data/train.tsv" --data.valid="$out.data/dev.tsv" \
-  --model.attention=additive --model.size=256 --model.layers=2 --model.embedding=128 --dropout.embedding=0.3 \
-  --dropout.residual=0.4 --data.batch_tokens=2048 --train.better=exact --train.smoothing=0.1 --train.rate=1e-3 \
-  --train.schedule=cosine --train.max_steps=3000 --train.evaluate_every=1000 --search.batch=1000 "${settings[@]}" --out "$out" "$@"
+  --model.attention=additive --model.hidden_size=256 --model.layers=2 --model.embedding_size=128 --dropout.embedding=0.3 \
+  --dropout.residual=0.4 --data.batch_tokens=2048 --train.monitor=exact --train.label_smoothing=0.1 --train.learning_rate=1e-3 \
+  --train.schedule=cosine --train.max_steps=3000 --train.evaluate_every=1000 --search.batch_size=1000 "${settings[@]}" --out "$out" "$@"
 echo "== choose on dev where to look"
 python -m regard align "$out" --data.test="$out.data/dev.tsv" --gold "$out.data/dev.links" --letters --choose
 echo "== test, beam 5, and its letters"

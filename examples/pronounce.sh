@@ -14,15 +14,15 @@ fi
 language=$1 model=$2 seeds=$3 out=$4
 shift 4
 data=${REGARD_DATA:?name the folder that holds sigmorphon2021-g2p}/sigmorphon2021-g2p/medium/$language
-common=(--data.train="$out/train.tsv" --data.valid="$out/dev.tsv" --train.better=exact --train.smoothing=0.1
-  --train.rate=1e-3 --train.schedule=cosine --train.evaluate_every=1000 --search.batch=1000)
+common=(--data.train="$out/train.tsv" --data.valid="$out/dev.tsv" --train.monitor=exact --train.label_smoothing=0.1
+  --train.learning_rate=1e-3 --train.schedule=cosine --train.evaluate_every=1000 --search.batch_size=1000)
 case $model in
-  recurrent) settings=(--model.attention=additive --model.size=512 --model.embedding=128 --dropout.embedding=0.3
+  recurrent) settings=(--model.attention=additive --model.hidden_size=512 --model.embedding_size=128 --dropout.embedding=0.3
     --dropout.residual=0.5 --data.batch_tokens=2048 --train.max_steps=3000) ;;
   transformer) settings=(--model.encoder=transformer --model.decoder=transformer --model.attention=transformer
-    --model.size=256 --model.layers=4 --model.heads=4 --model.attention.heads=4 --model.feedforward=1024
+    --model.hidden_size=256 --model.layers=4 --model.heads=4 --model.attention.heads=4 --model.feedforward_size=1024
     --dropout.embedding=0.3 --dropout.residual=0.3 --dropout.attention=0.1 --data.batch_tokens=4096
-    --train.warmup=1000 --train.max_steps=4000) ;;
+    --train.warmup_steps=1000 --train.max_steps=4000) ;;
   *) echo "which model? recurrent or transformer" >&2; exit 2 ;;
 esac
 mkdir -p "$out"

@@ -13,8 +13,8 @@ from regard.training.loop import train
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 400
 config = Config(
     data=Data(batch_tokens=1024),
-    model=Model(size=128),  # a bidirectional LSTM, an LSTM with additive attention
-    train=Train(max_steps=steps, rate=3e-3, smoothing=0.1, evaluate_every=100),
+    model=Model(hidden_size=128),  # a bidirectional LSTM, an LSTM with additive attention
+    train=Train(max_steps=steps, learning_rate=3e-3, label_smoothing=0.1, evaluate_every=100),
 )
 experiment, report = tasks.experiment("translate", config)
 print(report)

@@ -15,11 +15,11 @@ data=${REGARD_DATA:?name the folder that holds netransliteration}/netransliterat
 mkdir -p "$out.data"
 gunzip -c "${data}_16.gz" | sed -n "1,3000p" > "$out.data/valid.tsv"  # enough to choose a checkpoint by
 python -m regard train pronounce --data.train="${data}_64.gz" --data.valid="$out.data/valid.tsv" \
-  --model.encoder=transformer --model.decoder=transformer --model.attention=transformer --model.size=256 \
-  --model.layers=4 --model.heads=4 --model.attention.heads=4 --model.feedforward=1024 \
+  --model.encoder=transformer --model.decoder=transformer --model.attention=transformer --model.hidden_size=256 \
+  --model.layers=4 --model.heads=4 --model.attention.heads=4 --model.feedforward_size=1024 \
   --dropout.embedding=0.1 --dropout.residual=0.2 --dropout.attention=0.1 --data.batch_tokens=12288 \
-  --train.better=exact --train.smoothing=0.1 --train.rate=1e-3 --train.schedule=cosine --train.warmup=1500 \
-  --train.max_steps=8000 --train.evaluate_every=2000 --train.precision=bf16 --search.batch=1000 --out "$out" "$@"
+  --train.monitor=exact --train.label_smoothing=0.1 --train.learning_rate=1e-3 --train.schedule=cosine --train.warmup_steps=1500 \
+  --train.max_steps=8000 --train.evaluate_every=2000 --train.precision=bf16 --search.batch_size=1000 --out "$out" "$@"
 for part in 16 20; do
   echo "== $language $part, beam 5"
   python -m regard evaluate "$out" --data.test="${data}_$part.gz" --beam 5

@@ -31,16 +31,16 @@ for part in ("train", "dev", "test"):
     paths = [line.split("\t")[0] for line in "".join(tables).splitlines()]
     (folder / f"{part}.tsv").write_text("".join(f"{path}\t{categories[Path(path).stem]}\n" for path in paths), encoding="utf-8")
 PYTHON
-    settings=(--data.height=32 --data.width=32 --data.augment=affine --train.max_steps=1500 --train.evaluate_every=250 --train.warmup=101) ;;
+    settings=(--data.height=32 --data.width=32 --data.augment=affine --train.max_steps=1500 --train.evaluate_every=250 --train.warmup_steps=101) ;;
   digits)
     python "$here/pictures/mnist.py" "$data/package" "$out.data"
     mv "$out.data/train.tsv" "$out.data/all.tsv"
     head -n 1000 "$out.data/all.tsv" > "$out.data/train.tsv"
-    settings=(--data.height=28 --data.width=28 --data.channels=1 --data.augment=affine --train.max_steps=1000 --train.evaluate_every=166 --train.warmup=67) ;;
+    settings=(--data.height=28 --data.width=28 --data.channels=1 --data.augment=affine --train.max_steps=1000 --train.evaluate_every=166 --train.warmup_steps=67) ;;
   *) echo "which pictures? emoji or digits" >&2; exit 2 ;;
 esac
-python -m regard compare classify --vary model.visual=none,channel,spatial,channel_spatial,selective_kernel,non_local --seeds 3 \
+python -m regard compare classify --vary model.visual_attention=none,channel,spatial,channel_spatial,selective_kernel,non_local --seeds 3 \
   --data.train="$out.data/train.tsv" --data.valid="$out.data/dev.tsv" --data.test="$out.data/test.tsv" --data.batch_pixels=65536 \
-  --model.attention=none --model.size=128 --model.depth=2 --model.stride=8 --dropout.encoder=0.1 --train.rate=1e-3 \
-  --train.optimiser=adamw --train.weight_decay=0.05 --train.smoothing=0.1 --train.schedule=cosine \
-  --train.better=accuracy --train.checkpoint_every=100000 --search.batch=500 --jobs 6 "${settings[@]}" --out "$out" "$@"
+  --model.attention=none --model.hidden_size=128 --model.depth=2 --model.stride=8 --dropout.encoder=0.1 --train.learning_rate=1e-3 \
+  --train.optimizer=adamw --train.weight_decay=0.05 --train.label_smoothing=0.1 --train.schedule=cosine \
+  --train.monitor=accuracy --train.checkpoint_every=100000 --search.batch_size=500 --jobs 6 "${settings[@]}" --out "$out" "$@"

@@ -32,11 +32,11 @@ both=()
 for pair in en-es es-en; do
   if [ $pair = en-es ]; then from=1 to=2; else from=2 to=1; fi
   python -m regard train translate --data.train="$out/corpus.tsv" --data.valid="$out/valid.tsv" --data.source=$from \
-    --data.target=$to --data.least=2 --data.batch_tokens=512 --data.bleu=none \
-    --model.encoder=convolution --model.kernel=1 --model.decoder=recurrent --model.attention="$attention" \
-    --model.size=128 --model.input_feeding=false --dropout.embedding=0.2 --dropout.residual=0.2 --train.smoothing=0 \
-    --train.rate=2e-3 --train.schedule=cosine --train.max_steps=2500 --train.evaluate_every=0 --train.diagonal=0.3 \
-    --train.graphs=false --out "$out/$pair" "$@" &
+    --data.target=$to --data.min_frequency=2 --data.batch_tokens=512 --data.bleu_tokenizer=none \
+    --model.encoder=convolution --model.kernel_size=1 --model.decoder=recurrent --model.attention="$attention" \
+    --model.hidden_size=128 --model.input_feeding=false --dropout.embedding=0.2 --dropout.residual=0.2 --train.label_smoothing=0 \
+    --train.learning_rate=2e-3 --train.schedule=cosine --train.max_steps=2500 --train.evaluate_every=0 --train.guided_attention=0.3 \
+    --train.cuda_graphs=false --out "$out/$pair" "$@" &
   both+=($!)
 done
 for each in "${both[@]}"; do wait "$each"; done

@@ -46,7 +46,10 @@ def test_another_format_is_refused_and_named(tmp_path, monkeypatch):
     monkeypatch.setattr(manifest, "FORMAT", 7)
     path.write_bytes(manifest.seal({}))
     monkeypatch.undo()
-    with pytest.raises(RefusedError, match=r"has format 7, and this version of regard reads format 1; .* by regard \d"):
+    with pytest.raises(
+        RefusedError,
+        match=r"has format 7, and this version of regard reads format 2; it was written by regard \d.*: train again, or open it with the version that wrote it$",
+    ):
         manifest.unseal(path)
 
 

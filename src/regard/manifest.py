@@ -10,9 +10,8 @@ from regard.errors import DamagedError, RefusedError
 from regard.regular_files import MEMORY, read_regular
 
 NAME = "manifest.json"
-FORMAT = 1
-
-
+FORMAT = 2
+"""2: settings have the names of the field."""
 LIMIT = 16 * 2**20
 """The most bytes of a manifest."""
 CHANGED = "{} is not what was written: its SHA-256 differs from the manifest's"
@@ -51,7 +50,8 @@ def parse(data: bytes, path: Path) -> dict[str, Any]:
         versions = table.get("versions")
         raise RefusedError(
             f"{path} has format {table.get('format')}, and this version of regard reads format {FORMAT}; "
-            f"it was written by regard {versions.get('regard') if isinstance(versions, dict) else 'of another version'}"
+            f"it was written by regard {versions.get('regard') if isinstance(versions, dict) else 'of another version'}: "
+            "train again, or open it with the version that wrote it"
         )
     return dict(table)
 

@@ -27,7 +27,12 @@ def write(folder, records=PAIRS):
 def config(folder, attention="transformer", **data):
     path = write(folder)
     model = Model(
-        size=16, layers=2, encoder="transformer", decoder="transformer", heads=2, attention=AttentionPart(attention, 2)
+        hidden_size=16,
+        layers=2,
+        encoder="transformer",
+        decoder="transformer",
+        heads=2,
+        attention=AttentionPart(attention, 2),
     )
     settings = Train(max_steps=1, evaluate_every=1, device="cpu")
     return Config(data=Data(train=path, valid=path, **data), model=model, train=settings)

@@ -16,7 +16,7 @@ KINDS = {"recurrent": "bahdanau+marginal", "convolution": "additive+marginal", "
 
 def made(kind, name=None, **settings):
     attention = AttentionPart(name or KINDS[kind], heads=1)
-    model = Model(encoder=kind, decoder=kind, attention=attention, size=8, heads=2, **settings)
+    model = Model(encoder=kind, decoder=kind, attention=attention, hidden_size=8, heads=2, **settings)
     return build(model, Dropout(0.0, 0.0), 9, 9, joint=False).double().eval()
 
 

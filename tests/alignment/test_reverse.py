@@ -27,7 +27,7 @@ def test_the_other_direction_is_told_from_source_to_target(trained, back):
 
 
 def test_two_models_that_see_different_units_cannot_be_joined(tmp_path, back):
-    letters = made(tmp_path, tokens="characters")
+    letters = made(tmp_path, tokenizer="characters")
     with pytest.raises(
         DataError, match=r"pairs:1 has 14 and 16 units to one model, 3 and 3 to the other, and two directions"
     ):

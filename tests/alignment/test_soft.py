@@ -52,7 +52,7 @@ def test_nothing_to_align_is_no_mistake(trained):
 
 @pytest.mark.parametrize("tokens", ["words", "bpe", "characters"])
 def test_links_are_between_units_that_are_there(tmp_path, tokens):
-    model = made(tmp_path, tokens=tokens, vocabulary=300)
+    model = made(tmp_path, tokenizer=tokens, vocab_size=300)
     pairs = soft(model, PAIRS)
     for pair, links, record in zip(pairs, every(pairs), PAIRS, strict=True):
         cut = list if tokens == "characters" else str.split
@@ -62,7 +62,7 @@ def test_links_are_between_units_that_are_there(tmp_path, tokens):
 
 
 def test_what_is_too_long_is_cut_and_its_words_have_no_links(tmp_path):
-    model = made(tmp_path, longest_target=3, over_long="cut")
+    model = made(tmp_path, max_target_length=3, over_long="truncate")
     [pair] = soft(model, [Record("the dog sleeps", "der hund schläft", "a:1")])
     assert pair.target.texts == ("der", "hund", "schläft")
     [links] = every([pair])
@@ -73,7 +73,9 @@ def test_what_is_too_long_is_cut_and_its_words_have_no_links(tmp_path):
 @pytest.mark.timeout(600)
 def test_additive_attention_finds_the_links_of_the_grammar_by_itself():
     """81 % of its links were right when this was written, after 400 steps and about half a minute."""
-    config = Config(data=Data(batch_tokens=1024, samples=2000), model=Model(size=64), train=Train(smoothing=0.1))
+    config = Config(
+        data=Data(batch_tokens=1024, samples=2000), model=Model(hidden_size=64), train=Train(label_smoothing=0.1)
+    )
     experiment, _ = tasks.experiment("translate", config)
     optimiser = torch.optim.Adam(experiment.model.parameters(), 3e-3)
     for number in range(400):

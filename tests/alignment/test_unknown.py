@@ -47,13 +47,13 @@ def test_what_looked_at_nothing_stays_unknown():
 
 
 def test_characters_are_copied_one_by_one():
-    codec = TextCodec.fit([Record("ab", "ab", "a:1")], Data(tokens="characters"))
+    codec = TextCodec.fit([Record("ab", "ab", "a:1")], Data(tokenizer="characters"))
     numbers = written(codec, "a", None, "b")
     assert replaced(codec, Record("axb", None, "a:2"), numbers, looking(0, 1, 2, 3, keys=4), {}) == "axb"
 
 
 def test_where_tokens_are_parts_of_words_the_whole_word_is_copied():
-    codec = TextCodec.fit(RECORDS, Data(tokens="bytes"), target_tokens="words")
+    codec = TextCodec.fit(RECORDS, Data(tokenizer="bytes"), target_tokenizer="words")
     assert words(codec, RECORD).texts == ("the", "platypus", "sleeps", ".")
     record = Record("an ox", None, "a:4")  # the bytes a n _ o x, and the end
     weights = torch.tensor([[0.3, 0.0, 0.0, 0.3, 0.3, 0.1], [0, 0, 0, 0, 0, 1.0]])

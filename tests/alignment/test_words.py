@@ -14,7 +14,7 @@ RECORDS = [Record("the dog, it sleeps", "der Hund schläft", "a:1"), Record("a  
 
 
 def fit(kind, **options):
-    return TextCodec.fit(RECORDS, Data(tokens=kind, vocabulary=300, **options))
+    return TextCodec.fit(RECORDS, Data(tokenizer=kind, vocab_size=300, **options))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "characters"])
@@ -47,7 +47,7 @@ def test_characters_are_units_and_so_is_any_token_that_is_asked_for():
 
 
 def test_what_was_cut_away_has_no_tokens():
-    side = words.source(fit("words", longest_source=4), RECORDS[0])
+    side = words.source(fit("words", max_source_length=4), RECORDS[0])
     assert len(side.texts) == 4
     assert side.members.any(1).tolist() == [True, True, False, False]
 

@@ -21,7 +21,7 @@ def _closed():
 
 
 SMALL = [
-    "--model.size=32",
+    "--model.hidden_size=32",
     "--data.samples=300",
     "--train.max_steps=40",
     "--train.evaluate_every=20",

@@ -22,7 +22,7 @@ def regard(*arguments):
 def trained(task, directory, path, **data):
     """A model that has learnt next to nothing."""
     part = Data(train=str(path), valid=str(path), **data)
-    config = tasks.find(task).Config(data=part, model=Model(size=16), train=Train(max_steps=2, device="cpu"))
+    config = tasks.find(task).Config(data=part, model=Model(hidden_size=16), train=Train(max_steps=2, device="cpu"))
     train(tasks.experiment(task, config)[0], directory, quiet=True)
     return directory
 
@@ -90,7 +90,7 @@ def test_a_model_from_letters_to_phones_is_aligned_letter_by_letter(tmp_path):
     data = tmp_path / "words.tsv"
     data.write_text("ban\tb a n\nlin\tl i n\nban\tb a n\n", encoding="utf-8")
     (tmp_path / "gold.txt").write_text("0-0 1-1 2-2\n" * 3, encoding="utf-8")
-    trained("pronounce", tmp_path / "run", data, tokens="characters", target_tokens="words")
+    trained("pronounce", tmp_path / "run", data, tokenizer="characters", target_tokenizer="words")
     done = regard("align", tmp_path / "run", f"--data.test={data}", "--gold", tmp_path / "gold.txt", "--choose")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.split()[:6] == ["aer", "precision", "recall", "f1", "accuracy", "within_one"]
@@ -138,7 +138,7 @@ def test_what_does_not_go_together_is_refused(run_directory, files, options, tol
 def test_unknown_words_are_copied_on_the_command_line(tmp_path):
     data = tmp_path / "pairs.tsv"
     data.write_text("a b\tu v\na b\tw x\na b\ty z\n", encoding="utf-8")
-    directory = trained("translate", tmp_path / "run", data, least=2)  # no target word is known
+    directory = trained("translate", tmp_path / "run", data, min_frequency=2)  # no target word is known
     kept, copied = (regard("predict", directory, "a b", "--unknown", each) for each in ("keep", "copy"))
     assert kept.exit_code == copied.exit_code == 0
     assert set(kept.stdout.split()) <= {"<unk>"}

@@ -20,7 +20,7 @@ TINY = [
     "data.samples=150",
     "data.height=32",
     "data.width=32",
-    "model.size=16",
+    "model.hidden_size=16",
     "train.max_steps=4",
     "data.batch_pixels=8192",
 ]
@@ -108,7 +108,7 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(run, picture, tmp_path, argu
 
 def test_a_model_that_is_asked_nothing_refuses_a_question(tmp_path):
     run = tmp_path / "reverse"
-    small = ["--data.samples=40", "--model.size=8", "--train.max_steps=1"]
+    small = ["--data.samples=40", "--model.hidden_size=8", "--train.max_steps=1"]
     assert regard("train", "reverse", "--out", run, "--quiet", *small).exit_code == 0
     for arguments in (["predict", run, "a b", "--question", "why?"], ["view", run, "a b", "--question", "why?"]):
         done = regard(*arguments)

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli._bad_inputs import TOLD, Unread, unread
-from regard.config import PictureData
+from regard.config import ImageTextData
 from regard.data.image.codec import PictureCodec
 from regard.data.records import Record
 from regard.errors import DataError
@@ -12,7 +12,7 @@ from regard.tasks.retrieve.codec import PairCodec
 
 def model(kind):
     return SimpleNamespace(
-        codec=kind.fit([Record("1.png", "a star", "t:1"), Record("2.png", "a ring", "t:2")], PictureData(), 8)
+        codec=kind.fit([Record("1.png", "a star", "t:1"), Record("2.png", "a ring", "t:2")], ImageTextData(), 8)
     )
 
 
@@ -51,7 +51,7 @@ def test_a_file_of_pictures_is_taken_note_of(kind, worded):
 
 def test_a_single_input_is_not():
     assert unread(model(PictureCodec), "photo.png", None) is None
-    assert unread(SimpleNamespace(codec=SimpleNamespace(longest_source=9)), "Tom", None) is None
+    assert unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9)), "Tom", None) is None
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_single_input_is_not():
     ],
 )
 def test_the_last_word_of_a_model_that_reads_text_says_why_an_answer_may_be_missing(begun, done):
-    missed = unread(SimpleNamespace(codec=SimpleNamespace(longest_source=9)), None, "list.txt")
+    missed = unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9)), None, "list.txt")
     assert missed.last(3, 2000, begun) == (
         "list.txt:3 has nothing in it that the model knows, or more than the 8 tokens that it reads, or scores that are not "
         f"finite (2,000 such in all): {done}; cut what is too long. Everything else is answered"

@@ -19,7 +19,7 @@ from .conftest import regard
 
 here = pytest.mark.unhooked
 """The hook knows a context of typer's from one of click's, which is what a command is called with."""
-TINY = ["model.size=16", "data.samples=120", "train.log_every=1"]
+TINY = ["model.hidden_size=16", "data.samples=120", "train.log_every=1"]
 
 
 def compare(*arguments):
@@ -83,7 +83,7 @@ def test_one_that_failed_makes_the_command_fail_when_all_are_done(tmp_path, monk
         (["--vary", "model.attention=none,aditive", "--out", "{}"], "did you mean 'additive'?"),
         (["--vary", "model.layers=1,2"], "compare needs a directory for its runs: --out DIR"),
         (["--vary", "model.layers=1,2", "--train.seed=3", "--out", "{}"], "compare sets train.seed itself: --seeds N"),
-        (["--vary", "model.layers=1,2", "--with", "model.layers=3: model.size=8", "--out", "{}"], "it takes 1, 2"),
+        (["--vary", "model.layers=1,2", "--with", "model.layers=3: model.hidden_size=8", "--out", "{}"], "it takes 1, 2"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_trained(tmp_path, arguments, told):

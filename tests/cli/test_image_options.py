@@ -22,8 +22,8 @@ def test_an_option_for_models_that_write_is_refused_for_one_that_does_not(name):
 
 def test_settings_of_the_search_are_refused_but_for_how_many_are_answered_at_a_time():
     with pytest.raises(ConfigError, match=r"--search\.beam is for models that write text"):
-        sees(Model(), {}, ["search.batch=4", "search.beam=2"])
-    sees(Model(), {"beam": None, "stream": False}, ["search.batch=4"])
+        sees(Model(), {}, ["search.batch_size=4", "search.beam=2"])
+    sees(Model(), {"beam": None, "stream": False}, ["search.batch_size=4"])
 
 
 def test_a_model_that_writes_may_be_told_how():

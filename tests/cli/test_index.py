@@ -13,7 +13,14 @@ from regard.data.records import Record
 from regard.tasks.retrieve.index import Index
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets
-TINY = ["data.samples=60", "data.height=32", "data.width=32", "model.size=16", "model.space=8", "model.text_layers=1"]
+TINY = [
+    "data.samples=60",
+    "data.height=32",
+    "data.width=32",
+    "model.hidden_size=16",
+    "model.projection_size=8",
+    "model.text_layers=1",
+]
 TINY += ["train.max_steps=2"]
 
 
@@ -126,7 +133,7 @@ def test_what_makes_no_index_is_said_first(run, arguments, text):
 
 
 def test_an_index_is_for_models_that_retrieve(tmp_path):
-    tiny = ["--data.samples=40", "--model.size=8", "--train.max_steps=1"]
+    tiny = ["--data.samples=40", "--model.hidden_size=8", "--train.max_steps=1"]
     assert regard("train", "reverse", "--out", tmp_path / "r", "--quiet", *tiny).exit_code == 0
     (tmp_path / "list.txt").write_text("a\n")
     made = ("index", tmp_path / "r", "--file", tmp_path / "list.txt", "--out", tmp_path / "i.safetensors")

@@ -14,8 +14,8 @@ from regard.compare.variations import Varied
 from regard.tasks.caption.task import Config
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets
-TINY = ["data.samples=60", "data.height=32", "data.width=32", "model.size=16", "train.max_steps=4", "model.layers=1"]
-TINY += ["search.length=12"]
+TINY = ["data.samples=60", "data.height=32", "data.width=32", "model.hidden_size=16", "train.max_steps=4", "model.layers=1"]
+TINY += ["search.max_length=12"]
 
 
 def regard(*arguments):
@@ -81,7 +81,7 @@ def test_a_run_is_measured_on_a_table_by_the_columns_that_are_named(run):
     [
         (["predict", "RUN", "gone.png"], "there is no file gone.png"),
         (["export", "RUN", "--to", "ctranslate2", "--out", "OUT"], "an export to ctranslate2 is for models that read text"),
-        (["export", "RUN", "--to", "huggingface", "--out", "OUT"], "it has model.encoder=residual, and patches is needed"),
+        (["export", "RUN", "--to", "huggingface", "--out", "OUT"], "it has model.encoder=resnet, and vit is needed"),
         (["predict", "RUN", "--listen"], "to answer while the source still arrives is for models that read text"),
         (["predict", "RUN", "RUN/samples/1.png", "--unknown", "copy"], "is for models that read text"),
         (["align", "RUN", "--data.test=RUN/samples/captions.tsv"], "regard align is for models that read text"),
@@ -106,5 +106,5 @@ def test_kinds_are_compared(tmp_path):
 def test_the_task_is_listed_and_shown():
     assert "caption" in regard("list", "tasks").stdout
     shown = regard("show", "caption").stdout
-    assert "model.visual = none" in shown
+    assert "model.visual_attention = none" in shown
     assert "data.augment = none" in shown

@@ -182,7 +182,7 @@ def test_scores_after_any_kill_are_those_of_an_undisturbed_run(run_directory, tm
     import regard as package
 
     model = package.load(run_directory, "cpu")
-    model.config = replace(model.config, search=replace(model.config.search, batch=5, length=5))
+    model.config = replace(model.config, search=replace(model.config.search, batch_size=5, max_length=5))
     words = ["Tom", "Jerry", "chases", "likes", "the", "big", "dog", "Mary"]
     chance, stops = random.Random(1), 0
     texts = [" ".join(chance.choices(words, k=chance.randint(1, 9))) for _ in range(24)]

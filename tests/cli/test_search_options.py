@@ -15,9 +15,9 @@ def model():
 
 
 def test_settings_may_stand_on_either_side_of_the_input():
-    assert apart("--search.beam=3", ["Tom", "--search.risk", "chrf"], "predict") == (
+    assert apart("--search.beam=3", ["Tom", "--search.mbr", "chrf"], "predict") == (
         "Tom",
-        ["search.beam=3", "search.risk=chrf"],
+        ["search.beam=3", "search.mbr=chrf"],
     )
     assert apart(None, [], "predict") == (None, [])
 
@@ -26,7 +26,7 @@ def test_settings_may_stand_on_either_side_of_the_input():
     ("given", "message"),
     [
         (["--bem", "3"], "predict has no option --bem; see --help, or give --search.NAME=VALUE"),
-        (["--train.rate=3"], "predict has no option --train.rate"),
+        (["--train.learning_rate=3"], "predict has no option --train.learning_rate"),
         (["Tom", "chases"], "predict takes one INPUT, got 'Tom' and 'chases'; quote it, or use --file"),
         (["--search.beam"], "--search.beam needs a value: --search.beam=VALUE"),
     ],
@@ -43,8 +43,8 @@ def test_two_beams_contradict_each_other():
 
 def test_a_model_searches_by_what_it_is_told_and_keeps_the_rest():
     asked = model()
-    search_by(asked, ["search.groups=2", "search.diversity=1.5"], 4)
-    assert (asked.config.search.beam, asked.config.search.groups, asked.config.search.diversity) == (4, 2, 1.5)
+    search_by(asked, ["search.beam_groups=2", "search.diversity_penalty=1.5"], 4)
+    assert (asked.config.search.beam, asked.config.search.beam_groups, asked.config.search.diversity_penalty) == (4, 2, 1.5)
     assert asked.config.data == Config().data
 
 
@@ -52,18 +52,18 @@ def test_a_model_searches_by_what_it_is_told_and_keeps_the_rest():
     ("given", "message"),
     [
         (
-            ["search.groups=2"],
-            "search.groups=2 needs search.beam to be a multiple of it, got 1; search.beam=2 is the nearest",
+            ["search.beam_groups=2"],
+            "search.beam_groups=2 needs search.beam to be a multiple of it, got 1; search.beam=2 is the nearest",
         ),
-        (["search.diversity=1"], "search.diversity=1.0 would change nothing: it needs groups to keep apart"),
-        (["search.candidates=4"], "search.candidates=4 would change nothing: it needs search.risk=chrf"),
-        (["search.draw=sample"], "search.draw=sample would change nothing"),
-        (["search.risk=meteor"], "search.risk: "),
+        (["search.diversity_penalty=1"], "search.diversity_penalty=1.0 would change nothing: it needs groups to keep apart"),
+        (["search.mbr_candidates=4"], "search.mbr_candidates=4 would change nothing: it needs search.mbr=chrf"),
+        (["search.mbr_from=sample"], "search.mbr_from=sample would change nothing"),
+        (["search.mbr=meteor"], "search.mbr: "),
         (["search.bem=4"], r"there is no setting search.bem; did you mean search.beam\?"),
-        (["search.candidates=0", "search.risk=chrf"], "search.candidates needs to be 1 or more, got 0"),
+        (["search.mbr_candidates=0", "search.mbr=chrf"], "search.mbr_candidates needs to be 1 or more, got 0"),
         (
-            ["search.groups=2", "search.beam=2", "search.risk=chrf", "search.draw=sample"],
-            "search.groups=2 would change nothing: with search.draw=sample candidates are drawn",
+            ["search.beam_groups=2", "search.beam=2", "search.mbr=chrf", "search.mbr_from=sample"],
+            "search.beam_groups=2 would change nothing: with search.mbr_from=sample candidates are drawn",
         ),
     ],
 )
@@ -94,7 +94,7 @@ def test_answers_are_as_each_line_of_a_file_asks(run_directory, tmp_path):
     path = tmp_path / "c.jsonl"
     path.write_text('{"prefix": "玛丽"}\n{"include": ["猫"], "exclude": ["汤"]}\n\n', encoding="utf-8")
     given = "Tom chases Jerry\n" * 3
-    options = ["--constraints", path, "--search.block_ngrams=1", "--search.length=20"]
+    options = ["--constraints", path, "--search.block_ngrams=1", "--search.max_length=20"]
     done = regard("predict", run_directory, *options, given=given)
     assert done.returncode == 0, done.stderr
     first, second, third = done.stdout.splitlines()
@@ -113,7 +113,7 @@ def test_what_cannot_be_had_is_told_in_one_paragraph(run_directory):
 def test_a_model_is_measured_by_another_search(run_directory, tmp_path):
     path = tmp_path / "test.tsv"
     path.write_text("Tom chases Jerry\t汤姆追逐杰瑞\n", encoding="utf-8")
-    done = regard("evaluate", run_directory, f"--data.test={path}", "--search.risk=chrf", "--search.candidates=3")
+    done = regard("evaluate", run_directory, f"--data.test={path}", "--search.mbr=chrf", "--search.mbr_candidates=3")
     assert done.returncode == 0, done.stderr
     assert "chrf" in done.stdout
 

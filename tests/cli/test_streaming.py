@@ -91,7 +91,7 @@ def listening(monkeypatch, model, raw):
 
 
 def test_every_line_is_answered_as_if_it_had_been_whole(monkeypatch):
-    model = stopping(search=Search(length=4))
+    model = stopping(search=Search(max_length=4))
     found = listening(monkeypatch, model, "Tom chases Jerry\n\nMary likes Tom and Jerry\r\n☃\n \nTom".encode())
     said = [
         answer(model, "Tom chases Jerry"),
@@ -106,16 +106,16 @@ def test_every_line_is_answered_as_if_it_had_been_whole(monkeypatch):
 
 
 def test_what_is_left_of_a_line_is_not_the_next_one(monkeypatch):
-    model = stopping(search=Search(length=3))
+    model = stopping(search=Search(max_length=3))
     long = "Tom chases Jerry " * 400
-    model.codec = replace(model.codec, longest_source=4)
+    model.codec = replace(model.codec, max_source_length=4)
     found = listening(monkeypatch, model, f"{long}\nTom\n".encode())
     assert found == (Strange(1, 1), f"{answer(model, long)}\n{answer(model, 'Tom')}\n")
 
 
 def test_a_line_that_just_fits_is_not_told_and_one_more_token_is(monkeypatch):
-    model = stopping(search=Search(length=3))
-    model.codec = replace(model.codec, longest_source=4)
+    model = stopping(search=Search(max_length=3))
+    model.codec = replace(model.codec, max_source_length=4)
     assert listening(monkeypatch, model, b"Tom chases Jerry\nTom chases Jerry Tom\n")[0] == Strange(1, 2)
 
 
@@ -129,8 +129,8 @@ def test_a_refusal_comes_before_anything_is_read(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ConfigError, match="got a beam of 4"):
         listened(stopping(search=Search(beam=4)), io.StringIO())
-    with pytest.raises(ConfigError, match=r"search\.risk=chrf"):
-        streamed(trained(search=Search(risk="chrf")), iter(int, 1), io.StringIO())
+    with pytest.raises(ConfigError, match=r"search\.mbr=chrf"):
+        streamed(trained(search=Search(mbr="chrf")), iter(int, 1), io.StringIO())
 
 
 def test_nothing_asked_for_is_the_usual_way():
@@ -178,9 +178,9 @@ def run(tmp_path_factory):
     attention = AttentionPart("monotonic")
     config = Config(
         data=Data(samples=60, batch_tokens=256),
-        model=Model(size=8, attention=attention, bidirectional=False, initial="zeros"),
+        model=Model(hidden_size=8, attention=attention, bidirectional=False, initial="zeros"),
         train=Train(max_steps=1),
-        search=Search(length=12),
+        search=Search(max_length=12),
     )
     experiment, _ = tasks.experiment("translate", config)
     torch.nn.init.constant_(experiment.model.decoder.cross.score.r, 100.0)

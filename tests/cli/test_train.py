@@ -38,17 +38,23 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
     [
         (["translate"], "train needs a directory for what it learns: --out DIR"),
         (["transalte", "--out", "x"], "no task is called 'transalte'; did you mean 'translate'?"),
-        (["translate", "--train.rat=1", "--out", "x"], "there is no setting train.rat; did you mean train.rate?"),
+        (
+            ["translate", "--train.learning_rat=1", "--out", "x"],
+            "there is no setting train.learning_rat; did you mean train.learning_rate?",
+        ),
         (["translate", "--model.cell=gated", "--out", "x"], "model.cell: Input should be"),
         (["translate", "--model.attention=aditive", "--out", "x"], "did you mean 'additive'?"),
         (["translate", "--data.train=nowhere.tsv", "--data.valid=nowhere.tsv", "--out", "x"], "nowhere.tsv"),
         (["translate", "--data.train", "--out", "x"], "--data.train needs a value"),
         (["translate", "--model.norm=post", "--out", "x"], "model.norm=post would change nothing: it needs a transformer"),
-        (["reverse", "--train.schedule=noam", "--out", "x"], "train.schedule=noam needs train.warmup of 1 or more, got 0"),
-        (["reverse", "--train.self_decoding_steps=5", "--out", "x"], "would change nothing: it needs self-decoding"),
         (
-            ["reverse", "--train.self_decoding=linear", "--train.self_decoding_most=1.5", "--out", "x"],
-            "train.self_decoding_most needs to be from 0 to 1, got 1.5",
+            ["reverse", "--train.schedule=noam", "--out", "x"],
+            "train.schedule=noam needs train.warmup_steps of 1 or more, got 0",
+        ),
+        (["reverse", "--train.scheduled_sampling_steps=5", "--out", "x"], "would change nothing: it needs self-decoding"),
+        (
+            ["reverse", "--train.scheduled_sampling=linear", "--train.scheduled_sampling_max=1.5", "--out", "x"],
+            "train.scheduled_sampling_max needs to be from 0 to 1, got 1.5",
         ),
         (["reverse", "--train.device=gpu", "--out", "x"], "train.device needs to be auto, cpu, cuda or cuda:1, got 'gpu'"),
         (["translate", "nowhere.toml", "--out", "x"], "nowhere.toml cannot be read"),
@@ -94,7 +100,7 @@ def test_a_mistake_that_shows_only_at_the_first_step_leaves_the_directory_free(t
         *small,
         "--train.max_steps=2",
         "--train.schedule=noam",
-        "--train.warmup=2",
+        "--train.warmup_steps=2",
         "--out",
         tmp_path / "run",
     )
@@ -118,12 +124,12 @@ def test_parts_that_do_not_go_together_are_the_users_to_mend(tmp_path):
 @pytest.mark.parametrize(
     ("rate", "code", "told"),
     [
-        ("1e5", 0, "perplexity not finite; it diverged: lower train.rate or train.clip"),
-        ("1e30", 2, "train.rate is too large"),
+        ("1e5", 0, "perplexity not finite; it diverged: lower train.learning_rate or train.gradient_clip"),
+        ("1e30", 2, "train.learning_rate is too large"),
     ],
 )
 def test_a_training_that_diverges_says_so_and_one_that_cannot_begin_names_the_setting(tmp_path, rate, code, told):
-    settings = ["--model.size=8", "--data.samples=24", "--train.max_steps=4", f"--train.rate={rate}"]
+    settings = ["--model.hidden_size=8", "--data.samples=24", "--train.max_steps=4", f"--train.learning_rate={rate}"]
     done = regard("train", "reverse", *settings, "--out", tmp_path / "run")
     assert done.returncode == code, done.stderr
     assert told in (done.stderr if code else done.stdout)
@@ -132,19 +138,24 @@ def test_a_training_that_diverges_says_so_and_one_that_cannot_begin_names_the_se
 
 def test_a_summary_of_figures_that_are_none_at_all_is_a_line():
     metrics = {"ended": "all 8 steps are done", "step": 8, "valid": {"loss": None}}
-    line = "run: all 8 steps are done; best at step 8: loss not finite; it diverged: lower train.rate or train.clip"
+    line = "run: all 8 steps are done; best at step 8: loss not finite; it diverged: lower train.learning_rate or train.gradient_clip"
     assert summary(Path("run"), metrics) == line
 
 
 def test_settings_are_read_in_both_spellings():
     assert settings(["--a.b=c=d", "--e.f", "g"]) == ["a.b=c=d", "e.f=g"]
-    with pytest.raises(ConfigError, match=re.escape("'x' is no setting; settings look like --train.rate=0.001")):
+    with pytest.raises(ConfigError, match=re.escape("'x' is no setting; settings look like --train.learning_rate=0.001")):
         settings(["x"])
     with pytest.raises(ConfigError, match=re.escape("--a.b needs a value: --a.b=VALUE")):
         settings(["--a.b"])
 
 
-PACKED = ["--model.encoder=transformer", "--model.decoder=transformer", "--model.attention=transformer", "--train.packed=64"]
+PACKED = [
+    "--model.encoder=transformer",
+    "--model.decoder=transformer",
+    "--model.attention=transformer",
+    "--train.packing_length=64",
+]
 
 
 def test_packed_rows_are_trained_on_and_a_run_goes_on_from_where_it_was(tmp_path):
@@ -155,7 +166,7 @@ def test_packed_rows_are_trained_on_and_a_run_goes_on_from_where_it_was(tmp_path
             assert done.returncode == 0, done.stderr
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("once", "twice")]
     assert weights[0] == weights[1]
-    assert "packed = 64" in (tmp_path / "once" / "config.toml").read_text(encoding="utf-8")
+    assert "packing_length = 64" in (tmp_path / "once" / "config.toml").read_text(encoding="utf-8")
     log = [json.loads(line) for line in (tmp_path / "once" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     assert any("decoder.0.cross" in line.get("attention", {}) for line in log), "attentions are looked at, an example a row"
 
@@ -163,15 +174,20 @@ def test_packed_rows_are_trained_on_and_a_run_goes_on_from_where_it_was(tmp_path
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "train.packed=64 would change nothing: it needs a transformer encoder and a transformer decoder"),
-        ([*PACKED, "--train.coverage=1"], "and train.coverage=1.0 takes a row for one; leave one of the two out"),
+        ([], "train.packing_length=64 would change nothing: it needs a transformer encoder and a transformer decoder"),
+        (
+            [*PACKED, "--train.coverage_weight=1"],
+            "and train.coverage_weight=1.0 takes a row for one; leave one of the two out",
+        ),
         ([*PACKED, "--model.attention=coverage"], "the attention decoder.0.cross: it carries a state from query to query"),
-        ([*PACKED, "--train.packed=4"], "rows of 4 places do not hold the longest example, which has"),
+        ([*PACKED, "--train.packing_length=4"], "rows of 4 places do not hold the longest example, which has"),
     ],
     ids=str,
 )
 def test_what_cannot_be_packed_is_told_before_anything_is_trained(tmp_path, arguments, told):
-    done = regard("train", "translate", "--train.packed=64", *arguments, "--data.samples=60", "--out", tmp_path / "run")
+    done = regard(
+        "train", "translate", "--train.packing_length=64", *arguments, "--data.samples=60", "--out", tmp_path / "run"
+    )
     assert done.returncode == 2, done.stderr
     assert told in done.stderr
     assert not (tmp_path / "run" / "model.safetensors").exists()

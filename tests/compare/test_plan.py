@@ -56,7 +56,7 @@ def test_where_nothing_can_be_built_the_plan_is_refused():
 def test_a_training_that_contradicts_itself_is_one_that_cannot_be_built():
     constant, noam = planned([Varied("train.schedule", ("constant", "noam"))])
     assert constant.refused is None
-    assert noam.refused.startswith("train.schedule=noam needs train.warmup of 1 or more")
+    assert noam.refused.startswith("train.schedule=noam needs train.warmup_steps of 1 or more")
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_names_that_do_not_exist_are_refused_whatever_else_there_is(setting, val
 
 
 def test_a_setting_that_no_combination_heeds_is_refused():
-    with pytest.raises(ConfigError, match=r"model.kernel=5 would change nothing"):
-        planned([DECODER], options=["model.kernel=5"])
+    with pytest.raises(ConfigError, match=r"model.kernel_size=5 would change nothing"):
+        planned([DECODER], options=["model.kernel_size=5"])
 
 
 def test_data_that_is_not_there_is_told_before_anything_trains(tmp_path):

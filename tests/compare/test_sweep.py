@@ -91,7 +91,7 @@ def test_a_request_holds_all_that_a_child_needs(sweep, tmp_path):
         str(tmp_path / "cmp" / "a-0"),
         None,
     )
-    assert json.loads(json.dumps(job.request))["config"]["model"]["size"] == 128
+    assert json.loads(json.dumps(job.request))["config"]["model"]["hidden_size"] == 128
 
 
 def test_a_directory_that_cannot_be_made_is_refused(sweep, tmp_path):

@@ -16,7 +16,7 @@ def test_every_is_all_that_a_setting_can_be():
     assert varied(["model.decoder=every"], Config)[0].values == ("recurrent", "convolution", "transformer")
     assert varied(["model.bidirectional=every"], Config)[0].values == ("false", "true")
     assert varied(["model.output=every"], Config)[0].values == ("attention", "mixture", "projection")
-    assert choices(Config, "data.target_tokens") == ["words", "characters", "bytes", "bpe", "unigram"]
+    assert choices(Config, "data.target_tokenizer") == ["words", "characters", "bytes", "bpe", "unigram"]
     assert choices(Config, "data.no.such") == []
 
 
@@ -54,15 +54,17 @@ def test_the_seed_is_not_for_the_user_to_vary():
 
 
 def test_every_number_means_nothing():
-    with pytest.raises(ConfigError, match=r"train.rate has no list of values, so --vary train.rate=every means nothing"):
-        varied(["train.rate=every"], Config)
+    with pytest.raises(
+        ConfigError, match=r"train.learning_rate has no list of values, so --vary train.learning_rate=every means nothing"
+    ):
+        varied(["train.learning_rate=every"], Config)
 
 
 def test_settings_go_with_a_value_and_with_several():
-    text = "model.decoder=transformer model.attention=none,additive: model.encoder=transformer train.film='a b'"
+    text = "model.decoder=transformer model.attention=none,additive: model.encoder=transformer train.record_example='a b'"
     [found] = along([text], BOTH, Config)
     when = (Varied("model.decoder", ("transformer",)), Varied("model.attention", ("none", "additive")))
-    assert found == Along(when, ("model.encoder=transformer", "train.film=a b"))
+    assert found == Along(when, ("model.encoder=transformer", "train.record_example=a b"))
     assert found.holds({"model.attention": "none", "model.decoder": "transformer"})
     assert not found.holds({"model.attention": "none", "model.decoder": "recurrent"})
 
@@ -76,7 +78,10 @@ def test_what_goes_with_a_value_has_one_spelling(text):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("model.size=64: model.heads=4", "--with asks for model.size, which nothing varies; --vary names model.attention, "),
+        (
+            "model.hidden_size=64: model.heads=4",
+            "--with asks for model.hidden_size, which nothing varies; --vary names model.attention, ",
+        ),
         ("model.decoder=transformers: model.heads=4", "which --vary does not name; did you mean 'transformer'?"),
         ("model.decoder=convolution: model.heads=4", "which --vary does not name; it takes recurrent, transformer"),
         (
@@ -84,7 +89,7 @@ def test_what_goes_with_a_value_has_one_spelling(text):
             "sets model.attention, which compare varies itself; leave it out",
         ),
         ("model.decoder=transformer: train.seed=3", "sets train.seed, which compare varies itself"),
-        ("model.decoder=transformer: train.film='a", "cannot be read: No closing quotation"),
+        ("model.decoder=transformer: train.record_example='a", "cannot be read: No closing quotation"),
     ],
 )
 def test_a_condition_that_nothing_meets_is_refused(text, told):

@@ -9,7 +9,6 @@ import pytest
 from regard import config
 from regard.config import AttentionPart, Data, Dropout, Model, Train
 from regard.errors import ConfigError
-from regard.tasks.translate import Config
 
 
 @dataclass(frozen=True)
@@ -26,18 +25,18 @@ def test_without_a_word_everything_has_its_default():
 
 @dataclass(frozen=True)
 class Slow(Task):
-    train: Train = field(default_factory=lambda: Train(rate=0.125, smoothing=0.5))
+    train: Train = field(default_factory=lambda: Train(learning_rate=0.125, label_smoothing=0.5))
 
 
 def test_one_setting_leaves_the_other_defaults_of_the_task_alone():
-    assert config.read(Slow, overrides=["train.seed=7"]).train == Train(rate=0.125, smoothing=0.5, seed=7)
+    assert config.read(Slow, overrides=["train.seed=7"]).train == Train(learning_rate=0.125, label_smoothing=0.5, seed=7)
 
 
 def test_later_sources_win_and_overrides_win_over_all(tmp_path):
     path = tmp_path / "配置 😀.toml"
-    path.write_text("[train]\nrate = 0.5\nseed = 3\n", encoding="utf-8")
-    found = config.read(Task, path, {"train": {"seed": 4}}, overrides=["train.rate=0.25", "data.train=a=b.tsv"])
-    assert (found.train.rate, found.train.seed, found.data.train) == (0.25, 4, "a=b.tsv")
+    path.write_text("[train]\nlearning_rate = 0.5\nseed = 3\n", encoding="utf-8")
+    found = config.read(Task, path, {"train": {"seed": 4}}, overrides=["train.learning_rate=0.25", "data.train=a=b.tsv"])
+    assert (found.train.learning_rate, found.train.seed, found.data.train) == (0.25, 4, "a=b.tsv")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_the_shorthand_and_the_table_go_together_in_any_order(order):
 @pytest.mark.parametrize(
     ("override", "hint"),
     [
-        ("train.rat=1", "there is no setting train.rat; did you mean train.rate?"),
+        ("train.learning_rat=1", "there is no setting train.learning_rat; did you mean train.learning_rate?"),
         ("trian.rate=1", "there is no setting trian; did you mean train?"),
         ("model.attention.head=2", "there is no setting model.attention.head; did you mean model.attention.heads?"),
         ("model.zzz=2", "there is no setting model.zzz; there are encoder, decoder"),
@@ -80,7 +79,7 @@ def test_a_choice_that_is_none_of_the_choices_is_refused():
         config.read(Task, overrides=["model.cell=gated"])
 
 
-@pytest.mark.parametrize("override", ["train.rate", "=3"])
+@pytest.mark.parametrize("override", ["train.learning_rate", "=3"])
 def test_an_override_has_a_path_and_a_value(override):
     with pytest.raises(ConfigError, match=re.escape(f"{override!r} needs the form part.key=value")):
         config.read(Task, overrides=[override])
@@ -102,13 +101,13 @@ def test_a_file_that_is_not_there_is_named():
 
 
 def test_what_is_written_reads_back_as_it_was():
-    settings = Task(train=Train(rate=0.3, ema=0.999), data=Data(train="数据.tsv"))
+    settings = Task(train=Train(learning_rate=0.3, ema_decay=0.999), data=Data(train="数据.tsv"))
     assert config.check(Task, config.parse_text(config.write(settings), Path("config.toml"))) == settings
 
 
 def test_every_setting_has_a_path():
     paths = config.everything(Task)
-    assert {"train.rate", "model.attention.name", "data.train"} <= set(paths)
+    assert {"train.learning_rate", "model.attention.name", "data.train"} <= set(paths)
     assert len(paths) == len(set(paths))
 
 
@@ -116,21 +115,21 @@ def test_every_setting_has_a_path():
     ("override", "told"),
     [
         ("train.max_steps=-3", "train.max_steps needs to be 1 or more, got -3"),
-        ("train.rate=0", "train.rate needs to be above 0, got 0.0"),
-        ("train.rate=nan", "train.rate needs to be above 0, got nan"),
-        ("train.warmup=-1", "train.warmup needs to be 0 or more, got -1"),
-        ("model.size=0", "model.size needs to be 1 or more, got 0"),
-        ("model.kernel=0", "model.kernel needs to be 1 or more, got 0"),
+        ("train.learning_rate=0", "train.learning_rate needs to be above 0, got 0.0"),
+        ("train.learning_rate=nan", "train.learning_rate needs to be above 0, got nan"),
+        ("train.warmup_steps=-1", "train.warmup_steps needs to be 0 or more, got -1"),
+        ("model.hidden_size=0", "model.hidden_size needs to be 1 or more, got 0"),
+        ("model.kernel_size=0", "model.kernel_size needs to be 1 or more, got 0"),
         ("model.attention.heads=0", "model.attention.heads needs to be 1 or more, got 0"),
         ("dropout.embedding=1.5", "dropout.embedding needs to be a share below 1, got 1.5"),
-        ("train.smoothing=1", "train.smoothing needs to be a share below 1, got 1.0"),
-        ("train.soft_looks=1", "train.soft_looks needs to be a share below 1, got 1.0"),
+        ("train.label_smoothing=1", "train.label_smoothing needs to be a share below 1, got 1.0"),
+        ("train.soft_attention_rate=1", "train.soft_attention_rate needs to be a share below 1, got 1.0"),
         ("model.layers=1000000", "model.layers needs to be 256 or less, got 1000000"),
-        ("model.size=65537", "model.size needs to be 65,536 or less, got 65537"),
+        ("model.hidden_size=65537", "model.hidden_size needs to be 65,536 or less, got 65537"),
         ("model.heads=1025", "model.heads needs to be 1,024 or less, got 1025"),
         ("model.attention.heads=1025", "model.attention.heads needs to be 1,024 or less, got 1025"),
-        ("data.vocabulary=16777217", "data.vocabulary needs to be 16,777,216 or less, got 16777217"),
-        ("data.longest_source=1048577", "data.longest_source needs to be 1,048,576 or less, got 1048577"),
+        ("data.vocab_size=16777217", "data.vocab_size needs to be 16,777,216 or less, got 16777217"),
+        ("data.max_source_length=1048577", "data.max_source_length needs to be 1,048,576 or less, got 1048577"),
         ("train.seed=9223372036854775808", "train.seed needs to be 9,223,372,036,854,775,807 or less, got 92"),
         (
             "train.max_steps=1" + "0" * 400,
@@ -147,7 +146,7 @@ def test_no_dropout_at_all_is_fine():
     assert config.read(Task, overrides=["dropout.embedding=0", "train.max_minutes=0.5"]).dropout.embedding == 0
 
 
-@pytest.mark.parametrize("path", ["data.train", "train.film", "model.attention.name"])
+@pytest.mark.parametrize("path", ["data.train", "train.record_example", "model.attention.name"])
 def test_a_text_that_a_file_of_toml_could_not_hold_is_refused(path):
     told = (
         f"{path} needs to be UTF-8, since config.toml has it in, got 'x\\udcff'; give the file another name, or link to it"
@@ -176,7 +175,7 @@ def test_a_text_that_a_file_of_toml_could_not_hold_is_refused(path):
             "train.seed needs to be 9,223,372,036,854,775,807 or less, got a number of 36,000 bits",
         ),
         ("[train]\ndevice = [[[]]]", "train.device: .*, got a list of 1"),
-        ("[train]\nrate = '" + "z" * 9000 + "'", r"train.rate: .*, got 'z{80}'\.\.\."),
+        ("[train]\nlearning_rate = '" + "z" * 9000 + "'", r"train.learning_rate: .*, got 'z{80}'\.\.\."),
         ('"a\\nb\\u001b[31m" = 1', "there is no setting a b .31m;"),
         ("a = 1979-99-99", "is not a TOML file"),
     ],
@@ -204,14 +203,3 @@ def test_settings_are_read_from_a_pipe_and_never_from_a_device(tmp_path, monkeyp
     writer.start()
     assert config.parse(tmp_path / "pipe") == {"a": 1}
     writer.join()
-
-
-def test_a_setting_that_was_removed_is_refused_with_what_to_do_and_left_out_of_a_run(tmp_path):
-    told = "there is no setting search.compile any more: `regard predict --compile` compiles a search; remove the line, or"
-    for compile in (True, False):
-        with pytest.raises(ConfigError, match=told):
-            config.check(Config, {"search": {"compile": compile}})
-    table = {"task": "translate", "search": {"beam": 3, "compile": True}}
-    assert config.without_removed(table) == {"task": "translate", "search": {"beam": 3}}
-    assert table["search"]["compile"]
-    assert config.without_removed({"search": "nonsense"}) == {"search": "nonsense"}

@@ -30,7 +30,7 @@ def test_every_part_is_here():
         "Data",
         "Dropout",
         "Model",
-        "Network",
+        "EncoderDecoder",
         "OutputPart",
         "Search",
         "Train",

@@ -116,7 +116,7 @@ def test_taken_apart_a_batch_has_a_row_for_each_example():
         (lambda: Packed(examples((1, 1), (1, None)), 8), "a target for every example, and 1 of 2 have none"),
         (
             lambda: Packed(examples((3, 1), (1, 9)), 8),
-            r"rows of 8 places do not hold the longest example, which has 9 tokens; set train\.packed=9 or more",
+            r"rows of 8 places do not hold the longest example, which has 9 tokens; set train\.packing_length=9 or more",
         ),
         (lambda: Packed(examples((1, 1)), 8).batch(-1), "steps are counted from 0, got -1"),
         (lambda: Packed(examples((1, 1)), 8).epoch(-1), "epochs are counted from 0, got -1"),

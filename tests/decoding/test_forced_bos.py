@@ -43,5 +43,5 @@ def test_what_is_taught_and_remembered_is_left_alone():
 
 @pytest.mark.parametrize("first", [0, 9])
 def test_a_first_token_that_is_none_is_refused(first):
-    with pytest.raises(ConfigError, match=f"search.first needs to be a token's number, from 4 to 8, got {first}"):
+    with pytest.raises(ConfigError, match=f"search.forced_bos needs to be a token's number, from 4 to 8, got {first}"):
         greedy(ForcedBOS(Chain(), first), torch.zeros(1, 1), length=3)

@@ -16,7 +16,7 @@ from regard.metrics.reward import Reward
 
 from .decoders import Recurrent, random_table, sources, table
 
-PLAIN = Search(length=9)
+PLAIN = Search(max_length=9)
 
 
 def spelt(tokens):
@@ -46,7 +46,7 @@ def test_no_two_answers_have_one_text_and_the_next_best_fill_the_list():
 
 def test_more_answers_than_beams_widen_the_beam_to_whole_groups():
     decoder = random_table(1, 12)
-    found = Searcher(replace(PLAIN, beam=2, groups=2), spelt)(decoder, decoder.memory, [9], best=3)[0]
+    found = Searcher(replace(PLAIN, beam=2, beam_groups=2), spelt)(decoder, decoder.memory, [9], best=3)[0]
     assert found == beam(decoder, decoder.memory, beams=4, best=4, groups=2, length=9)[0][:3]
 
 
@@ -61,7 +61,7 @@ def test_phrases_are_looked_for_with_a_beam_even_where_greedy_search_is_set():
 @pytest.mark.parametrize("draw", ["beam", "sample"])
 def test_the_least_risk_is_what_the_definition_says(draw):
     decoder = random_table(1, 7, sharpness=2.0)
-    settings = replace(PLAIN, risk="edit", candidates=6, draw=draw)
+    settings = replace(PLAIN, mbr="edit", mbr_candidates=6, mbr_from=draw)
     utility = Reward("edit", spelt)
     few = Searcher(settings, spelt, utility, seed=3)(decoder, decoder.memory, [5], best=6)[0]
     assert few[0].normalised == max(each.normalised for each in few if each.finished)
@@ -77,7 +77,7 @@ def test_the_least_risk_is_what_the_definition_says(draw):
 
 def test_samples_come_from_the_seed():
     decoder = random_table(3, 9)
-    settings = replace(PLAIN, risk="exact", candidates=5, draw="sample")
+    settings = replace(PLAIN, mbr="exact", mbr_candidates=5, mbr_from="sample")
     one, two, other = (
         Searcher(settings, spelt, Reward("exact", spelt), seed)(decoder, decoder.memory, [5] * 3) for seed in (1, 1, 2)
     )
@@ -88,7 +88,7 @@ def test_samples_come_from_the_seed():
 def test_the_tree_shows_the_answer_of_least_risk():
     # the likeliest target shares nothing with the other two, which share their first token
     decoder = table({1: {4: 0.4, 5: 0.6}, 4: {EOS: 1.0}, 5: {6: 0.5, 7: 0.5}})
-    tree, settings = SearchTree(), replace(PLAIN, risk="edit", candidates=3, beam=3)
+    tree, settings = SearchTree(), replace(PLAIN, mbr="edit", mbr_candidates=3, beam=3)
     [[found]] = Searcher(settings, spelt, Reward("edit", spelt))(decoder, decoder.memory, [9], tree=tree)
     assert found.tokens == [5, 6, EOS]
     level, place = tree.best
@@ -109,7 +109,7 @@ def test_plain_search_and_the_search_that_knows_all_options_find_the_same(beams)
 
 
 @pytest.mark.parametrize(
-    "options", [{"groups": 2, "beam": 2}, {"coverage_penalty": 0.1}, {"risk": "chrf", "draw": "sample"}]
+    "options", [{"beam_groups": 2, "beam": 2}, {"coverage_penalty": 0.1}, {"mbr": "chrf", "mbr_from": "sample"}]
 )
 def test_int8_is_for_plain_search(options):
     decoder = Recurrent().eval()

@@ -16,13 +16,13 @@ from regard.tasks import experiment
 from regard.tasks.reverse import Config
 from regard.training.loop import train
 
-DATA = Data(samples=60, batch_tokens=64, longest_source=5, longest_target=5)
+DATA = Data(samples=60, batch_tokens=64, max_source_length=5, max_target_length=5)
 TEXTS = ["a b c", "", "d e", "δ", "f g h"]
 
 
 def config(data=DATA, **settings) -> Config:
     usual = {"max_steps": 3, "evaluate_every": 3, "checkpoint_every": 3, "device": "cpu"}
-    return Config(data=data, model=Model(size=8), train=Train(**{**usual, **settings}), search=Search(length=6))
+    return Config(data=data, model=Model(hidden_size=8), train=Train(**{**usual, **settings}), search=Search(max_length=6))
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +103,9 @@ def test_a_model_learns_on_from_real_and_synthetic_pairs(model, directory, tmp_p
     made = [pair for pair in pairs(model, Way("sample"), [" ".join("abcd"[:size]) for size in (2, 3, 4)] * 5) if pair.source]
     synthetic.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in made), encoding="utf-8")
     real.write_text("a b\tb a\nc d\td c\n", encoding="utf-8")
-    data = dataclasses.replace(DATA, train=f"{real}+{synthetic}+{real}", valid=str(real), over_long="cut")
+    data = dataclasses.replace(DATA, train=f"{real}+{synthetic}+{real}", valid=str(real), over_long="truncate")
     assert len(list(read(data.train))) == 4 + len(made)
-    chosen, report = experiment("reverse", config(data, start=str(directory)))
+    chosen, report = experiment("reverse", config(data, init_from=str(directory)))
     assert report.kept == 4 + len(made)
     before = {name: weight.clone() for name, weight in chosen.model.state_dict().items()}
     assert all(torch.equal(weight, model.model.state_dict()[name]) for name, weight in before.items())

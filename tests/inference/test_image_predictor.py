@@ -25,7 +25,7 @@ CODEC = LabelCodec(("dark", "light"), several=True, height=8, width=8)
 def seeing():
     torch.manual_seed(0)
     found = tasks.find("classify").Config()
-    config = replace(found, model=replace(found.model, size=8), search=replace(found.search, batch=2))
+    config = replace(found, model=replace(found.model, hidden_size=8), search=replace(found.search, batch_size=2))
     return Classifier("classify", config, CODEC, experiment.build(config, CODEC))
 
 

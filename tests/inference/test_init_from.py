@@ -14,13 +14,15 @@ from regard.tasks import experiment
 from regard.tasks.reverse import Config
 from regard.training.loop import train
 
-DATA = Data(samples=60, batch_tokens=64, longest_source=5, longest_target=5)
+DATA = Data(samples=60, batch_tokens=64, max_source_length=5, max_target_length=5)
 
 
 def config(*, size=8, samples=60, data=None, **settings) -> Config:
     usual = {"max_steps": 6, "evaluate_every": 3, "checkpoint_every": 3, "device": "cpu"}
     return Config(
-        data=dataclasses.replace(data or DATA, samples=samples), model=Model(size=size), train=Train(**{**usual, **settings})
+        data=dataclasses.replace(data or DATA, samples=samples),
+        model=Model(hidden_size=size),
+        train=Train(**{**usual, **settings}),
     )
 
 
@@ -41,7 +43,7 @@ def same(mine, other) -> bool:
 
 
 def test_weights_and_vocabularies_are_those_of_the_other_run(first):
-    made, _ = experiment("reverse", config(start=str(first), seed=5, samples=200))
+    made, _ = experiment("reverse", config(init_from=str(first), seed=5, samples=200))
     assert same(tensors(made.model), tensors(regard.load(first, "cpu").model))
     assert made.codec.source.table == regard.load(first, "cpu").codec.source.table
     assert not same(tensors(made.model), tensors(experiment("reverse", config(seed=5))[0].model))
@@ -49,13 +51,17 @@ def test_weights_and_vocabularies_are_those_of_the_other_run(first):
 
 def test_limits_on_length_are_those_of_the_new_run(first):
     made, _ = experiment(
-        "reverse", config(start=str(first), data=dataclasses.replace(DATA, longest_source=4, over_long="cut"))
+        "reverse", config(init_from=str(first), data=dataclasses.replace(DATA, max_source_length=4, over_long="truncate"))
     )
-    assert (made.codec.longest_source, made.codec.over_long) == (4, "cut")
+    assert (made.codec.max_source_length, made.codec.over_long) == (4, "truncate")
 
 
 def test_a_moving_average_begins_with_them_too(first, tmp_path):
-    train(experiment("reverse", config(start=str(first), ema=0.9, max_steps=1, rate=1e-9))[0], tmp_path, quiet=True)
+    train(
+        experiment("reverse", config(init_from=str(first), ema_decay=0.9, max_steps=1, learning_rate=1e-9))[0],
+        tmp_path,
+        quiet=True,
+    )
     state = load_file(tmp_path / "checkpoints" / "1" / "state.safetensors")
     for name, weight in load_file(first / "model.safetensors").items():
         if f"ema.{name}" in state:
@@ -66,7 +72,7 @@ def test_a_moving_average_begins_with_them_too(first, tmp_path):
 def test_a_run_that_goes_on_does_not_need_the_other_and_changes_no_bit(first, tmp_path, left):
     origin = tmp_path / "origin"
     shutil.copytree(first, origin)
-    settings = {"start": str(origin), "seed": 1}
+    settings = {"init_from": str(origin), "seed": 1}
     train(experiment("reverse", config(**settings), tmp_path / "whole")[0], tmp_path / "whole", quiet=True)
     train(experiment("reverse", config(**settings, max_steps=4), tmp_path / "cut")[0], tmp_path / "cut", quiet=True)
     if left == "gone":
@@ -77,7 +83,7 @@ def test_a_run_that_goes_on_does_not_need_the_other_and_changes_no_bit(first, tm
 
 
 def test_without_a_whole_checkpoint_it_begins_with_the_other_run_again(first, tmp_path):
-    settings = {"start": str(first), "seed": 1}
+    settings = {"init_from": str(first), "seed": 1}
     out = tmp_path / "run"
     assert not begun(out)
     train(experiment("reverse", config(**settings, max_steps=3), out)[0], out, quiet=True)
@@ -92,7 +98,7 @@ def test_without_a_whole_checkpoint_it_begins_with_the_other_run_again(first, tm
 
 
 def test_a_lost_codec_is_taken_from_the_other_run(first, tmp_path):
-    settings = {"start": str(first), "seed": 1}
+    settings = {"init_from": str(first), "seed": 1}
     train(experiment("reverse", config(**settings, max_steps=3), tmp_path)[0], tmp_path, quiet=True)
     (tmp_path / "codec.json").unlink()
     made, _ = experiment("reverse", config(**settings), tmp_path)
@@ -101,31 +107,33 @@ def test_a_lost_codec_is_taken_from_the_other_run(first, tmp_path):
 
 def test_another_model_is_refused_by_its_first_weight(first):
     with pytest.raises(
-        RefusedError, match=r"train\.start=.* is of another model: encoder\..* has shape \(.*\) there and \(.*\) here"
+        RefusedError, match=r"train\.init_from=.* is of another model: encoder\..* has shape \(.*\) there and \(.*\) here"
     ):
-        experiment("reverse", config(start=str(first), size=12))
+        experiment("reverse", config(init_from=str(first), size=12))
 
 
 def test_other_tokens_are_refused_with_what_to_do(first):
-    text = r"was trained with data\.least=1, and now it is 2: .* Give its settings too: .*config\.toml as CONFIG\.toml"
+    text = (
+        r"was trained with data\.min_frequency=1, and now it is 2: .* Give its settings too: .*config\.toml as CONFIG\.toml"
+    )
     with pytest.raises(RefusedError, match=text):
-        experiment("reverse", config(start=str(first), data=dataclasses.replace(DATA, least=2)))
+        experiment("reverse", config(init_from=str(first), data=dataclasses.replace(DATA, min_frequency=2)))
 
 
 def test_a_damaged_or_missing_run_is_refused(first, tmp_path):
     with pytest.raises(DamagedError, match="is no trained model: it is no directory"):
-        experiment("reverse", config(start=str(tmp_path / "nothing")))
+        experiment("reverse", config(init_from=str(tmp_path / "nothing")))
     shutil.copytree(first, tmp_path / "copy")
     data = bytearray((tmp_path / "copy" / "model.safetensors").read_bytes())
     data[-1] ^= 1
     (tmp_path / "copy" / "model.safetensors").write_bytes(data)
     with pytest.raises(DamagedError, match=r"model\.safetensors"):
-        experiment("reverse", config(start=str(tmp_path / "copy")))
+        experiment("reverse", config(init_from=str(tmp_path / "copy")))
 
 
 def test_the_start_is_part_of_what_a_run_is(first, tmp_path):
-    train(experiment("reverse", config(start=str(first), max_steps=3), tmp_path)[0], tmp_path, quiet=True)
-    with pytest.raises(RefusedError, match=r"was started with train\.start = .*, and now it is None"):
+    train(experiment("reverse", config(init_from=str(first), max_steps=3), tmp_path)[0], tmp_path, quiet=True)
+    with pytest.raises(RefusedError, match=r"was started with train\.init_from = .*, and now it is None"):
         train(experiment("reverse", config())[0], tmp_path, quiet=True)
 
 
@@ -134,5 +142,5 @@ def test_a_run_that_knows_nothing_of_one_side_of_the_data_is_no_start(first, tmp
     known = regard.load(first, "cpu").codec.source.table[-1]
     (tmp_path / "pairs.tsv").write_text(line.format(known), encoding="utf-8")
     data = dataclasses.replace(DATA, train=str(tmp_path / "pairs.tsv"), valid=str(tmp_path / "pairs.tsv"))
-    with pytest.raises(DataError, match=rf"train.start=.* knows no token of any {side}, .* of the other direction"):
-        experiment("reverse", config(start=str(first), data=data))
+    with pytest.raises(DataError, match=rf"train.init_from=.* knows no token of any {side}, .* of the other direction"):
+        experiment("reverse", config(init_from=str(first), data=data))

@@ -14,13 +14,13 @@ from regard.config import Data, Model, Train
 from regard.errors import ConfigError, DamagedError, RefusedError
 from regard.tasks.translate import Config
 from regard.training.loop import train
-from regard.training.run_directory import RunDirectory, same_config
+from regard.training.run_directory import RunDirectory
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     directory = tmp_path_factory.mktemp("run")
-    config = Config(data=Data(batch_tokens=512, samples=60), model=Model(size=16), train=Train(max_steps=2))
+    config = Config(data=Data(batch_tokens=512, samples=60), model=Model(hidden_size=16), train=Train(max_steps=2))
     experiment, _ = tasks.experiment("translate", config)
     train(experiment, directory, quiet=True)
     return experiment, directory
@@ -60,22 +60,19 @@ def test_weights_of_another_model_are_refused(trained, tmp_path):
         regard.load(copy)
 
 
-@pytest.mark.parametrize("value", ["false", "true"])
-def test_a_run_of_an_earlier_version_with_search_compile_opens_compiles_nothing_and_can_be_gone_on_with(
-    trained, tmp_path, value
-):
+def test_a_run_of_an_earlier_format_is_neither_opened_nor_gone_on_with(trained, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(trained[1], copy)
-    text = (copy / "config.toml").read_text().replace("[search]\n", f"[search]\ncompile = {value}\n")
-    assert "compile" in text
-    (copy / "config.toml").write_text(text)
-    noted = manifest.unseal(copy / manifest.NAME)
-    noted["files"]["config.toml"] = manifest.digest(text.encode())
-    (copy / manifest.NAME).write_bytes(manifest.seal(noted))
-    opened = regard.load(copy)
-    assert opened.config == trained[0].config
-    assert not opened.compiled
-    same_config(copy, trained[0].config, "translate")
+    table = {name: value for name, value in manifest.unseal(copy / manifest.NAME).items() if name != "versions"}
+    (copy / manifest.NAME).write_bytes(manifest.seal({**table, "format": 1}))
+    (copy / "config.toml").write_text("[train]\nrate = 0.1\n")
+    told = (
+        r"run/manifest.json has format 1, and this version .* reads format 2; .*: train again, or open it with the version"
+    )
+    with pytest.raises(RefusedError, match=told):
+        regard.load(copy)
+    with RunDirectory(copy) as run, pytest.raises(RefusedError, match=told):
+        run.claim(tasks.experiment("translate", trained[0].config)[0])
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.toml", "codec.json", manifest.NAME])
@@ -152,7 +149,7 @@ def test_what_is_no_regular_file_is_neither_waited_for_nor_read(trained, tmp_pat
     [
         ("layers = 1000000", r"config\.toml: model\.layers needs to be 256 or less, got 1000000"),
         (
-            "size = 4096",
+            "hidden_size = 4096",
             r"of another model: it has \d+ tensors of [\d,]+ bytes, and the config beside it describes several",
         ),
         (

@@ -17,7 +17,7 @@ from regard.training.loop import train
 @pytest.fixture(scope="module", params=["additive", "none"])
 def trained(request, tmp_path_factory):
     directory = tmp_path_factory.mktemp("run")
-    model = dataclasses.replace(Model(size=24), attention=dataclasses.replace(Model().attention, name=request.param))
+    model = dataclasses.replace(Model(hidden_size=24), attention=dataclasses.replace(Model().attention, name=request.param))
     config = Config(data=Data(batch_tokens=512, samples=120), model=model, train=Train(max_steps=8, evaluate_every=4))
     experiment, _ = tasks.experiment("translate", config)
     train(experiment, directory, quiet=True)
@@ -53,7 +53,7 @@ def test_looking_at_itself_is_not_looking_at_the_source(tmp_path):
     attention = dataclasses.replace(Model().attention, name="none")
     config = Config(
         data=Data(samples=60),
-        model=Model(size=16, decoder="transformer", attention=attention),
+        model=Model(hidden_size=16, decoder="transformer", attention=attention),
         train=Train(max_steps=1),
     )
     train(tasks.experiment("translate", config)[0], tmp_path, quiet=True)
@@ -62,7 +62,7 @@ def test_looking_at_itself_is_not_looking_at_the_source(tmp_path):
 
 
 def test_what_a_pointer_copies_is_saved_with_it(tmp_path):
-    model = Model(size=16, attention=dataclasses.replace(Model().attention, name="pointer"))
+    model = Model(hidden_size=16, attention=dataclasses.replace(Model().attention, name="pointer"))
     config = Config(data=Data(samples=60), model=model, train=Train(max_steps=1))
     experiment, _ = tasks.experiment("translate", config)
     train(experiment, tmp_path, quiet=True)
@@ -108,7 +108,7 @@ def test_a_trace_shows_the_answer_that_was_asked_for(trained):
 
 def test_an_answer_is_as_long_as_the_config_allows_for_what_it_must_hold(trained):
     loaded = regard.load(trained[2])
-    loaded.config = dataclasses.replace(loaded.config, search=dataclasses.replace(loaded.config.search, length=3))
+    loaded.config = dataclasses.replace(loaded.config, search=dataclasses.replace(loaded.config.search, max_length=3))
     with pytest.raises(ValueError, match="length needs to be 4 or more for all that sentence 0 must hold, got 3"):
         loaded.predict(["Tom chases Jerry"], prefix="玛丽玛丽")
 
@@ -116,7 +116,7 @@ def test_an_answer_is_as_long_as_the_config_allows_for_what_it_must_hold(trained
 @pytest.mark.parametrize(("draw", "risk"), [("beam", "chrf"), ("sample", "bleu")])
 def test_the_least_risk_scores_by_what_an_answer_is_worth(trained, draw, risk):
     loaded = regard.load(trained[2])
-    search = dataclasses.replace(loaded.config.search, risk=risk, draw=draw, candidates=4)
+    search = dataclasses.replace(loaded.config.search, mbr=risk, mbr_from=draw, mbr_candidates=4)
     loaded.config = dataclasses.replace(loaded.config, search=search)
     [answers] = loaded.predict(["Tom chases Jerry"], best=2)
     assert len({answer.text for answer in answers}) == 2
@@ -125,7 +125,7 @@ def test_the_least_risk_scores_by_what_an_answer_is_worth(trained, draw, risk):
 
 def test_a_source_that_is_too_long_is_measured_by_an_empty_answer(trained, monkeypatch):
     model, seen = regard.load(trained[2]), []
-    most = model.codec.longest_source - 1
+    most = model.codec.max_source_length - 1
     monkeypatch.setattr(model, "_told", lambda example, *_, **__: Prediction(example.record.where, 0.0, [], []))
     monkeypatch.setattr(model.task, "measure", lambda outputs, *_: seen.extend(outputs) or {})
     model.evaluate([Record("Tom " * (most + 1), "x", "1"), Record("Tom", "x", "2"), Record("Tom " * most, "x", "3")])
@@ -134,7 +134,7 @@ def test_a_source_that_is_too_long_is_measured_by_an_empty_answer(trained, monke
 
 def test_what_is_too_long_is_not_read(trained):
     model = regard.load(trained[2])
-    most = model.codec.longest_source - 1
+    most = model.codec.max_source_length - 1
     assert model.reads("Tom " * most)
     assert not model.reads("Tom " * (most + 1))
     assert not model.reads("☃")
@@ -159,7 +159,7 @@ def test_a_source_without_finite_scores_has_an_error_and_all_others_their_answer
 
 def test_batches_whose_answers_are_known_are_not_computed(trained, monkeypatch):
     loaded, texts = regard.load(trained[2]), ["Tom likes Mary", "Mary likes Tom", "Tom chases Tom", "Mary chases Mary"]
-    loaded.config = dataclasses.replace(loaded.config, search=dataclasses.replace(loaded.config.search, batch=2))
+    loaded.config = dataclasses.replace(loaded.config, search=dataclasses.replace(loaded.config.search, batch_size=2))
     whole = list(loaded.outcomes(texts))
     first, sizes, answer = [index for index, _ in whole[:2]], list[int](), loaded._answer
     monkeypatch.setattr(loaded, "_answer", lambda source, *rest: sizes.append(len(source.data)) or answer(source, *rest))

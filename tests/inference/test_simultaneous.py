@@ -40,7 +40,7 @@ def test_what_is_written_while_the_source_arrives_is_the_answer_to_the_whole(nam
 
 @pytest.mark.parametrize("name", sorted(ONE_WAY))
 def test_every_kind_of_model_that_may_write_early_does_so_in_the_right_shapes(name):
-    model = trained("mocha", search=Search(length=3), **ONE_WAY[name])
+    model = trained("mocha", search=Search(max_length=3), **ONE_WAY[name])
     assert "".join(model.listen(["Tom ", "chases"])) == answer(model, "Tom chases")
 
 
@@ -68,7 +68,7 @@ def test_a_piece_goes_out_before_the_source_has_ended():
 
 
 def test_an_answer_may_not_outrun_what_a_source_so_long_may_get():
-    model = stopping(search=Search(length=50))
+    model = stopping(search=Search(max_length=50))
     order = listening(model, ["Tom ", "chases ", "Jerry"])
     places = [place for place, (way, _) in enumerate(order) if way == "in"]
     written = [later - earlier - 1 for earlier, later in pairwise(places)]
@@ -84,7 +84,7 @@ def test_an_attention_that_stops_nowhere_waits_for_the_end():
 
 
 def test_the_source_is_left_unread_when_the_answer_has_ended():
-    model = stopping(search=Search(length=50, first=2 + 2))
+    model = stopping(search=Search(max_length=50, forced_bos=2 + 2))
     end = model.model.decoder.output.bias
     torch.nn.init.constant_(model.model.decoder.embedding.table.weight, 0.0)
     with torch.no_grad():

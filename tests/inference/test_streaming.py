@@ -34,7 +34,7 @@ def test_the_pieces_together_are_the_answer(decoder, attention, tokens, seed, be
 
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_greedy_search_gives_every_word_as_it_comes(decoder):
-    model = trained(decoder=decoder, encoder=decoder, search=Search(length=8))
+    model = trained(decoder=decoder, encoder=decoder, search=Search(max_length=8))
     [[prediction]] = model.predict(["Tom chases Jerry"])
     assert len(list(model.stream("Tom chases Jerry"))) == len(prediction.target) - prediction.target.count("<eos>") > 3
 
@@ -43,16 +43,16 @@ def test_greedy_search_gives_every_word_as_it_comes(decoder):
     ("wish", "beam"), [({"prefix": "汤"}, 1), ({"include": ["杰"]}, 1), ({"exclude": ["条", "瑞"]}, 2)], ids=str
 )
 def test_what_an_answer_must_hold_it_holds(wish, beam):
-    model = trained(search=Search(length=5, block_ngrams=2))
+    model = trained(search=Search(max_length=5, block_ngrams=2))
     found = "".join(model.stream("Tom chases Jerry", beam=beam, **wish))
     assert found == answer(model, "Tom chases Jerry", beam=beam, **wish) != answer(model, "Tom chases Jerry", beam=beam)
 
 
 @pytest.mark.parametrize(
-    "search", [Search(coverage_penalty=0.4, beam=3), Search(coverage_penalty=0.4), Search(first=5)], ids=str
+    "search", [Search(coverage_penalty=0.4, beam=3), Search(coverage_penalty=0.4), Search(forced_bos=5)], ids=str
 )
 def test_settings_of_the_search_are_heeded(search):
-    model = trained(search=replace(search, length=8))
+    model = trained(search=replace(search, max_length=8))
     assert "".join(model.stream("Tom chases Jerry")) == answer(model, "Tom chases Jerry")
 
 
@@ -60,15 +60,15 @@ def test_an_empty_text_and_an_empty_answer_are_texts():
     model = trained()
     assert "".join(model.stream("")) == answer(model, "")
     assert list(pieces(StableText(model.text), [])) == []
-    model.config = replace(model.config, search=Search(length=1, first=4))
+    model.config = replace(model.config, search=Search(max_length=1, forced_bos=4))
     assert "".join(model.stream("Tom")) == answer(model, "Tom")
 
 
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        (Search(risk="chrf"), "search.risk=chrf compares whole answers"),
-        (Search(beam=4, groups=2), "search.groups=2 are there to differ"),
+        (Search(mbr="chrf"), "search.mbr=chrf compares whole answers"),
+        (Search(beam=4, beam_groups=2), "search.beam_groups=2 are there to differ"),
         (Search(unknown="copy"), "search.unknown=copy replaces words when the answer is whole"),
     ],
     ids=str,

@@ -31,10 +31,10 @@ def test_a_plain_transformer_fits():
         ({"norm": "rms"}, r"has norms of the mean square alone \(model.norm=rms\), and layer norms \(pre or post\) are"),
         ({"gated": True}, r"has gated feed-forward networks \(model.gated=true\), and plain ones are needed"),
         ({"bias": False}, r"has no biases \(model.bias=false\), and they are needed"),
-        ({"self_size": 16}, "projects to size 16 in encoder.0.self, and 32, the model's, is needed"),
+        ({"self_attention_size": 16}, "projects to size 16 in encoder.0.self, and 32, the model's, is needed"),
         ({"positions": "none"}, r"knows no positions \(model.positions=none\)"),
         ({"join": "concat"}, r"sets positions beside its embeddings \(model.join=concat\), and add is needed"),
-        ({"embedding": 16}, r"has embeddings of another size \(16\) than its layers \(32\)"),
+        ({"embedding_size": 16}, r"has embeddings of another size \(16\) than its layers \(32\)"),
         ({"output": OutputPart("mixture")}, "chooses words by model.output=mixture, and projection is needed"),
     ],
 )

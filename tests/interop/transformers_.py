@@ -21,11 +21,11 @@ from regard.training.state_dict import weights
 KINDS = {
     "pre": {"norm": "pre"},
     "post": {"norm": "post"},
-    "bart": {"norm": "post", "positions": "learned", "norm_embedding": True, "activation": "gelu", "decoder_layers": 1},
+    "bart": {"norm": "post", "positions": "learned", "embedding_norm": True, "activation": "gelu", "decoder_layers": 1},
     "mbart": {
         "norm": "pre",
         "positions": "learned",
-        "norm_embedding": True,
+        "embedding_norm": True,
         "activation": "swish",
         "scale_embedding": False,
     },
@@ -33,8 +33,8 @@ KINDS = {
 """Norms in all four places, both kinds of positions, every activation."""
 T5 = {"norm": "rms", "bias": False, "self_attention": "t5", "shared_bias": True, "positions": "none"}
 T5 |= {"scale_embedding": False, "attention": AttentionPart("transformer+dot", heads=2)}
-T5 |= {"size": 16}
-RELATIVE = {"t5": T5, "t5_gated": T5 | {"activation": "gelu_tanh", "gated": True, "self_size": 12}}
+T5 |= {"hidden_size": 16}
+RELATIVE = {"t5": T5, "t5_gated": T5 | {"activation": "gelu_tanh", "gated": True, "self_attention_size": 12}}
 RELATIVE["t5_gated"]["attention"] = AttentionPart("transformer+dot", heads=2, size=12)
 """T5 and its version 1.1."""
 HOME = TemporaryDirectory(prefix="regard-test-")
@@ -43,7 +43,14 @@ HOME = TemporaryDirectory(prefix="regard-test-")
 
 def model(**settings) -> Model:
     attention = AttentionPart("transformer", heads=2)
-    usual = {"encoder": "transformer", "decoder": "transformer", "attention": attention, "size": 32, "layers": 2, "heads": 2}
+    usual = {
+        "encoder": "transformer",
+        "decoder": "transformer",
+        "attention": attention,
+        "hidden_size": 32,
+        "layers": 2,
+        "heads": 2,
+    }
     return Model(**usual | settings)
 
 
@@ -51,10 +58,10 @@ def model(**settings) -> Model:
 def run(kind: str, steps: int = 0) -> Path:
     """The run directory of one kind, made once for each worker; without steps its weights are drawn, norms and biases too."""
     config = Config(
-        data=Data(samples=100, batch_tokens=512, joint=True),
+        data=Data(samples=100, batch_tokens=512, joint_vocab=True),
         model=model(**(KINDS | RELATIVE)[kind]),
-        train=Train(max_steps=max(steps, 1), rate=8e-3, evaluate_every=100),
-        search=Search(length=14 if steps else 12),
+        train=Train(max_steps=max(steps, 1), learning_rate=8e-3, evaluate_every=100),
+        search=Search(max_length=14 if steps else 12),
     )
     experiment, _ = tasks.experiment("translate", config)
     folder = Path(HOME.name) / f"{kind} {steps}"
@@ -91,6 +98,6 @@ def sources(count: int) -> list[str]:
 
 def untrained(**settings) -> Trained:
     """A model of the same task with random weights, or one that is no plain Transformer."""
-    config = Config(data=Data(samples=40, joint=settings.pop("joint", True)), model=model(**settings))
+    config = Config(data=Data(samples=40, joint_vocab=settings.pop("joint_vocab", True)), model=model(**settings))
     experiment, _ = tasks.experiment("translate", config)
     return Trained("translate", config, experiment.codec, experiment.model)

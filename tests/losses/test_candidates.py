@@ -13,7 +13,7 @@ SOURCE = pad([[4, 5, 6, EOS], [5, EOS]])
 
 def network(decoder: str = "recurrent", attention: str = "additive", dropout: float = 0.0):
     torch.manual_seed(1)
-    kind = Model(size=8, heads=2, encoder=decoder, decoder=decoder, attention=AttentionPart(attention, heads=2))
+    kind = Model(hidden_size=8, heads=2, encoder=decoder, decoder=decoder, attention=AttentionPart(attention, heads=2))
     return build(kind, Dropout(embedding=dropout, residual=dropout), 9, 9, joint=False)
 
 

@@ -34,7 +34,7 @@ def attended(weights):
 
 
 def test_links_stay_with_their_record_as_those_of_its_tokens(tmp_path):
-    codec = TextCodec.fit(RECORDS, Data(tokens="bytes"))
+    codec = TextCodec.fit(RECORDS, Data(tokenizer="bytes"))
     data = Data(alignments=file(tmp_path, "0-0 2p1\n1-1\n"))
     first, second = attach_links(RECORDS, data, codec)
     assert set(first.links) == {(s, t) for s in range(3) for t in range(3)}  # t h e and d e r
@@ -54,20 +54,20 @@ def test_links_of_lines_that_are_held_out_are_passed_over(tmp_path):
 def test_links_may_be_those_of_tokens(tmp_path):
     codec = TextCodec.fit([Record("it's", "x y", "a:1")])
     [record] = attach_links(
-        [Record("it's", "x y", "a:1")], Data(alignments=file(tmp_path, "2-1\n"), aligned="tokens"), codec
+        [Record("it's", "x y", "a:1")], Data(alignments=file(tmp_path, "2-1\n"), alignment_unit="tokens"), codec
     )
     assert record.links == ((2, 1),)
 
 
 def test_links_to_what_was_cut_away_are_gone(tmp_path):
-    codec = TextCodec.fit(RECORDS, Data(longest_source=3, over_long="cut"))
+    codec = TextCodec.fit(RECORDS, Data(max_source_length=3, over_long="truncate"))
     first, _ = attach_links(RECORDS, Data(alignments=file(tmp_path, "0-0 2-2 1-2\n\n")), codec)
     assert first.links == ((0, 0), (1, 2))
 
 
 def test_dropping_and_sorting_leave_every_record_its_own_links(tmp_path):
     records = [Record("a " * length + "b", "c", f"a:{length}") for length in (3, 9, 1, 2)]
-    codec = TextCodec.fit(records, Data(longest_source=8))
+    codec = TextCodec.fit(records, Data(max_source_length=8))
     lines = "".join(f"{length}-0\n" for length in (3, 9, 1, 2))
     examples = codec.encode_all(attach_links(records, Data(alignments=file(tmp_path, lines)), codec)).examples
     found = [record for _, batch in Loader(examples, 8, shuffle=False).in_order() for record in batch.records]
@@ -129,15 +129,19 @@ def network(attention="transformer", **options):
     part = AttentionPart(attention, 2)
     config = Config()
     return build(
-        Model(size=8, heads=2, layers=2, decoder="transformer", attention=part, **options), config.dropout, 9, 9, False
+        Model(hidden_size=8, heads=2, layers=2, decoder="transformer", attention=part, **options),
+        config.dropout,
+        9,
+        9,
+        False,
     )
 
 
 def test_a_config_says_which_head_is_guided():
     model = network()
     assert guided(Train(), model) is None
-    assert guided(Train(guided=0.5), model) == Guide(Head(), 0.5)
-    found = guided(Train(guided=1.0, guided_attention="decoder.0.cross:1"), model)
+    assert guided(Train(guided_alignment=0.5), model) == Guide(Head(), 0.5)
+    found = guided(Train(guided_alignment=1.0, guided_alignment_head="decoder.0.cross:1"), model)
     assert found == Guide(Head("decoder.0.cross", 1), 1.0)
 
 
@@ -156,7 +160,7 @@ def test_a_config_says_which_head_is_guided():
 )
 def test_a_head_that_the_model_does_not_have_is_refused(attention, named, told):
     with pytest.raises(ConfigError, match=told):
-        guided(Train(guided=1.0, guided_attention=named), network(attention))
+        guided(Train(guided_alignment=1.0, guided_alignment_head=named), network(attention))
 
 
 def batch():
@@ -167,24 +171,24 @@ def batch():
 def test_the_loss_has_its_share_of_guidance_and_only_then_asks_for_weights():
     model = network().eval()
     plain = teach(model, batch())
-    found = Teacher(Train(guided=0.5), model)(model, batch(), Progress(0, 1))
-    assert set(found.parts) - set(plain.parts) == {"guided"}
-    torch.testing.assert_close(found.total, plain.total + 0.5 * found.parts["guided"])
+    found = Teacher(Train(guided_alignment=0.5), model)(model, batch(), Progress(0, 1))
+    assert set(found.parts) - set(plain.parts) == {"guided_alignment"}
+    torch.testing.assert_close(found.total, plain.total + 0.5 * found.parts["guided_alignment"])
     found.total.backward()
     assert model.decoder.get_submodule("1.cross").query.weight.grad.abs().sum() > 0
 
 
 def test_the_parts_of_a_batch_have_the_guidance_of_the_whole():
     model, guide = network().eval(), Guide(Head(), 1.0)
-    parts = [teach(model, rows_of(batch(), row, row + 1), guide=guide).parts["guided"] for row in (0, 1)]
-    torch.testing.assert_close(sum(parts), teach(model, batch(), guide=guide).parts["guided"])
+    parts = [teach(model, rows_of(batch(), row, row + 1), guide=guide).parts["guided_alignment"] for row in (0, 1)]
+    torch.testing.assert_close(sum(parts), teach(model, batch(), guide=guide).parts["guided_alignment"])
 
 
 def test_an_attention_learns_where_to_look(tmp_path):
     source, target = tmp_path / "pairs.tsv", file(tmp_path, "0-2 1-1 2-0\n" * 2)
     source.write_text("a b c\tz y x\nc a b\tx z y\n", encoding="utf-8")
     data = Data(train=str(source), valid=str(source), alignments=target)
-    config = Config(data=data, model=Model(size=16), train=Train(guided=1.0, device="cpu"))
+    config = Config(data=data, model=Model(hidden_size=16), train=Train(guided_alignment=1.0, device="cpu"))
     experiment, _ = tasks.experiment("translate", config)
     step = torch.optim.Adam(experiment.model.parameters(), 0.1)
     costs = []
@@ -193,10 +197,10 @@ def test_an_attention_learns_where_to_look(tmp_path):
         step.zero_grad()
         loss.total.backward()
         step.step()
-        costs.append(float(loss.parts["guided"]))
+        costs.append(float(loss.parts["guided_alignment"]))
     assert costs[-1] < 0.4 * costs[0]
 
 
 def test_old_runs_know_nothing_of_it():
     assert replace(Config()).data.alignments is None
-    assert Config().train.guided == 0
+    assert Config().train.guided_alignment == 0

@@ -55,18 +55,18 @@ def test_it_is_weighed_and_added():
     far = guided_attention_loss(attended, batch.source.keep, batch.target.keep)
     assert far.item() > 0
     assert charged.total.item() == pytest.approx((plain.total + 0.5 * far).item())
-    assert charged.parts["diagonal"].item() == pytest.approx(far.item())
+    assert charged.parts["guided_attention"].item() == pytest.approx(far.item())
 
 
 def test_a_teacher_charges_what_its_settings_say():
     model, batch = Network(dropout=0.0), Copies().batch(0)
-    taught = Teacher(Train(diagonal=0.5), model)(model, batch, Progress(0, 1))
+    taught = Teacher(Train(guided_attention=0.5), model)(model, batch, Progress(0, 1))
     assert taught.total.item() == pytest.approx(teach(model, batch, diagonal=0.5).total.item())
 
 
 def test_it_needs_an_attention_over_the_source():
-    text = "train.diagonal needs an attention over the source, and this model has none; set it to 0"
+    text = "train.guided_attention needs an attention over the source, and this model has none; set it to 0"
     with pytest.raises(ValueError, match=text):
-        Teacher(Train(diagonal=1.0), Plain())
+        Teacher(Train(guided_attention=1.0), Plain())
     with pytest.raises(ValueError, match=text):
         guided_attention_loss(looked([1.0, 0.0], name="decoder.0.self"), kept(2, 2), kept(1, 1))

@@ -69,7 +69,7 @@ def drawn(draws: int = DRAWS) -> tuple[Tables, Attended, Tensor]:
 
 def looks(baseline: str = "none", reward: str = "rest", bonus: float = 0.0) -> Reinforce:
     """A teacher that has seen what is to be expected, if it expects anything."""
-    made = Reinforce(Train(baseline=baseline, reward=reward, entropy_bonus=bonus), {"look": 2}).double()
+    made = Reinforce(Train(reinforce_baseline=baseline, reinforce_reward=reward, entropy_bonus=bonus), {"look": 2}).double()
     if made.baseline is not None:
         made.baseline.see(drawn(1000)[2].mean().detach())
     if baseline == "learned":
@@ -148,13 +148,13 @@ CONTEXT = [[1.0], [2.0], [3.0], [4.0]]
 @pytest.mark.parametrize(("reward", "credited"), [("token", [1, 2, 4]), ("rest", [7, 6, 4]), ("sentence", [7, 7, 7])])
 def test_each_look_is_credited_with_what_the_reward_says(reward, credited):
     attended = look([0.0] * 4, [0.0] * 4, CONTEXT)
-    total, _ = Reinforce(Train(baseline="none", reward=reward), {})({"look": attended}, KEEP, LIKELIHOOD)
+    total, _ = Reinforce(Train(reinforce_baseline="none", reinforce_reward=reward), {})({"look": attended}, KEEP, LIKELIHOOD)
     (slope,) = torch.autograd.grad(total, attended.sampled.log_probability)
     assert slope.flatten().tolist() == [*credited, 0]  # -(R - 0), and nothing for padding
 
 
 def test_the_baseline_is_a_token_s_times_the_tokens_that_a_look_is_credited_with():
-    made = Reinforce(Train(baseline="moving_average", reward="rest"), {})
+    made = Reinforce(Train(reinforce_baseline="moving_average", reinforce_reward="rest"), {})
     made.baseline.see(torch.tensor(-2.0))
     attended = look([0.0] * 4, [0.0] * 4, CONTEXT)
     total, told = made({"look": attended}, KEEP, LIKELIHOOD)
@@ -165,7 +165,7 @@ def test_the_baseline_is_a_token_s_times_the_tokens_that_a_look_is_credited_with
 
 def test_being_undecided_is_paid_for_and_what_only_steers_costs_nothing():
     attended = look([-1.0, -2.0, -3.0, -4.0], [1.0, 2.0, 3.0, 100.0], CONTEXT)
-    total, told = Reinforce(Train(baseline="none", entropy_bonus=0.5), {})({"look": attended}, KEEP, LIKELIHOOD)
+    total, told = Reinforce(Train(reinforce_baseline="none", entropy_bonus=0.5), {})({"look": attended}, KEEP, LIKELIHOOD)
     assert total.item() == pytest.approx(-0.5 * 6)
     assert told["look_entropy"].item() == 6
     (slope,) = torch.autograd.grad(total, attended.sampled.entropy)
@@ -176,7 +176,7 @@ def test_every_head_of_every_attention_gets_its_term_and_one_that_draws_nothing_
     two = Sampled(torch.zeros(1, 2, 4, requires_grad=True), torch.ones(1, 2, 4))
     one = look([0.0] * 4, [1.0] * 4, CONTEXT)
     attended = {"a": Attended(torch.zeros(1, 4, 1), sampled=two), "b": Attended(torch.zeros(1, 4, 1)), "c": one}
-    made = Reinforce(Train(baseline="none", entropy_bonus=0.5), {})
+    made = Reinforce(Train(reinforce_baseline="none", entropy_bonus=0.5), {})
     total, told = made(attended, KEEP, LIKELIHOOD)
     assert total.item() == pytest.approx(-0.5 * 9)  # three heads, three tokens
     assert told["look_entropy"].item() == pytest.approx(3)  # of a head
@@ -214,7 +214,7 @@ def test_a_learned_baseline_knows_the_look_before_the_entropy_and_the_tokens_and
 
 
 def test_a_learned_baseline_learns_by_its_squared_error_and_teaches_the_model_nothing():
-    made = Reinforce(Train(baseline="learned", reward="token", entropy_bonus=0.0), {"look": 1})
+    made = Reinforce(Train(reinforce_baseline="learned", reinforce_reward="token", entropy_bonus=0.0), {"look": 1})
     attended = look([0.0] * 4, [1.0] * 4, CONTEXT)
     attended.context.requires_grad_()
     total, _ = made({"look": attended}, KEEP, LIKELIHOOD)
@@ -226,7 +226,7 @@ def test_a_learned_baseline_learns_by_its_squared_error_and_teaches_the_model_no
 
 
 def test_only_attentions_that_draw_are_found_by_name_and_size():
-    model = Model(decoder="transformer", size=8, layers=2, attention=AttentionPart("additive+hard"), heads=2)
+    model = Model(decoder="transformer", hidden_size=8, layers=2, attention=AttentionPart("additive+hard"), heads=2)
     made = build(model, Dropout(), 7, 7, joint=False)
     assert find_hard_attentions(made) == {"decoder.0.cross": 8, "decoder.1.cross": 8}
     assert (
@@ -241,7 +241,7 @@ def test_draws_teach_an_attention_where_to_look(baseline):
     """Each query names a place, and the value that stands there is right."""
     places, batch = 5, 32
     attention = Attention(places, places, places, score="bilinear", normalise="hard")
-    made = Reinforce(Train(baseline=baseline), {"look": places})
+    made = Reinforce(Train(reinforce_baseline=baseline), {"look": places})
     optimiser = torch.optim.Adam([*attention.parameters(), *made.parameters()], lr=0.05)
     keys = torch.eye(places).expand(batch, places, places)
 
@@ -265,7 +265,7 @@ def test_draws_teach_an_attention_where_to_look(baseline):
 
 
 def test_attentions_that_draw_are_told_how_many_of_their_looks_are_soft():
-    hard, soft = (build(Model(attention=AttentionPart(name), size=8), Dropout(), 7, 7, joint=False) for name in NAMES)
+    hard, soft = (build(Model(attention=AttentionPart(name), hidden_size=8), Dropout(), 7, 7, joint=False) for name in NAMES)
     for model in (hard, soft):
         set_soft_share(model, 0.5)
     assert hard.decoder.cross.normalise.soft == 0.5

@@ -18,7 +18,9 @@ BATCH = Batch(pad([[4, 5, 6, EOS], [5, EOS]]), pad([[6, 4, EOS], [5, 5, 4, EOS]]
 
 def network(decoder="recurrent", attention="additive"):
     torch.manual_seed(0)
-    kind = Model(size=8, heads=2, encoder=decoder, decoder=decoder, attention=AttentionPart(attention, heads=2), layers=2)
+    kind = Model(
+        hidden_size=8, heads=2, encoder=decoder, decoder=decoder, attention=AttentionPart(attention, heads=2), layers=2
+    )
     return build(kind, Dropout(embedding=0.0, residual=0.0), 9, 9, joint=False)
 
 
@@ -95,10 +97,10 @@ def test_every_decoder_pays_for_every_attention_over_its_source(decoder, attenti
 def test_the_penalty_is_weighed_and_added_and_only_then_paid():
     model = network()
     plain, charged = teach(model, BATCH), teach(model, BATCH, statistics=0.5)
-    moved = charged.parts["statistics"]
+    moved = charged.parts["moment_matching"]
     assert charged.total.item() == pytest.approx((plain.total + 0.5 * moved).item(), rel=1e-6)
     assert set(plain.parts) == {"nll"}
-    same = Teacher(Train(statistics=0.0), model)(model, BATCH, Progress(0, 1))
+    same = Teacher(Train(moment_matching=0.0), model)(model, BATCH, Progress(0, 1))
     assert torch.equal(same.total, plain.total)
 
 
@@ -106,7 +108,7 @@ def test_the_penalty_is_weighed_and_added_and_only_then_paid():
 def test_its_gradient_is_that_of_differences(order):
     """Contexts of a recurrent decoder have a gradient of their own making."""
     torch.manual_seed(0)
-    kind = Model(size=4, order=order)
+    kind = Model(hidden_size=4, order=order)
     model = build(kind, Dropout(embedding=0.0, residual=0.0), 9, 9, joint=False).double()
     weight = next(model.decoder.cross.parameters())
 
@@ -124,5 +126,7 @@ def test_its_gradient_is_that_of_differences(order):
 
 
 def test_it_needs_an_attention_over_the_source():
-    with pytest.raises(ValueError, match=r"train\.statistics needs an attention over the source, and this model has none"):
-        Teacher(Train(statistics=1.0), network(attention="none"))
+    with pytest.raises(
+        ValueError, match=r"train\.moment_matching needs an attention over the source, and this model has none"
+    ):
+        Teacher(Train(moment_matching=1.0), network(attention="none"))

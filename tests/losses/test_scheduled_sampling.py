@@ -9,7 +9,7 @@ KINDS = ("constant", "linear", "exponential", "inverse_sigmoid")
 
 
 def train(kind, most=1.0, steps=1000):
-    return Train(self_decoding=kind, self_decoding_most=most, self_decoding_steps=steps)
+    return Train(scheduled_sampling=kind, scheduled_sampling_max=most, scheduled_sampling_steps=steps)
 
 
 def test_without_a_schedule_the_target_is_always_fed():
@@ -41,5 +41,5 @@ def test_the_inverse_sigmoid_is_the_paper_s():
 
 
 def test_a_share_above_one_is_refused():
-    with pytest.raises(ValueError, match=r"train.self_decoding_most needs to be from 0 to 1, got 1.5"):
+    with pytest.raises(ValueError, match=r"train.scheduled_sampling_max needs to be from 0 to 1, got 1.5"):
         sampling_probability(train("constant", 1.5), 0)

@@ -28,13 +28,13 @@ BATCH = Batch(pad([[A, B, EOS]]), pad([REFERENCE]))
 
 def network(decoder="recurrent", attention="additive", vocabulary=VOCABULARY):
     torch.manual_seed(0)
-    kind = Model(size=8, heads=2, encoder=decoder, decoder=decoder, attention=AttentionPart(attention, heads=2))
+    kind = Model(hidden_size=8, heads=2, encoder=decoder, decoder=decoder, attention=AttentionPart(attention, heads=2))
     return build(kind, Dropout(embedding=0.0, residual=0.0), vocabulary, vocabulary, joint=False)
 
 
 def risk(kind="minimum_risk", metric="edit", **settings) -> Risk:
-    settings = {"risk_alpha": 1.0, "risk_samples": 4, **settings}
-    return Risk(Train(risk=kind, risk_metric=metric, **settings), Reward(metric, str), LENGTH)
+    settings = {"minimum_risk_alpha": 1.0, "sequence_samples": 4, **settings}
+    return Risk(Train(sequence_loss=kind, sequence_metric=metric, **settings), Reward(metric, str), LENGTH)
 
 
 def everything() -> list[list[int]]:
@@ -73,7 +73,7 @@ def test_everything_is_everything():
 
 
 def test_the_risk_of_all_outputs_has_the_gradient_of_the_expected_loss(monkeypatch):
-    model, made = network(), risk(risk_reference=False)
+    model, made = network(), risk(minimum_risk_reference=False)
     monkeypatch.setattr(made, "outputs", lambda model, source, references: [everything()])
     found = made(model, BATCH, Loss(torch.zeros(()), 2))
     wanted = 2 * expected(model, made.reward)  # a target of two tokens
@@ -86,7 +86,7 @@ def test_the_risk_of_all_outputs_has_the_gradient_of_the_expected_loss(monkeypat
 
 def test_the_mean_self_critical_gradient_is_that_of_the_expected_loss():
     samples = 3000
-    model, made = network(), risk("self_critical", risk_samples=samples)
+    model, made = network(), risk("self_critical", sequence_samples=samples)
     right = gradients(model, 2 * expected(model, made.reward))["decoder.output.bias"]
     torch.manual_seed(5)
     mine = gradients(model, made(model, BATCH, Loss(torch.zeros(()), 2)).total)["decoder.output.bias"]
@@ -105,7 +105,7 @@ def test_minimum_risk_compares_different_outputs_and_the_target_where_asked(monk
     monkeypatch.setattr("regard.losses.sequence_risk.sample_outputs", lambda *_: [[[A, EOS], [B, EOS], [A, EOS]]])
     model, references = network(), [[B, A, EOS]]
     assert risk().outputs(model, BATCH.source, references) == [[[B, A, EOS], [A, EOS], [B, EOS]]]
-    assert risk(risk_reference=False).outputs(model, BATCH.source, references) == [[[A, EOS], [B, EOS]]]
+    assert risk(minimum_risk_reference=False).outputs(model, BATCH.source, references) == [[[A, EOS], [B, EOS]]]
     assert risk().outputs(model, BATCH.source, [[A, EOS]]) == [[[A, EOS], [B, EOS]]]
     assert risk("self_critical").outputs(model, BATCH.source, references) == [[[A, EOS], [B, EOS], [A, EOS]]]
 
@@ -118,7 +118,7 @@ def test_equal_outputs_are_judged_once():
             asked.append(output)
             return super().__call__(output, reference)
 
-    made = Risk(Train(risk="self_critical"), Counting("exact", str))
+    made = Risk(Train(sequence_loss="self_critical"), Counting("exact", str))
     assert made.rewards([[[A], [B], [A]], [[B]]], [[A], [B]]).tolist() == [[1, 0, 1], [1, 0, 0]]
     assert len(asked) == 3
 
@@ -128,7 +128,7 @@ def test_the_share_mixes_the_risk_with_the_likelihood():
     plain = teach(model, BATCH)
     for share in (0.25, 1.0):
         torch.manual_seed(2)
-        found = teach(model, BATCH, risk=risk(risk_share=share))
+        found = teach(model, BATCH, risk=risk(sequence_weight=share))
         mixed = share * found.parts["risk"] + (1 - share) * plain.total
         assert found.total.item() == pytest.approx(mixed.item(), rel=1e-6)
         assert found.parts["nll"].item() == pytest.approx(plain.total.item())
@@ -148,25 +148,29 @@ def test_batches_add_up_however_they_are_cut(monkeypatch):
 
 def test_it_begins_at_its_step():
     model = network()
-    teacher = Teacher(Train(risk="minimum_risk", risk_from=3), model, risk())
+    teacher = Teacher(Train(sequence_loss="minimum_risk", sequence_start=3), model, risk())
     assert "risk" not in teacher(model, BATCH, Progress(2, 9)).parts
     assert "risk" in teacher(model, BATCH, Progress(3, 9)).parts
 
 
 def test_risk_needs_targets():
-    with pytest.raises(ValueError, match=r"train\.risk needs a batch with targets, and this one has only sources"):
+    with pytest.raises(ValueError, match=r"train\.sequence_loss needs a batch with targets, and this one has only sources"):
         risk()(network(), BATCH._replace(target=None), Loss(torch.zeros(()), 2))
 
 
 def test_draws_of_where_to_look_have_no_risk():
-    text = "train.risk=self_critical needs an attention that weighs the source, and this model's draws where it looks"
+    text = (
+        "train.sequence_loss=self_critical needs an attention that weighs the source, and this model's draws where it looks"
+    )
     with pytest.raises(ValueError, match=text):
-        Teacher(Train(risk="self_critical"), network(attention="additive+hard"), risk("self_critical"))
+        Teacher(Train(sequence_loss="self_critical"), network(attention="additive+hard"), risk("self_critical"))
 
 
 def test_a_teacher_that_is_to_go_by_a_metric_needs_one():
-    with pytest.raises(ValueError, match=r"train\.risk=minimum_risk needs a Risk to go by, got none; give Teacher one"):
-        Teacher(Train(risk="minimum_risk"), network())
+    with pytest.raises(
+        ValueError, match=r"train\.sequence_loss=minimum_risk needs a Risk to go by, got none; give Teacher one"
+    ):
+        Teacher(Train(sequence_loss="minimum_risk"), network())
 
 
 @pytest.mark.parametrize("kind", ["minimum_risk", "self_critical"])
@@ -184,13 +188,26 @@ def test_every_decoder_learns_by_it_whatever_its_attention(kind, decoder, attent
 
 def settings(kind: str, **more):
     """A small run of the task `reverse` that trains on the metric."""
-    usual = {"max_steps": 4, "evaluate_every": 0, "checkpoint_every": 2, "rate": 0.01, "device": "cpu", "better": "exact"}
-    config = find("reverse").Config(search=Search(length=4))
-    risked = {"risk": kind, "risk_metric": "edit", "risk_samples": 3, "risk_from": 1, "risk_share": 0.5}
+    usual = {
+        "max_steps": 4,
+        "evaluate_every": 0,
+        "checkpoint_every": 2,
+        "learning_rate": 0.01,
+        "device": "cpu",
+        "monitor": "exact",
+    }
+    config = find("reverse").Config(search=Search(max_length=4))
+    risked = {
+        "sequence_loss": kind,
+        "sequence_metric": "edit",
+        "sequence_samples": 3,
+        "sequence_start": 1,
+        "sequence_weight": 0.5,
+    }
     return replace(
         config,
-        data=Data(samples=100, batch_tokens=32, longest_source=4, longest_target=4),
-        model=Model(size=16),
+        data=Data(samples=100, batch_tokens=32, max_source_length=4, max_target_length=4),
+        model=Model(hidden_size=16),
         train=Train(**{**usual, **risked, **more}),
     )
 
@@ -198,9 +215,9 @@ def settings(kind: str, **more):
 @pytest.mark.unhooked  # many steps, whose shapes the tests above check
 @pytest.mark.parametrize(("kind", "metric"), [("minimum_risk", "chrf"), ("self_critical", "bleu")])
 def test_a_run_stopped_anywhere_goes_on_without_changing_a_bit(tmp_path, kind, metric):
-    train(experiment("reverse", settings(kind, risk_metric=metric))[0], tmp_path / "whole", quiet=True)
+    train(experiment("reverse", settings(kind, sequence_metric=metric))[0], tmp_path / "whole", quiet=True)
     for last in (3, 4):
-        train(experiment("reverse", settings(kind, risk_metric=metric, max_steps=last))[0], tmp_path / "cut", quiet=True)
+        train(experiment("reverse", settings(kind, sequence_metric=metric, max_steps=last))[0], tmp_path / "cut", quiet=True)
     assert fingerprint(tmp_path / "whole")["4"] == fingerprint(tmp_path / "cut")["4"]
 
 
@@ -208,7 +225,9 @@ def test_a_run_stopped_anywhere_goes_on_without_changing_a_bit(tmp_path, kind, m
 @pytest.mark.parametrize("kind", ["minimum_risk", "self_critical"])
 def test_the_expected_metric_rises(kind):
     """After a little teaching, by the model's own outputs alone: the likelihood has no share in the loss."""
-    config = settings(kind, risk_share=1.0, risk_from=0, risk_samples=8, risk_alpha=0.1, risk_reference=False)
+    config = settings(
+        kind, sequence_weight=1.0, sequence_start=0, sequence_samples=8, minimum_risk_alpha=0.1, minimum_risk_reference=False
+    )
     made, _ = experiment("reverse", config)
     batch = made.train.batch(0)
 

@@ -148,15 +148,21 @@ def test_coverage_is_weighed_and_added_and_weights_are_asked_for_only_then():
 
 
 def test_coverage_needs_an_attention_over_the_source():
-    text = "train.coverage needs an attention over the source, and this model has none; set it to 0"
+    text = "train.coverage_weight needs an attention over the source, and this model has none; set it to 0"
     with pytest.raises(ValueError, match=text):
-        Teacher(Train(coverage=1.0), Plain())
+        Teacher(Train(coverage_weight=1.0), Plain())
     with pytest.raises(ValueError, match=text):
         coverage_loss(looked((1.0, 0.0), name="decoder.0.self"), TARGET.keep)
 
 
 def test_a_teacher_teaches_as_its_settings_say():
-    settings = Train(smoothing=0.1, confidence=0.2, coverage=0.3, self_decoding="constant", self_decoding_most=0.25)
+    settings = Train(
+        label_smoothing=0.1,
+        confidence_penalty=0.2,
+        coverage_weight=0.3,
+        scheduled_sampling="constant",
+        scheduled_sampling_max=0.25,
+    )
     fed = []
 
     class Watched(Network):
@@ -173,7 +179,7 @@ def test_a_teacher_teaches_as_its_settings_say():
 
 def test_a_model_that_draws_nothing_has_nothing_to_pay_and_nothing_to_keep():
     model, batch = Network(dropout=0.0), Copies().batch(0)
-    teacher = Teacher(Train(baseline="learned"), model)
+    teacher = Teacher(Train(reinforce_baseline="learned"), model)
     assert teacher.state_dict() == {}
     found = teacher(model, batch, Progress(0, 1))
     assert found.total.item() == teach(model, batch).total.item()
@@ -195,7 +201,7 @@ def test_draws_teach_the_score_and_cost_only_what_being_undecided_earns():
 
 def test_looks_that_are_not_drawn_teach_the_score_by_what_they_find():
     model, batch = drawing(dropout=0.0), Copies().batch(0)
-    Teacher(Train(soft_looks=0.5), model)
+    Teacher(Train(soft_attention_rate=0.5), model)
     teach(model, batch).total.backward()
     assert model.attention.score.v.weight.grad.any()  # without a teacher of looks
 
@@ -204,12 +210,12 @@ def test_looks_that_are_not_drawn_teach_the_score_by_what_they_find():
 @pytest.mark.parametrize("order", ["bahdanau", "luong"])
 def test_the_gradient_of_a_recurrent_decoder_is_that_of_what_was_drawn(name, order):
     """It may not be put off and taken from other draws, as that of attentions that draw nothing is."""
-    kind = Model(size=8, attention=AttentionPart(name), order=order)
+    kind = Model(hidden_size=8, attention=AttentionPart(name), order=order)
     model, batch = build(kind, Dropout(embedding=0.0, residual=0.0), VOCABULARY, VOCABULARY, joint=False), Copies().batch(0)
     found = []
     for coverage in (0.0, 1e-30):  # weights that are asked for are never put off
         torch.manual_seed(1)
-        teacher = Teacher(Train(coverage=coverage), model)
+        teacher = Teacher(Train(coverage_weight=coverage), model)
         model.zero_grad()
         torch.manual_seed(2)
         teacher(model, batch, Progress(0, 1)).total.backward()
@@ -232,20 +238,20 @@ def test_a_teacher_sees_the_log_likelihood_of_a_token_after_each_update():
     assert teacher.looks.baseline.mean.item() == -3.0
     teacher.see(Loss(torch.tensor(0.0), 0, {"nll": 0.0}))  # a batch of nothing
     assert teacher.looks.baseline.mean.item() == pytest.approx(-2.7)
-    Teacher(Train(baseline="none"), drawing()).see(Loss(torch.tensor(9.0), 4, {"nll": 12.0}))
+    Teacher(Train(reinforce_baseline="none"), drawing()).see(Loss(torch.tensor(9.0), 4, {"nll": 12.0}))
 
 
 def hard(baseline: str, **settings):
     """An experiment whose attention draws; its loss is built from its settings."""
-    made = experiment(drawing(), baseline=baseline, **settings)
+    made = experiment(drawing(), reinforce_baseline=baseline, **settings)
     return replace(made, loss=Teacher(made.config.train, made.model))
 
 
 @pytest.mark.parametrize("baseline", ["none", "moving_average", "learned"])
 def test_hard_attention_stopped_anywhere_goes_on_without_changing_a_bit(tmp_path, baseline):
-    train(hard(baseline, max_steps=20, ema=0.9), tmp_path / "whole", quiet=True)
+    train(hard(baseline, max_steps=20, ema_decay=0.9), tmp_path / "whole", quiet=True)
     for last in (3, 10, 20):
-        train(hard(baseline, max_steps=last, ema=0.9), tmp_path / "cut", quiet=True)
+        train(hard(baseline, max_steps=last, ema_decay=0.9), tmp_path / "cut", quiet=True)
     whole, cut = fingerprint(tmp_path / "whole"), fingerprint(tmp_path / "cut")
     assert whole["20"] == cut["20"]
     held = load_file(tmp_path / "cut" / "checkpoints" / "20" / "state.safetensors")
@@ -301,7 +307,7 @@ def test_a_skipped_batch_does_not_spoil_the_baseline(tmp_path):
 
 
 def test_accumulated_batches_are_seen_as_one_update(tmp_path):
-    made = hard("moving_average", max_steps=1, accumulate=3)
+    made = hard("moving_average", max_steps=1, accumulate_steps=3)
     reseed(made.config.train.seed, 0, torch.device("cpu"))
     found = [made.loss(made.model, made.train.batch(number), Progress(0, 1)) for number in range(3)]
     mean = sum(each.parts["nll"] for each in found) / sum(each.tokens for each in found)
@@ -310,7 +316,10 @@ def test_accumulated_batches_are_seen_as_one_update(tmp_path):
 
 
 def test_places_that_are_not_read_once_have_their_price():
-    model, batch = build(Model(size=8), Dropout(0.0, 0.0), VOCABULARY, VOCABULARY, joint=False).eval(), Copies().batch(0)
+    model, batch = (
+        build(Model(hidden_size=8), Dropout(0.0, 0.0), VOCABULARY, VOCABULARY, joint=False).eval(),
+        Copies().batch(0),
+    )
     plain, priced = teach(model, batch), teach(model, batch, doubly_stochastic=2.0)
     weights = model(batch.source, shifted(batch.target.data), weights=True).attended["decoder.cross"].weights[:, 0]
     read = weights.masked_fill(~batch.target.keep[..., None], 0.0).sum(1)
@@ -326,5 +335,5 @@ def test_packed_rows_are_taught_by_the_likelihood_of_targets_alone():
 
 
 def test_a_teacher_of_packed_rows_refuses_settings_that_go_by_rows():
-    with pytest.raises(ValueError, match=r"train\.coverage=1\.0 takes a row for one"):
-        Teacher(Train(packed=64, coverage=1.0), Network())
+    with pytest.raises(ValueError, match=r"train\.coverage_weight=1\.0 takes a row for one"):
+        Teacher(Train(packing_length=64, coverage_weight=1.0), Network())

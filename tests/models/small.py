@@ -33,12 +33,12 @@ KINDS = {
         f"recurrent, transformer, {cell}": {"encoder": "recurrent", "decoder": "transformer", "cell": cell}
         for cell in ("tanh", "lstm", "gru")
     },
-    "convolution, recurrent": {"encoder": "convolution", "decoder": "recurrent", "embedding": 6},
+    "convolution, recurrent": {"encoder": "convolution", "decoder": "recurrent", "embedding_size": 6},
     **{
-        f"{encoder}, convolution": {"encoder": encoder, "decoder": "convolution", "layers": 2, "embedding": width}
+        f"{encoder}, convolution": {"encoder": encoder, "decoder": "convolution", "layers": 2, "embedding_size": width}
         for encoder, width in (("recurrent", 6), ("convolution", 8), ("transformer", 6))
     },
-    "convolution, transformer": {"encoder": "convolution", "decoder": "transformer", "kernel": 5},
+    "convolution, transformer": {"encoder": "convolution", "decoder": "transformer", "kernel_size": 5},
     "transformer, transformer, pre": {"encoder": "transformer", "decoder": "transformer"},
     "transformer, transformer, post": {"encoder": "transformer", "decoder": "transformer", "norm": "post"},
 }
@@ -48,7 +48,7 @@ NO_DROPOUT = Dropout(embedding=0.0, residual=0.0)
 def made(attention="additive", dropout=NO_DROPOUT, source=11, target=13, joint=False, **options):
     """A model of size 8."""
     part = attention if isinstance(attention, AttentionPart) else AttentionPart(name=attention, heads=2)
-    config = Model(**{"size": 8, "heads": 2, "feedforward": 12} | options, attention=part)
+    config = Model(**{"hidden_size": 8, "heads": 2, "feedforward_size": 12} | options, attention=part)
     return build(config, dropout, source, target, joint)
 
 

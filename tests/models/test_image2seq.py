@@ -4,19 +4,19 @@ import pytest
 import torch
 
 from regard import registry
-from regard.config import AttentionPart, PatchesPart, PictureDropout, PictureModel
+from regard.config import AttentionPart, ImageDropout, ImageToTextModel, VitPart
 from regard.data.batch import shifted
 from regard.data.image.batch import collect
 from regard.models.decoders import DecoderMemory
 from regard.models.image2seq import Picture2Seq, build
 
 STANDARD = ((0.5,) * 3, (0.25,) * 3)
-SMALL = PictureModel(size=16, depth=1, stride=4, heads=2, attention=AttentionPart(heads=2))
+SMALL = ImageToTextModel(hidden_size=16, depth=1, stride=4, heads=2, attention=AttentionPart(heads=2))
 TARGET = torch.tensor([[5, 6, 2], [6, 2, 0]])
 
 
 def made(**settings) -> Picture2Seq:
-    return build(dataclasses.replace(SMALL, **settings), PictureDropout(0.0, 0.0), 9, (16, 24), STANDARD).eval()
+    return build(dataclasses.replace(SMALL, **settings), ImageDropout(0.0, 0.0), 9, (16, 24), STANDARD).eval()
 
 
 def pictures():
@@ -24,9 +24,9 @@ def pictures():
 
 
 @pytest.mark.parametrize("decoder", ["recurrent", "transformer", "convolution"])
-@pytest.mark.parametrize("encoder", ["residual", "dense", "patches"])
+@pytest.mark.parametrize("encoder", ["resnet", "densenet", "vit"])
 def test_every_encoder_goes_with_every_decoder(encoder, decoder):
-    model = made(encoder=encoder, decoder=decoder, stride=8 if encoder == "dense" else 4, map=24)
+    model = made(encoder=encoder, decoder=decoder, stride=8 if encoder == "densenet" else 4, map_size=24)
     source = pictures()
     together = model(source, shifted(TARGET), weights=True)
     assert together.output.shape == (2, 3, 9)
@@ -74,7 +74,7 @@ def test_the_places_of_a_map_know_where_they_are(kind):
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"encoder": "dense", "stride": 4}, r"a dense encoder needs model\.stride to be 8 or 16, got 4"),
+        ({"encoder": "densenet", "stride": 4}, r"a densenet encoder needs model\.stride to be 8 or 16, got 4"),
         ({"stride": 12}, r"model\.stride needs to be a power of 2 from 2 on, got 12"),
         ({"stride": 1}, r"model\.stride needs to be a power of 2 from 2 on, got 1"),
     ],
@@ -85,8 +85,16 @@ def test_a_stride_that_an_encoder_cannot_have_is_refused(settings, text):
 
 
 def test_patches_may_have_sizes_of_their_own():
-    own = PatchesPart(size=12, heads=3, feedforward=10, activation="gelu_tanh", norm="post", table=True, whole=1)
-    model = made(encoder="patches", decoder="transformer", patches=own)
+    own = VitPart(
+        hidden_size=12,
+        heads=3,
+        feedforward_size=10,
+        activation="gelu_tanh",
+        norm="post",
+        learned_positions=True,
+        cls_tokens=1,
+    )
+    model = made(encoder="vit", decoder="transformer", vit=own)
     layer = model.encoder.get_submodule("0")
     assert (layer.self.heads, layer.feedforward[0].out_features, layer.feedforward[1].approximate) == (3, 10, "tanh")
     assert not layer.around_self.first

@@ -13,12 +13,14 @@ TRANSFORMER = {"encoder": "transformer", "decoder": "transformer", "attention": 
 
 @pytest.mark.parametrize("name", ROW_SETTINGS)
 def test_settings_that_take_a_row_for_one_example_are_refused_by_name(name):
-    value = {"self_decoding": "linear", "risk": "minimum_risk"}.get(name, 0.5)
-    settings = replace(Train(packed=64), **{name: value})
-    with pytest.raises(ConfigError, match=rf"train\.packed=64 puts several .* train\.{name}={value} takes a row for one"):
+    value = {"scheduled_sampling": "linear", "sequence_loss": "minimum_risk"}.get(name, 0.5)
+    settings = replace(Train(packing_length=64), **{name: value})
+    with pytest.raises(
+        ConfigError, match=rf"train\.packing_length=64 puts several .* train\.{name}={value} takes a row for one"
+    ):
         check_settings(settings)
-    check_settings(replace(settings, packed=0))
-    check_settings(Train(packed=64))
+    check_settings(replace(settings, packing_length=0))
+    check_settings(Train(packing_length=64))
 
 
 @pytest.mark.parametrize(
@@ -42,5 +44,5 @@ def test_settings_that_take_a_row_for_one_example_are_refused_by_name(name):
     ids=str,
 )
 def test_a_model_that_would_reach_into_the_next_example_is_refused(options, told):
-    with pytest.raises(ConfigError, match=rf"train\.packed .*{told}"):
+    with pytest.raises(ConfigError, match=rf"train\.packing_length .*{told}"):
         check_model(made(**{**TRANSFORMER, **options}))

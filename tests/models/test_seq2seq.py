@@ -93,7 +93,7 @@ def test_options_of_the_decoder_pass_through():
 
 
 def test_a_tied_output_is_the_table_of_embeddings():
-    tied, loose = made(tie=True), made(tie=False)
+    tied, loose = made(tie_embeddings=True), made(tie_embeddings=False)
     assert tied.decoder.output.weight is None
     assert loose.decoder.output.weight.shape == (13, 8)
     data = torch.randn(2, 8)
@@ -102,17 +102,17 @@ def test_a_tied_output_is_the_table_of_embeddings():
 
 
 def test_a_convolutional_decoder_ends_in_the_width_of_its_embedding():
-    model = made(decoder="convolution", embedding=6)
+    model = made(decoder="convolution", embedding_size=6)
     assert model.decoder.narrow.weight.shape == (6, 8)
     assert isinstance(model.decoder.output.fit, nn.Identity)
-    assert made(decoder="convolution", embedding=6, tie=False).decoder.output.weight.shape == (13, 6)
+    assert made(decoder="convolution", embedding_size=6, tie_embeddings=False).decoder.output.weight.shape == (13, 6)
 
 
 @pytest.mark.parametrize("decoder", ["recurrent", "transformer"])
 def test_tying_an_embedding_of_another_size_takes_a_projection(decoder):
-    model = made(decoder=decoder, embedding=6)
+    model = made(decoder=decoder, embedding_size=6)
     assert model.decoder.output.fit.weight.shape == (6, 8)
-    assert isinstance(made(decoder=decoder, embedding=6, tie=False).decoder.output.fit, nn.Identity)
+    assert isinstance(made(decoder=decoder, embedding_size=6, tie_embeddings=False).decoder.output.fit, nn.Identity)
     assert model(*batch()).output.shape == (3, 3, 13)
 
 
@@ -123,7 +123,7 @@ def test_with_a_joint_vocabulary_the_encoder_shares_the_table_too(encoder, decod
     assert model.encoder.embedding.table is model.decoder.embedding.table
     apart = made(encoder=encoder, decoder=decoder, target=11)
     assert apart.encoder.embedding.table is not apart.decoder.embedding.table
-    loose = made(encoder=encoder, decoder=decoder, target=11, joint=True, tie=False)
+    loose = made(encoder=encoder, decoder=decoder, target=11, joint=True, tie_embeddings=False)
     assert loose.encoder.embedding.table is not loose.decoder.embedding.table
     count = sum(each.numel() for each in apart.parameters()) - sum(each.numel() for each in model.parameters())
     assert count == 11 * 8
@@ -137,7 +137,7 @@ def test_a_joint_vocabulary_has_one_size():
 @pytest.mark.parametrize("decoder", ["recurrent", "convolution", "transformer"])
 def test_what_a_source_token_is_in_the_target_reaches_the_decoder_that_copies(decoder):
     part = AttentionPart("pointer")
-    model = build(Model(size=8, heads=2, decoder=decoder, attention=part), Dropout(), 5, 4, False, [-1, -1, 2, 3, 1])
+    model = build(Model(hidden_size=8, heads=2, decoder=decoder, attention=part), Dropout(), 5, 4, False, [-1, -1, 2, 3, 1])
     assert model.decoder.outcome.copying.counterparts.tolist() == [-1, -1, 2, 3, 1]
     source = Padded(torch.tensor([[4, 4, 2]]), torch.tensor([[True, True, True]]))
     assert model.encode(source).tokens.tolist() == [[1, 1, 2]]
@@ -159,7 +159,7 @@ def test_only_a_recurrent_encoder_reads_backwards():
 def test_the_config_reaches_every_part():
     dropout = Dropout(embedding=0.2, residual=0.3, attention=0.4, variational=True)
     part = AttentionPart("transformer", heads=4, size=16)
-    model = made(part, dropout, embedding=6, layers=2, cell="gru", bidirectional=False, order="bahdanau")
+    model = made(part, dropout, embedding_size=6, layers=2, cell="gru", bidirectional=False, order="bahdanau")
     for side in (model.encoder, model.decoder):
         assert (len(side.layers), side.embedding.table.weight.shape[1]) == (2, 6)
         assert all(isinstance(each, nn.GRU) for each in side.layers)
@@ -167,7 +167,7 @@ def test_the_config_reaches_every_part():
     assert (model.decoder.cross.heads, model.decoder.cross.head, model.decoder.cross.dropout) == (4, 4, 0.4)
     assert model.decoder.before
     assert model.decoder.bridge is None
-    options = {"norm": "post", "positions": "learned", "join": "concat", "feedforward": 20, "layers": 3}
+    options = {"norm": "post", "positions": "learned", "join": "concat", "feedforward_size": 20, "layers": 3}
     model = made("additive+sparsemax", dropout, encoder="transformer", decoder="transformer", **options)
     for side in (model.encoder, model.decoder):
         first = side.get_submodule("0")
@@ -182,7 +182,7 @@ def test_the_config_reaches_every_part():
 
 def test_the_config_reaches_a_convolution():
     dropout = Dropout(embedding=0.2, residual=0.3, attention=0.4)
-    options = {"positions": "learned", "join": "concat", "layers": 3, "kernel": 5, "embedding": 6}
+    options = {"positions": "learned", "join": "concat", "layers": 3, "kernel_size": 5, "embedding_size": 6}
     model = made("additive+sparsemax", dropout, encoder="convolution", decoder="convolution", **options)
     for side in (model.encoder, model.decoder):
         assert (len(side.layers), side.embedding.table.weight.shape[1]) == (3, 6)
@@ -265,7 +265,7 @@ def test_half_precision_trains_by_autocast(kind):
     ids=["recurrent additive", "convolution", "transformer"],
 )
 def test_it_learns_to_reverse_strings_of_five_symbols(options):
-    model = made(source=9, target=9, size=32, heads=4, feedforward=64, **options)
+    model = made(source=9, target=9, hidden_size=32, heads=4, feedforward_size=64, **options)
     optimiser = torch.optim.Adam(model.parameters(), 1e-2)
     for _ in range(200):
         data = torch.randint(4, 9, (32, 5))
@@ -280,7 +280,7 @@ def test_it_learns_to_reverse_strings_of_five_symbols(options):
 
 
 def test_a_transformer_starts_by_xavier_and_recurrent_cells_small():
-    model = made("transformer", encoder="recurrent", decoder="transformer", size=64, heads=4, feedforward=128)
+    model = made("transformer", encoder="recurrent", decoder="transformer", hidden_size=64, heads=4, feedforward_size=128)
     first = model.decoder.get_submodule("0")
     for module, bound in ((first.self.query, (6 / 128) ** 0.5), (first.feedforward[0], (6 / 192) ** 0.5)):
         assert 0.9 * bound < module.weight.abs().max() <= bound
@@ -289,7 +289,7 @@ def test_a_transformer_starts_by_xavier_and_recurrent_cells_small():
 
 
 def test_what_has_a_pace_keeps_its_start_in_a_transformer():
-    first = made("memory_network", encoder="transformer", decoder="transformer", size=64).decoder.get_submodule("0")
+    first = made("memory_network", encoder="transformer", decoder="transformer", hidden_size=64).decoder.get_submodule("0")
     bound = 3**0.5 * 64**-0.25 / 8  # Xavier's would be 0.217
     assert 0.9 * bound < first.cross.query.weight.abs().max() <= bound
 
@@ -299,7 +299,7 @@ def test_what_has_a_pace_keeps_its_start_in_a_transformer():
 )
 def test_a_transformer_looks_at_itself_by_any_score_step_by_step_as_all_at_once(looks):
     options = {"encoder": "transformer", "decoder": "transformer", "self_attention": looks, "positions": "none"}
-    model = build(Model(size=8, heads=2, layers=2, **options), Dropout(), 9, 9, joint=False).eval()
+    model = build(Model(hidden_size=8, heads=2, layers=2, **options), Dropout(), 9, 9, joint=False).eval()
     assert model.encoder.embedding.positions is None
     source, target = pad([[4, 5, 6, 2], [7, 2]]), torch.tensor([[1, 4, 5], [1, 6, 7]])
     memory = model.encode(source)
@@ -313,7 +313,7 @@ def test_a_transformer_looks_at_itself_by_any_score_step_by_step_as_all_at_once(
 
 def test_what_learns_something_for_each_position_has_room_for_the_longest():
     options = {"encoder": "transformer", "decoder": "transformer", "positions": "learned"}
-    config = Model(size=8, heads=2, attention=AttentionPart("location"), **options)
+    config = Model(hidden_size=8, heads=2, attention=AttentionPart("location"), **options)
     model = build(config, Dropout(), 9, 9, joint=False, longest=(5, 7))
     assert (model.encoder.embedding.positions.limit, model.decoder.embedding.positions.limit) == (5, 7)
     assert model.get_submodule("decoder.0.cross").score.limit == 5
@@ -321,7 +321,7 @@ def test_what_learns_something_for_each_position_has_room_for_the_longest():
 
 def test_a_transformer_has_the_layers_activation_scale_and_norm_of_its_embeddings_that_it_is_told():
     options = {"encoder": "transformer", "decoder": "transformer", "layers": 3, "decoder_layers": 1, "activation": "gelu"}
-    config = Model(size=8, heads=2, scale_embedding=False, norm_embedding=True, **options)
+    config = Model(hidden_size=8, heads=2, scale_embedding=False, embedding_norm=True, **options)
     model = build(config, Dropout(), 9, 9, joint=False)
     assert (len(model.encoder.names), len(model.decoder.names)) == (3, 1)
     for half in (model.encoder, model.decoder):
@@ -338,8 +338,15 @@ def test_a_transformer_may_be_all_that_t5_is():
         "positions": "none",
         "scale_embedding": False,
     }
-    special = {"norm": "rms", "bias": False, "gated": True, "self_attention": "t5", "shared_bias": True, "self_size": 6}
-    config = Model(size=8, heads=2, attention=AttentionPart("transformer+dot", heads=2, size=6), **options, **special)
+    special = {
+        "norm": "rms",
+        "bias": False,
+        "gated": True,
+        "self_attention": "t5",
+        "shared_bias": True,
+        "self_attention_size": 6,
+    }
+    config = Model(hidden_size=8, heads=2, attention=AttentionPart("transformer+dot", heads=2, size=6), **options, **special)
     model = build(config, Dropout(), 9, 9, joint=True)
     assert not any(name.endswith("bias") for name, each in model.named_parameters() if each.requires_grad)
     assert [name for name, _ in model.named_parameters() if "score" in name] == [

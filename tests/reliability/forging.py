@@ -76,17 +76,24 @@ def run(folder: Path, task: str, *overrides: str) -> None:
     shutil.rmtree(folder / "checkpoints")
 
 
-TEXT = ("data.samples=40", "model.size=8", "search.length=4", "model.heads=2", "model.attention.heads=2")
-SIGHT = ("data.samples=60", "data.height=16", "data.width=16", "model.size=8", "model.heads=2", "model.attention.heads=2")
-LEARNED = ("model.encoder=transformer", "model.decoder=transformer", "model.positions=learned", "data.joint=true")
+TEXT = ("data.samples=40", "model.hidden_size=8", "search.max_length=4", "model.heads=2", "model.attention.heads=2")
+SIGHT = (
+    "data.samples=60",
+    "data.height=16",
+    "data.width=16",
+    "model.hidden_size=8",
+    "model.heads=2",
+    "model.attention.heads=2",
+)
+LEARNED = ("model.encoder=transformer", "model.decoder=transformer", "model.positions=learned", "data.joint_vocab=true")
 
 
 def bases(home: Path) -> None:
     """Fill a folder with one model of each kind."""
     run(home / "words", "translate", *TEXT)
     run(home / "other", "translate", *TEXT, "train.seed=1")
-    run(home / "bpe", "translate", *TEXT, *LEARNED, "data.tokens=bpe", "data.vocabulary=300")
-    run(home / "unigram", "inflect", *TEXT, "data.tokens=unigram", "data.vocabulary=280")
+    run(home / "bpe", "translate", *TEXT, *LEARNED, "data.tokenizer=bpe", "data.vocab_size=300")
+    run(home / "unigram", "inflect", *TEXT, "data.tokenizer=unigram", "data.vocab_size=280")
     run(home / "caption", "caption", *SIGHT)
     run(home / "classify", "classify", *SIGHT)
     run(home / "detect", "detect", *SIGHT)
@@ -265,19 +272,46 @@ def forge_value(name: str, folder: Path, chance: random.Random) -> None:
 
 
 CONFIGS = (
-    *("model.layers = 1000000", "model.size = 1000000000", "model.heads = 1000000", "model.feedforward = 2147483647"),
-    *("data.vocabulary = 9223372036854775807", "data.longest_source = 1000000000000", "model.layers = 256"),
-    *("model.size = 65536", "model.size = 16384", "model.embedding = 65536", "model.decoder = 'transformer'"),
+    *(
+        "model.layers = 1000000",
+        "model.hidden_size = 1000000000",
+        "model.heads = 1000000",
+        "model.feedforward_size = 2147483647",
+    ),
+    *("data.vocab_size = 9223372036854775807", "data.max_source_length = 1000000000000", "model.layers = 256"),
+    *(
+        "model.hidden_size = 65536",
+        "model.hidden_size = 16384",
+        "model.embedding_size = 65536",
+        "model.decoder = 'transformer'",
+    ),
     *("model.encoder = 'convolution'", "model.positions = 'none'", "model.attention.name = 'none'", "model.layers = 'x'"),
     *("model.attention.name = 'os.system'", "model.attention.name = '__import__'", "task = 'nowhere'", "task = 'caption'"),
-    *("task = 'detect'", "task = '../x'", "train.max_steps = -1", "train.rate = nan", "train.seed = 1" + "0" * 30),
-    *("model = 3", "data = []", "strange = 1", "model.strange = 1", "search.beam = 100000000", "search.length = 1000000000"),
-    *("model.size = " + "9" * 5000, "model.kernel = 1000000", "model.stride = 65536", "model.depth = 1000000"),
-    *("data.tokens = 'pretrained'", "data.joint = true", "data.height = 65536", "model.queries = 65536"),
+    *("task = 'detect'", "task = '../x'", "train.max_steps = -1", "train.learning_rate = nan", "train.seed = 1" + "0" * 30),
+    *(
+        "model = 3",
+        "data = []",
+        "strange = 1",
+        "model.strange = 1",
+        "search.beam = 100000000",
+        "search.max_length = 1000000000",
+    ),
+    *("model.hidden_size = " + "9" * 5000, "model.kernel_size = 1000000", "model.stride = 65536", "model.depth = 1000000"),
+    *("data.tokenizer = 'pretrained'", "data.joint_vocab = true", "data.height = 65536", "model.queries = 65536"),
     *("model.heads = 7", "model.self_attention = 'x+y+z'", "model.output.name = 'mixture'", "model.output.heads = 1024"),
-    *("search.precision = 'int8'", "search.compile = true", "train.start = '/dev/zero'", "data.train = '/dev/zero'"),
-    *("model.map_norm = 'group'", "model.visual = 'channel'", "model.hops = 1000000", "model.text_layers = 1000000"),
-    *("model.question_layers = 1000000", "model.patches.whole = 1000000", "model.glimpses = 1024", "model.glimpses = 10**9"),
+    *("search.precision = 'int8'", "search.compile = true", "train.init_from = '/dev/zero'", "data.train = '/dev/zero'"),
+    *(
+        "model.map_norm = 'group'",
+        "model.visual_attention = 'channel'",
+        "model.hops = 1000000",
+        "model.text_layers = 1000000",
+    ),
+    *(
+        "model.question_layers = 1000000",
+        "model.vit.cls_tokens = 1000000",
+        "model.glimpses = 1024",
+        "model.glimpses = 10**9",
+    ),
 )
 
 

@@ -43,9 +43,9 @@ COMPILING = 120
 MEMORY = 2 * 2**30
 """Bytes of memory that a case may take beside what is taken already."""
 TEXT = "Tom chases Jerry"
-SMALL = ["--data.samples=16", "--model.size=8", "--model.layers=1", "--train.max_steps=1", "--quiet"]
+SMALL = ["--data.samples=16", "--model.hidden_size=8", "--model.layers=1", "--train.max_steps=1", "--quiet"]
 TRANSFORMER = ["--model.encoder=transformer", "--model.decoder=transformer", "--model.attention=transformer"]
-TRANSFORMER += ["--model.attention.heads=2", "--model.heads=2", "--data.joint=true", "--model.tie=true"]
+TRANSFORMER += ["--model.attention.heads=2", "--model.heads=2", "--data.joint_vocab=true", "--model.tie_embeddings=true"]
 TRAIN = {
     "rnn": ["translate", *SMALL],
     "other": ["translate", *SMALL, "--train.seed=2"],

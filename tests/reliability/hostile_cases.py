@@ -151,15 +151,15 @@ VALUES = {
 }
 SIZES = {
     "a million layers": ("layers = 1", "layers = 1000000"),
-    "a size of 2^40": ("size = 8", "size = 1099511627776"),
-    "a size of 10^5": ("size = 8", "size = 100000"),
+    "a size of 2^40": ("hidden_size = 8", "hidden_size = 1099511627776"),
+    "a size of 10^5": ("hidden_size = 8", "hidden_size = 100000"),
     "a billion heads": ("heads = 4", "heads = 1000000000"),
-    "a size of 0": ("size = 8", "size = 0"),
-    "a negative size": ("size = 8", "size = -8"),
-    "a size that is no number": ("size = 8", "size = nan"),
-    "an infinite size": ("size = 8", "size = inf"),
-    "a size of 10,000 digits": ("size = 8", f"size = {'9' * 10_000}"),
-    "a kernel of 10^9": ("kernel = 3", "kernel = 1000000000"),
+    "a size of 0": ("hidden_size = 8", "hidden_size = 0"),
+    "a negative size": ("hidden_size = 8", "hidden_size = -8"),
+    "a size that is no number": ("hidden_size = 8", "hidden_size = nan"),
+    "an infinite size": ("hidden_size = 8", "hidden_size = inf"),
+    "a size of 10,000 digits": ("hidden_size = 8", f"hidden_size = {'9' * 10_000}"),
+    "a kernel of 10^9": ("kernel_size = 3", "kernel_size = 1000000000"),
 }
 EXTRA = {
     "_target_": '_target_ = "os.system"',
@@ -439,7 +439,7 @@ def of_text() -> list[Case]:
         for what, value in VALUES.items():
             cases += [
                 Case(f"{base}: the attention is {what}", base, setting(f'name = "{attention}"', f'name = "{value}"')),
-                Case(f"{base}: tokens are {what}", base, setting('tokens = "words"', f'tokens = "{value}"')),
+                Case(f"{base}: tokens are {what}", base, setting('tokenizer = "words"', f'tokenizer = "{value}"')),
                 Case(f"{base}: search.unknown is {what}", base, setting('unknown = "keep"', f'unknown = "{value}"')),
             ]
         cases += [Case(f"{base}: {what}", base, setting(*change)) for what, change in SIZES.items()]
@@ -451,7 +451,7 @@ def of_text() -> list[Case]:
             Case(
                 f"{base}: the config begins from a file outside",
                 base,
-                setting("[train]\n", '[train]\nstart = "../outside/secret"\n'),
+                setting("[train]\n", '[train]\ninit_from = "../outside/secret"\n'),
                 opens=True,
             ),
             Case(
@@ -464,7 +464,6 @@ def of_text() -> list[Case]:
                 f"{base}: the config has search.compile",
                 base,
                 setting("[search]\n", "[search]\ncompile = true\n"),
-                opens=True,
             ),
             Case(
                 f"{base}: the config has train.compile",

@@ -29,7 +29,7 @@ from regard.cli import main
 from regard.compare.workers import Crew
 from regard.training import attention_metrics
 
-SMALL = ["--model.size=8", "--data.samples=24", "--train.device=cpu"]
+SMALL = ["--model.hidden_size=8", "--data.samples=24", "--train.device=cpu"]
 STEPS = ["--train.max_steps=4", "--train.evaluate_every=2", "--train.checkpoint_every=2", "--train.log_every=2"]
 IMPORTED = [
     "torch._dynamo",

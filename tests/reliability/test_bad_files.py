@@ -19,7 +19,7 @@ from .commands import Commands, Ended, resident
 pytestmark = pytest.mark.unhooked
 GROWTH = 300 << 20
 commands = Commands()
-TEXT = ["--model.size=8", "--train.max_steps=1", "--quiet"]
+TEXT = ["--model.hidden_size=8", "--train.max_steps=1", "--quiet"]
 SEEN = [*TEXT, "--data.height=16", "--data.width=16"]
 TASKS = {"translate": TEXT, "caption": SEEN, "classify": SEEN, "detect": SEEN, "retrieve": SEEN, "vqa": SEEN}
 COLUMNS = {"classify": 2, "caption": 2, "retrieve": 2, "vqa": 3}
@@ -256,7 +256,12 @@ def compared(train: object, valid: object, out: Path) -> list[object]:
 
 
 def guided(at: Place, bad: str, out: Path) -> list[object]:
-    settings = [f"--data.train={at.good}", f"--data.valid={at.good}", "--train.guided=1", f"--data.alignments={bad}"]
+    settings = [
+        f"--data.train={at.good}",
+        f"--data.valid={at.good}",
+        "--train.guided_alignment=1",
+        f"--data.alignments={bad}",
+    ]
     return ["train", "translate", *settings, *TEXT, "--out", out]
 
 

@@ -27,8 +27,8 @@ from regard.viewer.trace import Trace
 
 from ..cli.conftest import _closed, ready  # noqa: F401  # the fixture ends the process
 
-TINY = ["--model.size=16", "--data.samples=60", "--train.max_steps=2", "--quiet"]
-SMALL = ["--data.height=32", "--data.width=32", "--model.space=8", "--model.text_layers=1"]
+TINY = ["--model.hidden_size=16", "--data.samples=60", "--train.max_steps=2", "--quiet"]
+SMALL = ["--data.height=32", "--data.width=32", "--model.projection_size=8", "--model.text_layers=1"]
 MARIAN = {"model_type": "marian", "d_model": 8, "vocab_size": 20, "max_position_embeddings": 12, "pad_token_id": 19}
 MARIAN |= {"decoder_start_token_id": 19, "eos_token_id": 0, "activation_function": "swish"}
 MARIAN |= {f"{half}_{name}": value for half in ("encoder", "decoder") for name, value in (("layers", 1), ("ffn_dim", 8))}
@@ -277,7 +277,7 @@ def test_a_name_that_is_not_utf8_is_spelt_in_a_message(line, inputs, tmp_path, m
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("setting", soaked(["data.train", "data.valid", "data.test", "train.start"], ["data.train"]))
+@pytest.mark.parametrize("setting", soaked(["data.train", "data.valid", "data.test", "train.init_from"], ["data.train"]))
 def test_a_path_that_a_run_could_not_hold_is_refused_before_anything_is_trained(setting, inputs, tmp_path):
     (tmp_path / f"x{STRANGE}.tsv").write_text("abc\tcba\n" * 20)
     out = tmp_path / "run"

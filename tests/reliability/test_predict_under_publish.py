@@ -32,7 +32,10 @@ def directory(tmp_path_factory):
     """A small run, whose weights are then made large: what they answer tells them apart."""
     folder = tmp_path_factory.mktemp("published")
     config = Config(
-        data=Data(samples=80), model=Model(size=8), train=Train(max_steps=1, evaluate_every=1), search=Search(length=6)
+        data=Data(samples=80),
+        model=Model(hidden_size=8),
+        train=Train(max_steps=1, evaluate_every=1),
+        search=Search(max_length=6),
     )
     train(tasks.experiment("translate", config)[0], folder / "run", quiet=True)
     (folder / "in.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")

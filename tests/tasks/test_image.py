@@ -18,7 +18,7 @@ EXAMPLES = [Pictured(torch.full((3, 8, 8), value), labels=[int(value)]) for valu
 @pytest.fixture
 def config():
     found = tasks.find("classify").Config()
-    return replace(found, model=replace(found.model, size=8))
+    return replace(found, model=replace(found.model, hidden_size=8))
 
 
 def made(config, examples=EXAMPLES, known=("loss", "accuracy")):
@@ -34,8 +34,8 @@ def test_an_experiment_measures_its_pictures_and_begins_equally_for_equal_seeds(
 
 
 def test_a_figure_that_does_not_exist_decides_nothing(config):
-    wrong = replace(config, train=replace(config.train, better="bleu"))
-    with pytest.raises(ConfigError, match=r"train\.better needs to be one of loss, accuracy, got 'bleu'"):
+    wrong = replace(config, train=replace(config.train, monitor="bleu"))
+    with pytest.raises(ConfigError, match=r"train\.monitor needs to be one of loss, accuracy, got 'bleu'"):
         made(wrong)
 
 

@@ -68,13 +68,13 @@ def test_a_picture_is_one_however_its_path_is_spelt():
 
 
 WORDS = ["a", "b", "c", "d", "e", "f"]  # d is held out
-SIGHT = ["data.height=16", "data.width=16", "model.size=16", "model.depth=1", "data.batch_pixels=1024"]
-TEXT = ["model.size=16"]
+SIGHT = ["data.height=16", "data.width=16", "model.hidden_size=16", "model.depth=1", "data.batch_pixels=1024"]
+TEXT = ["model.hidden_size=16"]
 QUICK = [
     "train.evaluate_every=1",
     "train.checkpoint_every=1",
     "train.schedule=constant",
-    "train.warmup=0",
+    "train.warmup_steps=0",
 ]
 
 
@@ -113,7 +113,7 @@ RUNS = {
     "clips": ("clip", "clip3", [*SIGHT, "data.clips=true"]),
     "detect": ("picture", "0.png", [*SIGHT, "model.layers=1"]),
     "vqa": ("picture", "0.png", SIGHT),
-    "retrieve": ("picture", "0.png", [*SIGHT, "model.space=8", "model.text_layers=1"]),
+    "retrieve": ("picture", "0.png", [*SIGHT, "model.projection_size=8", "model.text_layers=1"]),
 }
 
 

@@ -11,7 +11,7 @@ from regard.losses.types import Progress
 from regard.tasks import Task, TextConfig
 
 TEXT = [name for name in registry.names("tasks") if issubclass(tasks.find(name).Config, TextConfig)]
-SMALL = {"model": Model(size=16), "train": Train(max_steps=2)}
+SMALL = {"model": Model(hidden_size=16), "train": Train(max_steps=2)}
 
 
 def small(name: str, **data) -> TextConfig:
@@ -41,7 +41,7 @@ def test_every_task_trains_on_what_it_draws_itself(name):
 def test_hard_attention_is_taught_by_what_its_looks_lead_to(baseline):
     config = small("reverse")
     model = dataclasses.replace(config.model, attention=AttentionPart("additive+hard"))
-    config = dataclasses.replace(config, model=model, train=Train(max_steps=2, baseline=baseline))
+    config = dataclasses.replace(config, model=model, train=Train(max_steps=2, reinforce_baseline=baseline))
     experiment, _ = tasks.experiment("reverse", config)
     loss = experiment.loss(experiment.model.train(), experiment.train.batch(0), Progress(0, 2))
     assert {"nll", "look_entropy", "look_error"} == set(loss.parts)
@@ -53,8 +53,10 @@ def test_hard_attention_is_taught_by_what_its_looks_lead_to(baseline):
 def test_coverage_without_an_attention_is_refused_before_anything_is_trained():
     config = small("reverse")
     model = dataclasses.replace(config.model, attention=AttentionPart("none"))
-    with pytest.raises(ValueError, match=r"train\.coverage needs an attention over the source, and this model has none"):
-        tasks.experiment("reverse", dataclasses.replace(config, model=model, train=Train(coverage=1.0)))
+    with pytest.raises(
+        ValueError, match=r"train\.coverage_weight needs an attention over the source, and this model has none"
+    ):
+        tasks.experiment("reverse", dataclasses.replace(config, model=model, train=Train(coverage_weight=1.0)))
 
 
 def test_equal_seeds_begin_with_equal_weights_and_others_do_not():
@@ -108,8 +110,8 @@ def test_links_stay_with_their_lines_where_some_are_held_out(tmp_path):
 def test_nothing_left_to_train_on_is_an_error_that_says_what_to_do(tmp_path):
     path = tmp_path / "long.tsv"
     path.write_text("a b c d e f\tg h i j k l\n" * 3, encoding="utf-8")
-    with pytest.raises(DataError, match=r"too little is left: 0 of 3 records.*data\.over_long=cut keep more"):
-        tasks.experiment("translate", small("translate", train=str(path), valid=str(path), longest_source=3))
+    with pytest.raises(DataError, match=r"too little is left: 0 of 3 records.*data\.over_long=truncate keep more"):
+        tasks.experiment("translate", small("translate", train=str(path), valid=str(path), max_source_length=3))
 
 
 def test_the_two_sides_may_be_cut_into_tokens_differently():
@@ -119,7 +121,9 @@ def test_the_two_sides_may_be_cut_into_tokens_differently():
 
 @pytest.mark.parametrize("joint", [False, True])
 def test_a_model_that_points_is_told_what_it_copies(joint):
-    config = dataclasses.replace(small("reverse", joint=joint), model=Model(size=16, attention=AttentionPart("pointer")))
+    config = dataclasses.replace(
+        small("reverse", joint_vocab=joint), model=Model(hidden_size=16, attention=AttentionPart("pointer"))
+    )
     experiment, _ = tasks.experiment("reverse", config)
     codec, table = experiment.codec, experiment.model.decoder.outcome.copying.counterparts
     if joint:
@@ -137,7 +141,7 @@ def test_a_target_may_be_missing_only_where_nothing_is_learned():
 @pytest.mark.parametrize(("better", "upwards"), [("loss", False), ("exact", True), ("cer", False)])
 def test_a_measure_of_the_task_may_decide_which_model_is_kept(better, upwards):
     config = small("inflect")
-    config = dataclasses.replace(config, train=dataclasses.replace(config.train, better=better))
+    config = dataclasses.replace(config, train=dataclasses.replace(config.train, monitor=better))
     experiment, _ = tasks.experiment("inflect", config)
     figures = experiment.evaluate(experiment.model.eval())
     assert experiment.upwards is upwards
@@ -147,16 +151,20 @@ def test_a_measure_of_the_task_may_decide_which_model_is_kept(better, upwards):
 
 def test_a_measure_that_the_task_does_not_know_is_refused_before_anything_is_trained():
     config = small("inflect")
-    with pytest.raises(ConfigError, match=r"train\.better needs to be one of loss, perplexity, exact, cer, got 'bleu'"):
-        tasks.experiment("inflect", dataclasses.replace(config, train=Train(better="bleu")))
+    with pytest.raises(ConfigError, match=r"train\.monitor needs to be one of loss, perplexity, exact, cer, got 'bleu'"):
+        tasks.experiment("inflect", dataclasses.replace(config, train=Train(monitor="bleu")))
 
 
 def test_rows_are_packed_where_that_is_asked_for():
     config = small("reverse")
     model = Model(
-        encoder="transformer", decoder="transformer", attention=AttentionPart("transformer", heads=2), size=16, heads=2
+        encoder="transformer",
+        decoder="transformer",
+        attention=AttentionPart("transformer", heads=2),
+        hidden_size=16,
+        heads=2,
     )
-    config = dataclasses.replace(config, model=model, train=Train(max_steps=2, packed=32))
+    config = dataclasses.replace(config, model=model, train=Train(max_steps=2, packing_length=32))
     experiment, _ = tasks.experiment("reverse", config)
     batch = experiment.train.batch(0)
     assert batch.source.data.shape[1] == batch.target.data.shape[1] == 32
@@ -170,12 +178,16 @@ def test_rows_are_packed_where_that_is_asked_for():
 @pytest.mark.parametrize(
     ("model", "train", "told"),
     [
-        (Model(size=16), {}, r"train\.packed needs a transformer encoder and decoder, got a recurrent encoder"),
-        (Model(size=16), {"risk": "minimum_risk"}, r"train\.risk=minimum_risk takes a row for one"),
+        (
+            Model(hidden_size=16),
+            {},
+            r"train\.packing_length needs a transformer encoder and decoder, got a recurrent encoder",
+        ),
+        (Model(hidden_size=16), {"sequence_loss": "minimum_risk"}, r"train\.sequence_loss=minimum_risk takes a row for one"),
     ],
 )
 def test_what_cannot_be_packed_is_refused_before_data_is_read(model, train, told):
-    config = dataclasses.replace(small("reverse"), model=model, train=Train(packed=32, **train))
+    config = dataclasses.replace(small("reverse"), model=model, train=Train(packing_length=32, **train))
     config = dataclasses.replace(config, data=dataclasses.replace(config.data, train="nowhere.tsv"))
     with pytest.raises(ConfigError, match=told):
         tasks.experiment("reverse", config)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from regard.config import AttentionPart, Dropout, Model, PatchesPart, Search
+from regard.config import AttentionPart, Dropout, Model, Search, VitPart
 from regard.errors import ConfigError
 from regard.tasks import TextConfig
 from regard.tasks._validate import RULES, buildable, heeded, searchable, trainable
@@ -32,14 +32,14 @@ def config(attention="additive", heads=4, size=None, dropout=None, **model):
         (config("none", initial="zeros"), "model.initial=zeros"),
         (config(initial="zeros", decoder="transformer"), "model.initial=zeros"),
         (config(heads=4, norm="post"), "model.norm=post"),
-        (config(feedforward=64), "model.feedforward=64"),
+        (config(feedforward_size=64), "model.feedforward_size=64"),
         (config(decoder_layers=2, encoder="transformer"), "model.decoder_layers=2 .* it needs the transformer decoder"),
         (config(activation="gelu"), "model.activation=gelu"),
         (config(scale_embedding=False), "model.scale_embedding=False"),
-        (config(norm_embedding=True), "model.norm_embedding=True"),
+        (config(embedding_norm=True), "model.embedding_norm=True"),
         (config(gated=True), "model.gated=True"),
         (config(bias=False), "model.bias=False"),
-        (config(self_size=64), "model.self_size=64"),
+        (config(self_attention_size=64), "model.self_attention_size=64"),
         (config(shared_bias=True), "model.shared_bias=True"),
         (config(encoder="transformer", shared_bias=True), "model.shared_bias=True"),
         (config(positions="learned"), "model.positions=learned"),
@@ -75,9 +75,11 @@ def test_a_setting_that_counts_is_taken(chosen):
 
 
 def test_what_teaches_draws_needs_draws():
-    learned = replace(DEFAULT.train, baseline="learned")
+    learned = replace(DEFAULT.train, reinforce_baseline="learned")
     heeded([replace(config("additive+hard"), train=learned)], DEFAULT)
-    with pytest.raises(ConfigError, match=r"train.baseline=learned would change nothing: it needs an attention that draws"):
+    with pytest.raises(
+        ConfigError, match=r"train.reinforce_baseline=learned would change nothing: it needs an attention that draws"
+    ):
         heeded([replace(config("additive"), train=learned)], DEFAULT)
 
 
@@ -122,100 +124,113 @@ def test_what_cannot_be_built_is_refused_before_it_is(chosen, text):
 
 
 def test_training_on_a_metric_needs_settings_that_go_together():
-    risk = replace(DEFAULT.train, risk="minimum_risk", better="chrf", risk_samples=4, risk_alpha=1.0, risk_reference=False)
+    risk = replace(
+        DEFAULT.train,
+        sequence_loss="minimum_risk",
+        monitor="chrf",
+        sequence_samples=4,
+        minimum_risk_alpha=1.0,
+        minimum_risk_reference=False,
+    )
     trainable(replace(DEFAULT, train=risk))
     heeded([replace(DEFAULT, train=risk)], DEFAULT)
     for changes, told in [
         (
-            {"better": "loss"},
-            r"train.risk=minimum_risk needs train.better to name a measure of the task.*, got loss: .* kept",
+            {"monitor": "loss"},
+            r"train.sequence_loss=minimum_risk needs train.monitor to name a measure of the task.*, got loss: .* kept",
         ),
-        ({"risk_share": 1.5}, r"train.risk_share needs to be from 0 to 1, got 1.5"),
-        ({"risk_share": 0.0}, r"train.risk_share=0 leaves train.risk=minimum_risk no say"),
-        ({"risk_samples": 1}, r"compares several outputs, and train.risk_samples=1 without the reference leaves one"),
-        ({"risk_alpha": 0.0}, r"train.risk_alpha needs to be above 0: at 0 every output counts alike"),
+        ({"sequence_weight": 1.5}, r"train.sequence_weight needs to be from 0 to 1, got 1.5"),
+        ({"sequence_weight": 0.0}, r"train.sequence_weight=0 leaves train.sequence_loss=minimum_risk no say"),
+        (
+            {"sequence_samples": 1},
+            r"compares several outputs, and train.sequence_samples=1 without the reference leaves one",
+        ),
+        ({"minimum_risk_alpha": 0.0}, r"train.minimum_risk_alpha needs to be above 0: at 0 every output counts alike"),
     ]:
         with pytest.raises(ConfigError, match=told):
             trainable(replace(DEFAULT, train=replace(risk, **changes)))
 
 
 def test_one_sample_teaches_beside_the_reference_and_beside_what_greedy_search_gives():
-    risk = replace(DEFAULT.train, better="chrf", risk_samples=1)
-    trainable(replace(DEFAULT, train=replace(risk, risk="minimum_risk")))
-    trainable(replace(DEFAULT, train=replace(risk, risk="self_critical", risk_reference=False)))
+    risk = replace(DEFAULT.train, monitor="chrf", sequence_samples=1)
+    trainable(replace(DEFAULT, train=replace(risk, sequence_loss="minimum_risk")))
+    trainable(replace(DEFAULT, train=replace(risk, sequence_loss="self_critical", minimum_risk_reference=False)))
 
 
-@pytest.mark.parametrize("name", ["risk_metric", "risk_samples", "risk_share", "risk_from"])
+@pytest.mark.parametrize("name", ["sequence_metric", "sequence_samples", "sequence_weight", "sequence_start"])
 def test_how_a_metric_is_trained_on_counts_only_where_it_is(name):
-    value = {"risk_metric": "bleu", "risk_samples": 3, "risk_share": 0.5, "risk_from": 7}[name]
+    value = {"sequence_metric": "bleu", "sequence_samples": 3, "sequence_weight": 0.5, "sequence_start": 7}[name]
     with pytest.raises(
-        ConfigError, match=rf"train.{name}={value} would change nothing: it needs train.risk=minimum_risk or"
+        ConfigError, match=rf"train.{name}={value} would change nothing: it needs train.sequence_loss=minimum_risk or"
     ):
         heeded([replace(DEFAULT, train=replace(DEFAULT.train, **{name: value}))], DEFAULT)
 
 
-@pytest.mark.parametrize(("name", "value"), [("risk_alpha", 0.5), ("risk_reference", False)])
+@pytest.mark.parametrize(("name", "value"), [("minimum_risk_alpha", 0.5), ("minimum_risk_reference", False)])
 def test_minimum_risk_has_settings_of_its_own(name, value):
-    train = replace(DEFAULT.train, risk="self_critical", **{name: value})
+    train = replace(DEFAULT.train, sequence_loss="self_critical", **{name: value})
     with pytest.raises(
-        ConfigError, match=rf"train.{name}={value} would change nothing: it needs train.risk=minimum_risk, and"
+        ConfigError, match=rf"train.{name}={value} would change nothing: it needs train.sequence_loss=minimum_risk, and"
     ):
         heeded([replace(DEFAULT, train=train)], DEFAULT)
 
 
 def test_the_price_of_statistics_needs_contexts_that_are_drawn_from_the_source_alone():
-    train = replace(DEFAULT.train, statistics=0.1)
+    train = replace(DEFAULT.train, moment_matching=0.1)
     trainable(replace(config("luong"), train=train))
-    with pytest.raises(ConfigError, match=r"train.statistics compares .* memory_network adds its question to that"):
+    with pytest.raises(ConfigError, match=r"train.moment_matching compares .* memory_network adds its question to that"):
         trainable(replace(config("memory_network"), train=train))
 
 
 def test_the_price_of_statistics_needs_an_attention():
-    train = replace(DEFAULT.train, statistics=0.1)
+    train = replace(DEFAULT.train, moment_matching=0.1)
     heeded([replace(config(), train=train)], DEFAULT)
-    with pytest.raises(ConfigError, match=r"train.statistics=0.1 would change nothing: it needs an attention"):
+    with pytest.raises(ConfigError, match=r"train.moment_matching=0.1 would change nothing: it needs an attention"):
         heeded([replace(config("none"), train=train)], DEFAULT)
 
 
 def test_guidance_needs_links_an_attention_and_pairs_and_links_need_guidance():
     linked = replace(DEFAULT.data, train="pairs.tsv", alignments="links.txt")
-    weight = replace(DEFAULT.train, guided=0.5)
+    weight = replace(DEFAULT.train, guided_alignment=0.5)
     heeded([replace(config(), data=linked, train=weight)], DEFAULT)
     for chosen, told in [
         (
             replace(config(), train=weight),
-            r"train.guided=0.5 would change nothing: it needs an attention, and links to guide it",
+            r"train.guided_alignment=0.5 would change nothing: it needs an attention, and links to guide it",
         ),
-        (replace(config("none"), data=linked, train=weight), r"train.guided=0.5 would change nothing"),
+        (replace(config("none"), data=linked, train=weight), r"train.guided_alignment=0.5 would change nothing"),
         (
-            replace(config(), train=replace(DEFAULT.train, guided_attention="decoder.cross")),
-            r"train.guided_attention=decoder",
+            replace(config(), train=replace(DEFAULT.train, guided_alignment_head="decoder.cross")),
+            r"train.guided_alignment_head=decoder",
         ),
         (replace(config(), data=linked), r"data.alignments=links.txt would change nothing: it needs guidance by links"),
         (
             replace(config(), data=replace(linked, train=None), train=weight),
             r"data.alignments=links.txt would change nothing",
         ),
-        (replace(config(), data=replace(DEFAULT.data, aligned="tokens")), r"data.aligned=tokens would change nothing"),
+        (
+            replace(config(), data=replace(DEFAULT.data, alignment_unit="tokens")),
+            r"data.alignment_unit=tokens would change nothing",
+        ),
     ]:
         with pytest.raises(ConfigError, match=told):
             heeded([chosen], DEFAULT)
 
 
-@pytest.mark.parametrize("search", [Search(diversity=1.0), Search(candidates=4), Search(draw="sample")])
+@pytest.mark.parametrize("search", [Search(diversity_penalty=1.0), Search(mbr_candidates=4), Search(mbr_from="sample")])
 def test_what_a_search_does_not_do_needs_no_settings(search):
     with pytest.raises(ConfigError, match=r"search\.\w+=\S+ would change nothing"):
         heeded([replace(DEFAULT, search=search)], DEFAULT)
 
 
 def test_settings_of_a_search_go_together():
-    searchable(replace(DEFAULT, search=Search(beam=6, groups=3, risk="chrf")))
+    searchable(replace(DEFAULT, search=Search(beam=6, beam_groups=3, mbr="chrf")))
     with pytest.raises(
-        ConfigError, match=r"search.groups=4 needs search.beam to be a multiple of it, got 6; search.beam=8 is"
+        ConfigError, match=r"search.beam_groups=4 needs search.beam to be a multiple of it, got 6; search.beam=8 is"
     ):
-        searchable(replace(DEFAULT, search=Search(beam=6, groups=4)))
-    with pytest.raises(ConfigError, match=r"search.groups=2 would change nothing: with search.draw=sample"):
-        searchable(replace(DEFAULT, search=Search(beam=2, groups=2, risk="chrf", draw="sample")))
+        searchable(replace(DEFAULT, search=Search(beam=6, beam_groups=4)))
+    with pytest.raises(ConfigError, match=r"search.beam_groups=2 would change nothing: with search.mbr_from=sample"):
+        searchable(replace(DEFAULT, search=Search(beam=2, beam_groups=2, mbr="chrf", mbr_from="sample")))
 
 
 def test_copying_unknown_words_needs_an_attention():
@@ -229,9 +244,7 @@ def test_copying_unknown_words_needs_an_attention():
 
 def test_what_patches_have_of_their_own_needs_patches():
     chosen = Caption()
-    chosen = replace(chosen, model=replace(chosen.model, patches=PatchesPart(whole=1)))
-    with pytest.raises(
-        ConfigError, match=r"model\.patches\.whole=1 would change nothing: it needs the encoder called patches"
-    ):
+    chosen = replace(chosen, model=replace(chosen.model, vit=VitPart(cls_tokens=1)))
+    with pytest.raises(ConfigError, match=r"model\.vit\.cls_tokens=1 would change nothing: it needs the vit encoder"):
         heeded([chosen], Caption())
-    heeded([replace(chosen, model=replace(chosen.model, encoder="patches"))], Caption())
+    heeded([replace(chosen, model=replace(chosen.model, encoder="vit"))], Caption())

@@ -24,16 +24,16 @@ from regard.training import attention_metrics
 from regard.training.loop import train
 
 KINDS = {
-    "adam, moving average, plateau": {"ema": 0.9, "schedule": "plateau", "accumulate": 2},
+    "adam, moving average, plateau": {"ema_decay": 0.9, "schedule": "plateau", "accumulate_steps": 2},
     "adamw, average of checkpoints": {
-        "optimiser": "adamw",
+        "optimizer": "adamw",
         "weight_decay": 0.1,
-        "average": 3,
+        "average_checkpoints": 3,
         "schedule": "noam",
-        "warmup": 9,
+        "warmup_steps": 9,
     },
-    "bf16, cosine": {"precision": "bf16", "schedule": "cosine", "clip": 0.5},
-    "sgd, early stopping": {"optimiser": "sgd", "patience": 50, "smoothing": 0.1},
+    "bf16, cosine": {"precision": "bf16", "schedule": "cosine", "gradient_clip": 0.5},
+    "sgd, early stopping": {"optimizer": "sgd", "patience": 50, "label_smoothing": 0.1},
 }
 STEPS = 24
 

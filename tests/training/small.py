@@ -21,7 +21,7 @@ VOCABULARY = 12
 
 @dataclass(frozen=True)
 class Part:
-    size: int = 8
+    hidden_size: int = 8
     dropout: float = 0.2
 
 
@@ -88,11 +88,18 @@ class Words:
 
 def experiment(model: nn.Module | None = None, *, part: Part = Part(), **settings) -> Experiment:
     """An experiment with these settings of Train."""
-    usual = {"max_steps": 20, "evaluate_every": 5, "checkpoint_every": 5, "log_every": 5, "rate": 0.01, "device": "cpu"}
+    usual = {
+        "max_steps": 20,
+        "evaluate_every": 5,
+        "checkpoint_every": 5,
+        "log_every": 5,
+        "learning_rate": 0.01,
+        "device": "cpu",
+    }
     config = Small(part, replace(Train(), **{**usual, **settings}))
     if model is None:
         torch.manual_seed(config.train.seed)
-        model = Network(part.size, part.dropout)
+        model = Network(part.hidden_size, part.dropout)
     valid = Copies(99, 16).batch(0)
 
     def evaluate(model):

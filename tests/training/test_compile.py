@@ -11,7 +11,12 @@ from regard.training.step import Update
 from regard.training.throughput import Speed
 
 TRANSFORMER = Model(
-    encoder="transformer", decoder="transformer", attention=AttentionPart("transformer", heads=2), size=16, heads=2, layers=3
+    encoder="transformer",
+    decoder="transformer",
+    attention=AttentionPart("transformer", heads=2),
+    hidden_size=16,
+    heads=2,
+    layers=3,
 )
 
 
@@ -50,7 +55,7 @@ def test_compiled_updates_cost_what_others_cost_and_one_layer_is_compiled_for_al
 def test_compiled_updates_of_packed_rows_cost_what_others_cost(monkeypatch):
     monkeypatch.setattr(compile, "BACKEND", "eager")
     torch.compiler.reset()
-    assert losses(compile=True, packed=32) == pytest.approx(losses(packed=32), rel=1e-5)
+    assert losses(compile=True, packing_length=32) == pytest.approx(losses(packing_length=32), rel=1e-5)
 
 
 @pytest.mark.unhooked

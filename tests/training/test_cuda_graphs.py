@@ -13,7 +13,12 @@ from regard.training.throughput import Speed
 
 CUDA = torch.device("cuda")
 TRANSFORMER = Model(
-    encoder="transformer", decoder="transformer", attention=AttentionPart("transformer", heads=2), size=16, heads=2, layers=2
+    encoder="transformer",
+    decoder="transformer",
+    attention=AttentionPart("transformer", heads=2),
+    hidden_size=16,
+    heads=2,
+    layers=2,
 )
 
 
@@ -72,17 +77,17 @@ def test_a_plain_transformer_is_covered_on_a_gpu_alone():
 @pytest.mark.parametrize("kind", ["convolution", "recurrent"])
 @pytest.mark.parametrize("name", ["additive", "coverage", "additive+hard", "additive+marginal"])
 def test_other_models_are_covered_too(kind, name):
-    model = Model(encoder=kind, decoder=kind, attention=AttentionPart(name), size=16)
+    model = Model(encoder=kind, decoder=kind, attention=AttentionPart(name), hidden_size=16)
     assert covers(experiment(model), CUDA) is None
 
 
 @pytest.mark.parametrize(
     ("model", "train", "reason"),
     [
-        (TRANSFORMER, {"graphs": False}, "train.graphs is false"),
-        (TRANSFORMER, {"self_decoding": "constant"}, "needs a loss that repeats itself"),
-        (TRANSFORMER, {"risk": "self_critical"}, "needs a loss that repeats itself"),
-        (TRANSFORMER, {"guided": 1.0}, "needs a loss that repeats itself"),
+        (TRANSFORMER, {"cuda_graphs": False}, "train.cuda_graphs is false"),
+        (TRANSFORMER, {"scheduled_sampling": "constant"}, "needs a loss that repeats itself"),
+        (TRANSFORMER, {"sequence_loss": "self_critical"}, "needs a loss that repeats itself"),
+        (TRANSFORMER, {"guided_alignment": 1.0}, "needs a loss that repeats itself"),
     ],
 )
 def test_what_depends_on_more_than_the_shape_of_a_batch_is_not_captured(model, train, reason):
@@ -92,7 +97,7 @@ def test_what_depends_on_more_than_the_shape_of_a_batch_is_not_captured(model, t
 def pictures(task, samples=80, **model):
     config = tasks.find(task).Config()
     data = dataclasses.replace(config.data, samples=samples, height=24, width=24)
-    network = dataclasses.replace(config.model, size=32, **model)
+    network = dataclasses.replace(config.model, hidden_size=32, **model)
     return tasks.experiment(task, dataclasses.replace(config, data=data, model=network, train=Train(device="cpu")))[0]
 
 
@@ -163,7 +168,7 @@ def test_replayed_updates_cost_what_they_cost_kernel_by_kernel(monkeypatch, kind
     def losses(most):
         monkeypatch.setattr(cuda_graphs, "MOST", most)
         config = tasks.find("reverse").Config()
-        train = Train(max_steps=60, precision=precision, device="cuda", smoothing=0.1, packed=packed)
+        train = Train(max_steps=60, precision=precision, device="cuda", label_smoothing=0.1, packing_length=packed)
         data = dataclasses.replace(config.data, samples=300, batch_tokens=256)
         drop = dataclasses.replace(config.dropout, embedding=dropout, residual=dropout, attention=dropout)
         chosen = dataclasses.replace(config, data=data, model=model, dropout=drop, train=train)
@@ -226,7 +231,7 @@ def test_a_rounded_batch_of_pictures_has_more_filling_and_costs_the_same():
 
 
 def test_packed_rows_are_of_one_length_and_stay_so():
-    made = experiment(device="cpu", packed=27)
+    made = experiment(device="cpu", packing_length=27)
     batch = made.train.batch(0)
     wide = rounded(batch)
     assert wide.source.data.shape[1] == wide.target.data.shape[1] == 27

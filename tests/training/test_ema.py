@@ -41,7 +41,7 @@ def test_inside_the_model_has_the_average_and_afterwards_its_own_even_after_an_e
 
 
 def test_a_decay_of_one_or_more_is_refused():
-    with pytest.raises(ValueError, match=r"train.ema needs to be from 0 up to but not including 1, got 1.0"):
+    with pytest.raises(ValueError, match=r"train.ema_decay needs to be from 0 up to but not including 1, got 1.0"):
         Average(nn.Linear(1, 1), 1.0)
 
 

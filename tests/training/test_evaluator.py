@@ -25,7 +25,7 @@ def test_figures_that_are_not_numbers_never_win(tmp_path):
 
 
 def test_the_average_of_the_last_checkpoints_is_published(tmp_path):
-    made = experiment(max_steps=20, average=3)
+    made = experiment(max_steps=20, average_checkpoints=3)
     told = train(made, tmp_path, quiet=True)
     states = [load_file(tmp_path / "checkpoints" / str(step) / "state.safetensors") for step in (10, 15, 20)]
     wanted = torch.stack([state["model.output.bias"].double() for state in states]).mean(0).float()
@@ -40,7 +40,7 @@ def test_evaluation_sees_the_moving_average_in_evaluation_mode_without_gradients
         seen.append((model.training, torch.is_grad_enabled(), model.output.bias.detach().clone()))
         return {"loss": 1.0}
 
-    train(replace(experiment(max_steps=5, ema=0.99), evaluate=evaluate), tmp_path, quiet=True)
+    train(replace(experiment(max_steps=5, ema_decay=0.99), evaluate=evaluate), tmp_path, quiet=True)
     state = load_file(tmp_path / "checkpoints" / "5" / "state.safetensors")
     assert [each[:2] for each in seen] == [(False, False)]
     assert torch.equal(seen[0][2], state["ema.output.bias"])

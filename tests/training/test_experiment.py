@@ -23,7 +23,7 @@ def test_figures_without_the_one_that_decides_are_refused():
 
 
 def test_the_size_is_the_config_s():
-    assert experiment(part=Part(size=16)).size == 16
+    assert experiment(part=Part(hidden_size=16)).size == 16
 
 
 def test_an_experiment_does_not_change():

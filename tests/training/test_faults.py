@@ -127,7 +127,7 @@ DAMAGES = (flip, truncate, zero, empty, missing, nonsense, swapped, other_file)
 def halfway(tmp_path_factory):
     """A run that stands at step 8 with checkpoints 4 and 8, and what the whole run of 12 steps comes to."""
     base = tmp_path_factory.mktemp("halfway")
-    settings = {"checkpoint_every": 4, "evaluate_every": 4, "ema": 0.9}
+    settings = {"checkpoint_every": 4, "evaluate_every": 4, "ema_decay": 0.9}
     train(experiment(max_steps=12, **settings), base / "whole", quiet=True)
     train(experiment(max_steps=8, **settings), base / "cut", quiet=True)
     return base / "cut", settings, fingerprint(base / "whole")
@@ -208,7 +208,7 @@ def test_t3_a_full_disk_ends_the_training_and_room_lets_it_go_on_to_the_same_bit
     place, mounted = small_disk
     if not mounted:
         pytest.skip("needs to mount a small file system, which takes root; the next test fills the disk in another way")
-    settings = {"checkpoint_every": 2, "evaluate_every": 6, "max_steps": 12, "keep": 2}
+    settings = {"checkpoint_every": 2, "evaluate_every": 6, "max_steps": 12, "keep_checkpoints": 2}
     train(experiment(**settings), tmp_path / "whole", quiet=True)
     filler = place / "filler"
     refused = 0
@@ -293,7 +293,7 @@ def test_t4_a_signal_during_a_step_saves_right_after_it(tmp_path, number, code):
 
 @pytest.mark.parametrize("ema", [None, 0.9])
 def test_t4_a_signal_during_an_evaluation_does_not_wait_for_it_and_it_is_made_again(tmp_path, ema):
-    usual = experiment(ema=ema, schedule="plateau")
+    usual = experiment(ema_decay=ema, schedule="plateau")
     asked = []
 
     def evaluate(model):
@@ -307,8 +307,8 @@ def test_t4_a_signal_during_an_evaluation_does_not_wait_for_it_and_it_is_made_ag
         train(replace(usual, evaluate=evaluate), tmp_path / "run", quiet=True)
     found = checkpoint.newest(tmp_path / "run" / "checkpoints")
     assert (found.step, found.counters["evaluated"]) == (10, 5)
-    train(experiment(ema=ema, schedule="plateau"), tmp_path / "run", quiet=True)
-    train(experiment(ema=ema, schedule="plateau"), tmp_path / "whole", quiet=True)
+    train(experiment(ema_decay=ema, schedule="plateau"), tmp_path / "run", quiet=True)
+    train(experiment(ema_decay=ema, schedule="plateau"), tmp_path / "whole", quiet=True)
     assert fingerprint(tmp_path / "run") == fingerprint(tmp_path / "whole")
 
 
@@ -367,7 +367,7 @@ def test_t5_too_many_end_the_training_with_its_checkpoint_whole(tmp_path):
     text = r"3 batches had a loss or gradient that is not finite, the last at step 11 \(loss nan per token, gradient nan\)"
     for _ in range(2):  # the count is in the checkpoint: going on ends at the same place
         with pytest.raises(FailedError, match=text):
-            train(bad_at({3, 7, 11, 13}, "nan", bad_batches=3), tmp_path, quiet=True)
+            train(bad_at({3, 7, 11, 13}, "nan", max_bad_batches=3), tmp_path, quiet=True)
     found = checkpoint.newest(tmp_path / "checkpoints")
     assert (found.step, found.counters["skipped"]) == (10, 2)
 
@@ -404,7 +404,9 @@ def test_t8_a_resumed_training_goes_on_with_the_parts_it_had(tmp_path):
 
 def test_t8_when_one_sequence_is_too_much_the_training_ends_with_advice_and_whole(tmp_path):
     train(limited(4, max_steps=5), tmp_path, quiet=True)
-    with pytest.raises(FailedError, match=r"out of memory with a single sequence .*data.longest_source.*model.size.*bf16"):
+    with pytest.raises(
+        FailedError, match=r"out of memory with a single sequence .*data.max_source_length.*model.hidden_size.*bf16"
+    ):
         train(limited(0, max_steps=10), tmp_path, quiet=True)
     assert checkpoint.newest(tmp_path / "checkpoints").step == 5
 
@@ -432,8 +434,8 @@ def test_t9_another_format_is_refused_and_nothing_is_moved(tmp_path):
     train(experiment(), tmp_path, quiet=True)
     path = tmp_path / "checkpoints" / "20" / "manifest.json"
     table = {name: value for name, value in manifest.unseal(path).items() if name not in ("format", "versions")}
-    path.write_bytes(manifest.seal({**table, "format": 2}))
-    with pytest.raises(RefusedError, match=r"20/manifest.json has format 2, and this version of regard reads format 1"):
+    path.write_bytes(manifest.seal({**table, "format": 1}))
+    with pytest.raises(RefusedError, match=r"20/manifest.json has format 1, and this version of regard reads format 2"):
         train(experiment(), tmp_path, quiet=True)
     assert path.exists()
 

@@ -63,7 +63,7 @@ def test_too_little_memory_halves_the_parts_and_keeps_the_gradient(error):
 def test_one_row_that_is_too_much_ends_with_advice():
     memory = Memory(0)
     with pytest.raises(
-        FailedError, match=r"out of memory with a single sequence \(CUDA out of memory.*longest_source.*bf16"
+        FailedError, match=r"out of memory with a single sequence \(CUDA out of memory.*max_source_length.*bf16"
     ):
         gradient([Copies(rows=4).batch(0)], 1, memory.backward, memory.begin)
     assert memory.tried == [4, 2, 1]

@@ -46,11 +46,11 @@ def test_the_log_has_the_figures_of_each_stretch(tmp_path):
     train(experiment(max_steps=10, log_every=5), tmp_path, quiet=True)
     lines = [line for line in log(tmp_path) if "loss" in line]
     assert [line["step"] for line in lines] == [5, 10]
-    assert {"step", "loss", "nll", "rate", "tokens_per_second", "gradient", "skipped"} <= set(lines[0])
+    assert {"step", "loss", "nll", "learning_rate", "tokens_per_second", "gradient", "skipped"} <= set(lines[0])
 
 
 def test_the_model_in_memory_is_the_one_in_the_directory(tmp_path):
-    made = experiment(max_steps=20, rate=1.0)  # far too fast: the best is not the last
+    made = experiment(max_steps=20, learning_rate=1.0)  # far too fast: the best is not the last
     told = train(made, tmp_path, quiet=True)
     assert told["step"] < 20
     saved = load_file(tmp_path / "model.safetensors")
@@ -59,7 +59,8 @@ def test_the_model_in_memory_is_the_one_in_the_directory(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"ema": 0.9, "schedule": "plateau"}, {"average": 2, "accumulate": 2}, {"optimiser": "sgd"}]
+    "settings",
+    [{}, {"ema_decay": 0.9, "schedule": "plateau"}, {"average_checkpoints": 2, "accumulate_steps": 2}, {"optimizer": "sgd"}],
 )
 def test_stopping_anywhere_and_going_on_changes_no_bit(tmp_path, settings):
     train(experiment(max_steps=20, **settings), tmp_path / "whole", quiet=True)
@@ -178,7 +179,7 @@ def stopped_at(step, number=signal.SIGTERM, **settings):
     return replace(usual, loss=asked)
 
 
-@pytest.mark.parametrize("settings", [{"accumulate": 2, "log_every": 7}, {"ema": 0.9, "log_every": 3}])
+@pytest.mark.parametrize("settings", [{"accumulate_steps": 2, "log_every": 7}, {"ema_decay": 0.9, "log_every": 3}])
 def test_the_log_after_a_stop_is_the_undisturbed_one_line_for_line(tmp_path, settings, unhurried):
     train(experiment(**settings), tmp_path / "whole", quiet=True)
     for step in (2, 11, 12):
@@ -401,8 +402,10 @@ def test_a_manifest_deleted_or_damaged_while_training_is_written_again_with_a_wa
 
 @pytest.mark.parametrize(("optimiser", "rate"), [("adam", 1e30), ("sgd", 1e308)])
 def test_a_learning_rate_that_overflows_ends_in_one_sentence_and_leaves_the_directory_free(tmp_path, optimiser, rate):
-    with pytest.raises(ConfigError, match=r"train.rate is too large: with train.schedule it gives a learning rate of"):
-        train(experiment(rate=rate, optimiser=optimiser), tmp_path, quiet=True)
+    with pytest.raises(
+        ConfigError, match=r"train.learning_rate is too large: with train.schedule it gives a learning rate of"
+    ):
+        train(experiment(learning_rate=rate, optimizer=optimiser), tmp_path, quiet=True)
     train(experiment(max_steps=1), tmp_path, quiet=True)
 
 

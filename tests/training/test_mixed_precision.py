@@ -11,7 +11,12 @@ from regard.models.seq2seq import build
 from regard.training.mixed_precision import Halved, Halves, Lent, alike, heads
 
 MODEL = Model(
-    encoder="transformer", decoder="transformer", attention=AttentionPart("transformer", heads=2), size=16, heads=2, layers=2
+    encoder="transformer",
+    decoder="transformer",
+    attention=AttentionPart("transformer", heads=2),
+    hidden_size=16,
+    heads=2,
+    layers=2,
 )
 PADDED = Padded(torch.arange(12).view(2, 6) % 7 + 4, torch.arange(6) < torch.tensor([[6], [4]]))
 BATCH = Batch(PADDED, PADDED)

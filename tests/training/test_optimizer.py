@@ -11,12 +11,12 @@ from regard.training import optimizer
 
 def test_each_name_gives_its_optimiser():
     model = nn.Linear(2, 2)
-    kinds = {name: type(optimizer.optimiser(model, Train(optimiser=name))).__name__ for name in ("adam", "adamw", "sgd")}
+    kinds = {name: type(optimizer.optimiser(model, Train(optimizer=name))).__name__ for name in ("adam", "adamw", "sgd")}
     assert kinds == {"adam": "Adam", "adamw": "AdamW", "sgd": "SGD"}
 
 
 def test_only_matrices_decay():
-    made = optimizer.optimiser(nn.Linear(2, 2), Train(optimiser="adamw", weight_decay=0.1))
+    made = optimizer.optimiser(nn.Linear(2, 2), Train(optimizer="adamw", weight_decay=0.1))
     assert [(group["params"][0].ndim, group["weight_decay"]) for group in made.param_groups] == [(2, 0.1), (1, 0.0)]
 
 
@@ -65,11 +65,11 @@ def test_an_optimiser_with_its_memory_back_goes_on_bit_for_bit(name):
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
-    made = optimizer.optimiser(model, Train(optimiser=name))
+    made = optimizer.optimiser(model, Train(optimizer=name))
     run(model, made, range(3))
     other = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
     other.load_state_dict(model.state_dict())
-    again = optimizer.optimiser(other, Train(optimiser=name))
+    again = optimizer.optimiser(other, Train(optimizer=name))
     optimizer.restore(other, again, optimizer.state(model, made))
     run(model, made, range(3, 6))
     run(other, again, range(3, 6))
@@ -119,7 +119,7 @@ def test_a_fused_step_is_told_on_the_device_whether_to_be_taken():
 def test_a_module_with_a_pace_learns_at_its_part_of_the_rate():
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     model[1].pace = 0.5
-    made = optimizer.optimiser(model, Train(rate=0.25))
+    made = optimizer.optimiser(model, Train(learning_rate=0.25))
     optimizer.set_rate(made, 0.125)
     rates = {id(each): group["lr"] for group in made.param_groups for each in group["params"]}
     assert [rates[id(each)] for each in model.parameters()] == [0.125, 0.125, 0.0625, 0.0625]
@@ -139,7 +139,7 @@ def test_a_pace_of_one_over_the_root_is_a_score_over_the_root():
         slow.weight.copy_(scaled.weight / 4)
     query, key = torch.randn(2, 8, 16)
     for model, scale in ((slow, 1.0), (scaled, 0.25)):
-        made = optimizer.optimiser(model, Train(rate=0.01))
+        made = optimizer.optimiser(model, Train(learning_rate=0.01))
         for step in range(20):
             made.zero_grad()
             (-(query @ model(key).mT * scale).log_softmax(-1).diagonal().sum()).backward()
@@ -152,6 +152,6 @@ def test_a_pace_of_one_over_the_root_is_a_score_over_the_root():
 def test_a_learning_rate_that_leaves_float32_is_refused_by_its_setting(rate):
     made = optimizer.optimiser(nn.Linear(2, 2), Train())
     with pytest.raises(
-        ConfigError, match=r"train.rate is too large: with train.schedule it gives a learning rate of .*1e\+18"
+        ConfigError, match=r"train.learning_rate is too large: with train.schedule it gives a learning rate of .*1e\+18"
     ):
         optimizer.set_rate(made, rate)

@@ -48,7 +48,7 @@ def test_metrics_say_what_it_took(tmp_path):
 
 def scored(values, **settings):
     """An experiment whose evaluations have these values, by step."""
-    usual = experiment(**{"max_steps": 20, "evaluate_every": 2, "checkpoint_every": 4, "keep": 9, **settings})
+    usual = experiment(**{"max_steps": 20, "evaluate_every": 2, "checkpoint_every": 4, "keep_checkpoints": 9, **settings})
     steps = [0]
 
     def loss(model, batch, progress):
@@ -83,13 +83,13 @@ def test_the_published_model_stands_in_the_manifest_with_its_step_value_and_metr
 def test_a_kill_before_the_next_checkpoint_never_makes_the_published_model_worse(tmp_path, ema):
     """Killed after step 10, whose model is published, with the checkpoint of step 4: the evaluation of step 6 is worse."""
     values = {**VALUES, 6: 3.18, 8: 3.0, 10: 2.78}
-    whole = train(scored(values, ema=ema), tmp_path / "whole", quiet=True)
-    train(scored(values, ema=ema, max_steps=10), tmp_path / "cut", quiet=True)
+    whole = train(scored(values, ema_decay=ema), tmp_path / "whole", quiet=True)
+    train(scored(values, ema_decay=ema, max_steps=10), tmp_path / "cut", quiet=True)
     best = model(tmp_path / "cut")
     cut_back(tmp_path / "cut", 4)
-    told = train(scored(values, ema=ema, max_steps=6), tmp_path / "cut", quiet=True)
+    told = train(scored(values, ema_decay=ema, max_steps=6), tmp_path / "cut", quiet=True)
     assert (told["step"], told["valid"]["loss"], model(tmp_path / "cut")) == (10, 2.78, best)
-    told = train(scored(values, ema=ema), tmp_path / "cut", quiet=True)
+    told = train(scored(values, ema_decay=ema), tmp_path / "cut", quiet=True)
     assert model(tmp_path / "cut") == model(tmp_path / "whole")
     timeless = {name: value for name, value in told.items() if name != "seconds"}
     assert timeless == {name: whole[name] for name in timeless}
@@ -141,7 +141,7 @@ def test_a_diverged_training_publishes_its_last_weights_with_their_own_figures(t
 
 
 def test_the_average_of_checkpoints_is_published_with_its_own_figures_even_after_a_kill(tmp_path):
-    settings = {"average": 3, "max_steps": 20}
+    settings = {"average_checkpoints": 3, "max_steps": 20}
     whole = train(experiment(**settings), tmp_path / "run", quiet=True)
     before = manifest.unseal(tmp_path / "run" / "manifest.json")["published"]
     (tmp_path / "run" / "metrics.json").unlink()  # as if killed between the model and its report

@@ -21,8 +21,8 @@ def claim(path, made=None):
 def test_a_run_that_has_done_nothing_yet_may_be_told_otherwise(tmp_path):
     for smoothing in (0.1, 0.2):
         with RunDirectory(tmp_path) as run:
-            run.claim(experiment(smoothing=smoothing))
-    assert "smoothing = 0.2" in (tmp_path / "config.toml").read_text(encoding="utf-8")
+            run.claim(experiment(label_smoothing=smoothing))
+    assert "label_smoothing = 0.2" in (tmp_path / "config.toml").read_text(encoding="utf-8")
 
 
 def test_a_claimed_directory_holds_config_codec_and_manifest(tmp_path):
@@ -43,9 +43,9 @@ def test_claiming_again_changes_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"rate": 0.5}, "train.rate = 0.01, and now it is 0.5"),
-        ({"ema": 0.9}, "train.ema = None, and now it is 0.9"),
-        ({"part": Part(size=9)}, "model.size = 8, and now it is 9"),
+        ({"learning_rate": 0.5}, "train.learning_rate = 0.01, and now it is 0.5"),
+        ({"ema_decay": 0.9}, "train.ema_decay = None, and now it is 0.9"),
+        ({"part": Part(hidden_size=9)}, "model.hidden_size = 8, and now it is 9"),
     ],
 )
 def test_another_config_is_refused_by_the_setting_that_differs(tmp_path, changed, text):
@@ -69,9 +69,9 @@ def test_the_cosine_schedule_needs_its_end_where_it_was(tmp_path):
 def test_the_average_of_checkpoints_needs_them_where_they_were(tmp_path):
     claim(tmp_path / "a", experiment(checkpoint_every=5))
     claim(tmp_path / "a", experiment(checkpoint_every=7))
-    claim(tmp_path / "b", experiment(average=2))
+    claim(tmp_path / "b", experiment(average_checkpoints=2))
     with pytest.raises(RefusedError, match=r"train.checkpoint_every = 5, and now it is 7"):
-        claim(tmp_path / "b", experiment(average=2, checkpoint_every=7))
+        claim(tmp_path / "b", experiment(average_checkpoints=2, checkpoint_every=7))
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x", "a/../../x"])
@@ -100,10 +100,10 @@ def test_a_codec_that_does_not_fit_on_the_disk_is_told_as_such(tmp_path):
 def test_a_setting_that_did_not_exist_yet_had_its_default(tmp_path):
     claim(tmp_path)
     path = tmp_path / "config.toml"
-    path.write_text(path.read_text().replace("clip = 1.0\n", ""))
+    path.write_text(path.read_text().replace("gradient_clip = 1.0\n", ""))
     same_config(tmp_path, experiment().config)
-    with pytest.raises(RefusedError, match=r"train.clip = 1.0, and now it is 2.0"):
-        same_config(tmp_path, experiment(clip=2.0).config)
+    with pytest.raises(RefusedError, match=r"train.gradient_clip = 1.0, and now it is 2.0"):
+        same_config(tmp_path, experiment(gradient_clip=2.0).config)
 
 
 def test_a_codec_made_from_other_data_is_refused(tmp_path):

@@ -134,7 +134,9 @@ def test_what_belongs_to_a_parameter_has_its_shape(tmp_path, name):
 
 def test_a_missing_moving_average_and_a_foreign_optimiser_are_named(tmp_path):
     found = saved(made(steps=1), tmp_path)
-    with pytest.raises(RefusedError, match=r"has no moving average of embedding.weight: it was trained without train.ema"):
+    with pytest.raises(
+        RefusedError, match=r"has no moving average of embedding.weight: it was trained without train.ema_decay"
+    ):
         made(ema=0.9).restore(found)
     frozen = Network()
     frozen.output.bias.requires_grad_(False)

@@ -33,8 +33,8 @@ def test_accumulated_batches_are_one_update(tmp_path):
 
         return pad([row[keep].tolist() for each in (left, right) for row, keep in zip(each.data, each.keep, strict=True)])
 
-    part, settings = Part(dropout=0.0), {"max_steps": 5, "optimiser": "sgd", "rate": 0.5}
-    first = experiment(part=part, accumulate=2, **settings)
+    part, settings = Part(dropout=0.0), {"max_steps": 5, "optimizer": "sgd", "learning_rate": 0.5}
+    first = experiment(part=part, accumulate_steps=2, **settings)
     second = replace(experiment(part=part, **settings), train=Joined())
     second.model.load_state_dict(first.model.state_dict())
     train(first, tmp_path / "1", quiet=True)
@@ -76,8 +76,8 @@ def test_the_loss_is_told_how_far_the_training_is(tmp_path):
 
 
 def test_the_rate_follows_the_schedule(tmp_path):
-    train(experiment(max_steps=4, rate=1.0, schedule="noam", warmup=2, log_every=1), tmp_path, quiet=True)
-    rates = [line["rate"] for line in log(tmp_path) if "rate" in line]
+    train(experiment(max_steps=4, learning_rate=1.0, schedule="noam", warmup_steps=2, log_every=1), tmp_path, quiet=True)
+    rates = [line["learning_rate"] for line in log(tmp_path) if "learning_rate" in line]
     assert rates == pytest.approx([8**-0.5 * min(n**-0.5, n * 2**-1.5) for n in (1, 2, 3, 4)])
 
 
@@ -107,7 +107,7 @@ def test_a_loss_that_learns_does_not_hold_the_model_back(tmp_path):
 
 
 def test_a_batch_whose_loss_gets_no_finite_gradient_is_skipped(tmp_path):
-    made = replace(experiment(max_steps=3, bad_batches=9), loss=Beside(torch.sqrt))  # at 0: infinitely steep
+    made = replace(experiment(max_steps=3, max_bad_batches=9), loss=Beside(torch.sqrt))  # at 0: infinitely steep
     before = {name: value.clone() for name, value in weights(made.model).items()}
     assert train(made, tmp_path, quiet=True)["skipped"] == 3
     assert all(torch.equal(value, before[name]) for name, value in weights(made.model).items())
@@ -131,7 +131,7 @@ def test_a_step_that_is_begun_before_its_loss_is_known_is_the_same(monkeypatch, 
     before, found = update.optimiser, []
     for fused in (False, True):
         torch.manual_seed(0)
-        made = experiment(part=Part(dropout=0.0), optimiser="adamw", rate=0.01, bad_batches=3)
+        made = experiment(part=Part(dropout=0.0), optimizer="adamw", learning_rate=0.01, max_bad_batches=3)
 
         def optimiser(*given, fused=fused):
             return torch.optim.AdamW([{**group, "fused": fused} for group in before(*given).param_groups], 0.01, fused=fused)
@@ -161,14 +161,14 @@ def late(monkeypatch, bad, **train):
 
     torch.manual_seed(0)
     monkeypatch.setattr(update, "optimiser", optimiser)
-    made = experiment(part=Part(dropout=0.0), optimiser="adamw", rate=0.01, **train)
+    made = experiment(part=Part(dropout=0.0), optimizer="adamw", learning_rate=0.01, **train)
     return made, update.Update(made), Spoilt()
 
 
 def test_an_update_that_is_looked_at_later_is_the_same(monkeypatch):
     found = []
     for waits in (False, True):
-        made, run, batches = late(monkeypatch, bad={1}, bad_batches=3)
+        made, run, batches = late(monkeypatch, bad={1}, max_bad_batches=3)
         run.late, speed = waits, Speed()
         for step in range(4):
             run([batches.batch(step)], speed)
@@ -188,7 +188,7 @@ def test_an_update_that_is_looked_at_later_is_the_same(monkeypatch):
 
 
 def test_too_many_bad_batches_are_named_by_their_own_step(monkeypatch):
-    _, run, batches = late(monkeypatch, bad={1, 2}, bad_batches=2)
+    _, run, batches = late(monkeypatch, bad={1, 2}, max_bad_batches=2)
     run.late, speed = True, Speed()
     for step in range(3):
         run([batches.batch(step)], speed)
@@ -221,9 +221,9 @@ def test_a_run_whose_updates_are_looked_at_later_keeps_the_same_checkpoints_and_
     ("attention", "train", "late"),
     [
         ("additive", {}, True),
-        ("additive", {"ema": 0.9}, False),
-        ("additive+hard", {"baseline": "moving_average"}, False),
-        ("additive+hard", {"baseline": "none"}, True),
+        ("additive", {"ema_decay": 0.9}, False),
+        ("additive+hard", {"reinforce_baseline": "moving_average"}, False),
+        ("additive+hard", {"reinforce_baseline": "none"}, True),
     ],
 )
 def test_updates_of_a_teacher_are_looked_at_later_unless_they_go_by_what_it_cost(monkeypatch, attention, train, late):
@@ -232,7 +232,7 @@ def test_updates_of_a_teacher_are_looked_at_later_unless_they_go_by_what_it_cost
     monkeypatch.setattr(update, "Graphed", lambda *given: object())
     monkeypatch.setattr(update, "ahead", lambda optimiser: True)
     config = tasks.find("reverse").Config()
-    model = replace(config.model, attention=AttentionPart(attention), size=8)
+    model = replace(config.model, attention=AttentionPart(attention), hidden_size=8)
     data, made = replace(config.data, samples=40), replace(config.train, device="cpu", **train)
     built, _ = tasks.experiment("reverse", replace(config, model=model, data=data, train=made))
     assert update.Update(built).late is late

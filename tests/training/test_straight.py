@@ -15,7 +15,7 @@ DECODERS = ("recurrent", "convolution", "transformer")
 
 def network(decoder, attention="additive", **options):
     return build(
-        Model(decoder=decoder, encoder=decoder, attention=AttentionPart(attention), size=8, heads=2, **options),
+        Model(decoder=decoder, encoder=decoder, attention=AttentionPart(attention), hidden_size=8, heads=2, **options),
         Dropout(0.0, 0.0),
         9,
         9,
@@ -27,7 +27,7 @@ def network(decoder, attention="additive", **options):
 @pytest.mark.parametrize("embedding", [None, 6])
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_the_loss_and_its_gradients_are_those_of_the_logits(decoder, embedding, tie):
-    model = network(decoder, tie=tie, embedding=embedding)
+    model = network(decoder, tie_embeddings=tie, embedding_size=embedding)
     assert is_plain_projection(model)
     straight = teach(model, BATCH, smoothing=0.1, confidence=0.2)
     usual = likelihood_loss(model(BATCH.source, shifted(BATCH.target.data)).output, BATCH.target, 0.1, 0.2)

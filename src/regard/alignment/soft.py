@@ -38,7 +38,7 @@ def soft(trained: "Trained", records: Sequence[Record], *, tokens: bool = False,
     """
     codec = trained.text_codec("regard align")
     prepared = [trained.task.prepare(record) for record in records]
-    examples = codec.encode_all(prepared, over_long="cut").examples
+    examples = codec.encode_all(prepared, over_long="truncate").examples
     free = [place for place, example in enumerate(examples) if example.target is None]
     for place, numbers in zip(free, _answers(trained, [examples[place] for place in free], beam), strict=True):
         examples[place] = examples[place]._replace(target=numbers)

@@ -29,13 +29,13 @@ class Units(NamedTuple):
 def source(codec: TextCodec, record: Record, tokens: bool = False) -> Units:
     """The units of a source; those that were cut away have no tokens."""
     pieces = codec.source.pieces(codec.prepare(record.source))
-    return _units(codec.source, codec.prepare(record.source), _kept(pieces, codec.longest_source), tokens)
+    return _units(codec.source, codec.prepare(record.source), _kept(pieces, codec.max_source_length), tokens)
 
 
 def target(codec: TextCodec, record: Record, tokens: bool = False) -> Units:
     """The units of a target that is given."""
     text = codec.prepare(record.target or "")
-    return _units(codec.target, text, _kept(codec.target.pieces(text), codec.longest_target), tokens)
+    return _units(codec.target, text, _kept(codec.target.pieces(text), codec.max_target_length), tokens)
 
 
 def answer(codec: TextCodec, numbers: Sequence[int], tokens: bool = False) -> Units:

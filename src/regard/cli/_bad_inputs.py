@@ -63,5 +63,5 @@ def unread(model: "Trained | Seeing", text: str | None, file: str | None) -> Unr
     if text is not None:
         return None
     if not isinstance(model.codec, Sight):
-        return Unread(file or "input", tokens=model.codec.longest_source - 1)
-    return Unread(file or "input", worded=hasattr(model.codec, "longest_source"))
+        return Unread(file or "input", tokens=model.codec.max_source_length - 1)
+    return Unread(file or "input", worded=hasattr(model.codec, "max_source_length"))

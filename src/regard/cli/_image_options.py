@@ -24,7 +24,7 @@ def sees(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequen
     if not isinstance(model, Seeing):
         return
     given = [f"--{name}" for name in WRITING if options.get(name)]
-    given += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch"]
+    given += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch_size"]
     if given:
         raise ConfigError(f"{given[0]} is for models that write text, and this one ({model.name}) writes none; leave it out")
 

@@ -123,7 +123,7 @@ def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
     from regard.data.text.vocabulary import UNK
     from regard.decoding.streaming.source import encode_stable_tokens
 
-    text, room = "", model.codec.longest_source - 1
+    text, room = "", model.codec.max_source_length - 1
     for piece in line:
         text += piece
         if text.strip() and any(number != UNK for number in encode_stable_tokens(model.codec, text)[:room]):

@@ -41,7 +41,7 @@ def evaluate(
     \b
     Example:
         regard evaluate run/ --data.test=test.tsv
-        regard evaluate run/ --data.test=test.tsv --beam 5 --search.risk=chrf
+        regard evaluate run/ --data.test=test.tsv --beam 5 --search.mbr=chrf
     """
     options = settings(context.args)
     given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
@@ -68,8 +68,8 @@ def evaluate(
         typer.echo(f"{test} is what the run was trained on: how it does on new data, other lines have to say", err=True)
     if cut := len(records) - len(model.codec.short(records)):
         typer.echo(
-            f"{cut:,} of {len(records):,} sources have more than the {model.codec.longest_source - 1} tokens that the model "
-            "reads: their answers are empty, as those of predict, and count as such",
+            f"{cut:,} of {len(records):,} sources have more than the {model.codec.max_source_length - 1} tokens that the "
+            "model reads: their answers are empty, as those of predict, and count as such",
             err=True,
         )
     if errors:

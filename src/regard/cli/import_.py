@@ -23,8 +23,8 @@ def bring(
     """Make a run directory of a model of Hugging Face's transformers: Marian, BART, mBART, M2M100, NLLB, Pegasus, T5, mT5,
     and VisionEncoderDecoder: a ViT or DeiT with a GPT-2 or TrOCR.
 
-    What it writes opens like any run: regard predict, evaluate, align, view and export take it, and train.start trains it
-    further. Texts are cut by its tokenizer.json; without one they are made of token ids ("17 4 250"). Weights come from
+    What it writes opens like any run: regard predict, evaluate, align, view and export take it, and train.init_from trains
+    it further. Texts are cut by its tokenizer.json; without one they are made of token ids ("17 4 250"). Weights come from
     model.safetensors; nothing in the directory is run, and transformers need not be installed.
 
     \b

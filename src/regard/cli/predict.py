@@ -87,7 +87,7 @@ def predict(
     """Answer one input, or every line of a file or of standard input.
 
     With --nbest the score stands before each answer, and an empty line between inputs. Any setting of the search is an
-    option by its dotted path: --search.groups=4 --search.risk=chrf.
+    option by its dotted path: --search.beam_groups=4 --search.mbr=chrf.
 
     \b
     Example:
@@ -145,7 +145,7 @@ def predict(
         lost = missed.texts if missed else ()
         _trace(model, [each for each in noted if each[0] not in lost], beam, trace)
     if strange.many:
-        last = missed or Unread("input", tokens=model.codec.longest_source - 1)
+        last = missed or Unread("input", tokens=model.codec.max_source_length - 1)
         raise DataError(last.last(strange.first, strange.many, begun=piecewise == LISTEN))
 
 

@@ -98,7 +98,9 @@ def settings(options: list[str]) -> list[str]:
     found, rest = [], iter(options)
     for option in rest:
         if not option.startswith("--"):
-            raise ConfigError(f"{configuration.quoted(option)} is no setting; settings look like --train.rate=0.001")
+            raise ConfigError(
+                f"{configuration.quoted(option)} is no setting; settings look like --train.learning_rate=0.001"
+            )
         name, equals, value = option[2:].partition("=")
         if not equals:
             value = next(rest, "")
@@ -123,5 +125,5 @@ def summary(out: Path, metrics: dict[str, Any]) -> str:
     valid = metrics.get("valid") or {}
     texts = {name: "not finite" if value is None else f"{value:.4g}" for name, value in valid.items()}
     figures = " · ".join(f"{name} {text}" for name, text in texts.items())
-    diverged = "; it diverged: lower train.rate or train.clip" if None in valid.values() else ""
+    diverged = "; it diverged: lower train.learning_rate or train.gradient_clip" if None in valid.values() else ""
     return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}{diverged}"

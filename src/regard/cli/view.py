@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from regard.viewer.trace import Trace
 
 FILM = "film.attn.safetensors"
-"""What a training with `train.film` leaves in its directory."""
+"""What a training with `train.record_example` leaves in its directory."""
 
 
 @app.command(cls=Command, short_help="See where a model looked.")
@@ -46,7 +46,7 @@ def view(
     """Show what every attention did: where in the network, how strong along time, and what it linked.
 
     The page is served on this machine alone until Ctrl-C. Two traces, or two directories and one INPUT, are compared. A
-    directory without an INPUT shows the film that `regard train --train.film=...` made there.
+    directory without an INPUT shows the film that `regard train --train.record_example=...` made there.
 
     \b
     Example:

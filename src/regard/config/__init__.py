@@ -1,28 +1,28 @@
 """Configuration: frozen dataclasses with defaults that work, shared by every task.
 
-A task's config is built from the parts in `settings.py` and, for pictures, `pictures.py`. Text from outside (TOML, the
-command line) is checked where it comes in, by `reading.py`; inside the package a config is plain Python.
+A task's config is built from the parts in `settings.py` and, for pictures, `image.py`. Text from outside (TOML, the
+command line) is checked where it comes in, by `parse.py`; inside the package a config is plain Python.
 """
 
-from regard.config.parse import check, everything, parse, parse_text, plain, quoted, read, shortened, without_removed, write
-from regard.config.pictures import (
+from regard.config.image import (
     ClassifyData,
     ClassifyModel,
     DetectData,
     DetectModel,
-    PatchesPart,
-    PictureData,
-    PictureDropout,
-    PictureModel,
+    ImageData,
+    ImageDropout,
+    ImageModel,
+    ImageTextData,
+    ImageToTextModel,
     RetrieveData,
     RetrieveDropout,
     RetrieveModel,
-    SightData,
-    SightModel,
+    VitPart,
     VqaData,
     VqaModel,
 )
-from regard.config.settings import AttentionPart, Data, Dropout, Model, Network, OutputPart, Search, Train
+from regard.config.parse import check, everything, parse, parse_text, plain, quoted, read, shortened, write
+from regard.config.settings import AttentionPart, Data, Dropout, EncoderDecoder, Model, OutputPart, Search, Train
 from regard.errors import ConfigError
 
 __all__ = [
@@ -34,20 +34,20 @@ __all__ = [
     "DetectData",
     "DetectModel",
     "Dropout",
+    "EncoderDecoder",
+    "ImageData",
+    "ImageDropout",
+    "ImageModel",
+    "ImageTextData",
+    "ImageToTextModel",
     "Model",
-    "Network",
     "OutputPart",
-    "PatchesPart",
-    "PictureData",
-    "PictureDropout",
-    "PictureModel",
     "RetrieveData",
     "RetrieveDropout",
     "RetrieveModel",
     "Search",
-    "SightData",
-    "SightModel",
     "Train",
+    "VitPart",
     "VqaData",
     "VqaModel",
     "check",
@@ -58,6 +58,5 @@ __all__ = [
     "quoted",
     "read",
     "shortened",
-    "without_removed",
     "write",
 ]

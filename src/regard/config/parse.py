@@ -15,19 +15,15 @@ from regard.inputs import open_stream
 
 Config = TypeVar("Config")
 
-COUNTS = {"max_steps", "accumulate", "keep", "bad_batches", "vocabulary", "least", "longest_source", "longest_target"}
-COUNTS |= {"batch_tokens", "samples", "size", "embedding", "layers", "heads", "feedforward", "beam", "length", "batch"}
-COUNTS |= {"risk_samples"}
-COUNTS |= {"decoder_layers", "self_size"}
-COUNTS |= {"kernel", "film_every", "groups", "candidates"}
-COUNTS |= {"height", "width", "batch_pixels", "stride", "depth", "map"}
-COUNTS |= {"queries"}
-COUNTS |= {"text_layers", "space", "reranked"}
-COUNTS |= {"side", "scales", "copies", "runs", "frames"}
-COUNTS |= {"max_bytes", "max_records"}
-COUNTS |= {"longest_question", "hops", "question_layers"}
+COUNTS = {"max_steps", "accumulate_steps", "keep_checkpoints", "max_bad_batches", "record_every", "sequence_samples"}
+COUNTS |= {"vocab_size", "min_frequency", "max_source_length", "max_target_length", "max_question_length", "samples"}
+COUNTS |= {"batch_tokens", "batch_size", "batch_pixels", "height", "width", "max_frames", "max_bytes", "max_records"}
+COUNTS |= {"size", "hidden_size", "embedding_size", "self_attention_size", "feedforward_size", "kernel_size", "map_size"}
+COUNTS |= {"projection_size", "glimpse_size", "glimpse_scales", "episodes", "eval_episodes", "stride", "depth", "heads"}
+COUNTS |= {"layers", "decoder_layers", "text_layers", "question_layers", "hops", "queries", "rerank_top_k"}
+COUNTS |= {"beam", "beam_groups", "max_length", "mbr_candidates"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
-SHARES = {"smoothing", "ema", "soft_looks"}
+SHARES = {"label_smoothing", "ema_decay", "soft_attention_rate"}
 """Settings below 1, as all dropouts are."""
 BYTES = 1 << 16
 """The most bytes of a TOML file: a config of every setting takes a tenth. """
@@ -35,12 +31,10 @@ DOTS = 200
 """The most dots of a line of TOML: a key of n parts takes the parser n^2 steps."""
 SHOWN = 80
 """The most characters of a key or a value that an error quotes."""
-REMOVED = {"search.compile": "`regard predict --compile` compiles a search; remove the line, or give that option"}
-"""Settings of earlier versions, with what to do instead. A run directory that one of them wrote names them all."""
 
 
 def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
-    """A config from its defaults, TOML files, tables and overrides such as "train.rate=0.01", later ones winning."""
+    """A config from its defaults, TOML files, tables and overrides ("train.learning_rate=0.01"), later ones winning."""
     table = plain(kind())
     for source in sources:
         merge(table, parse(source) if isinstance(source, Path) else source)
@@ -147,9 +141,9 @@ def bounded(config: Any) -> None:
         name = path.rpartition(".")[2]
         share = name in SHARES or path.startswith("dropout.")
         least = 0 if share or name not in COUNTS else 1
-        if not least <= value < math.inf or (name == "rate" and value == 0):
+        if not least <= value < math.inf or (name == "learning_rate" and value == 0):
             raise ConfigError(
-                f"{path} needs to be {'above 0' if name == 'rate' else f'{least} or more'}, got {quoted(value)}"
+                f"{path} needs to be {'above 0' if name == 'learning_rate' else f'{least} or more'}, got {quoted(value)}"
             )
         if isinstance(value, int) and value > (most := BOUNDS.get(name, MOST)):
             raise ConfigError(f"{path} needs to be {most:,} or less, got {quoted(value)}")
@@ -203,24 +197,12 @@ def unknown(kind: Any, table: Any, path: str = "") -> None:
         return
     kinds = {each.name: each.type for each in fields(kind)}
     for key, value in table.items():
-        if f"{path}{key}" in REMOVED:
-            raise ConfigError(f"there is no setting {path}{key} any more: {REMOVED[path + key]}")
         if key not in kinds:
             name = shortened(key)
             near = difflib.get_close_matches(name, kinds, n=1) or difflib.get_close_matches(name, everything(kind), n=1)
             hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(kinds)}"
             raise ConfigError(f"there is no setting {path}{name}; {hint}")
         unknown(kinds[key], value, f"{path}{key}.")
-
-
-def without_removed(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The config of a run directory without the settings that only earlier versions have."""
-    parts = {part: dict(value) if isinstance(value, Mapping) else value for part, value in table.items()}
-    for path in REMOVED:
-        part, _, name = path.partition(".")
-        if isinstance(parts.get(part), dict):
-            parts[part].pop(name, None)
-    return parts
 
 
 def everything(kind: Any) -> list[str]:

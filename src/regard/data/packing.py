@@ -48,7 +48,8 @@ class Packed:
         if (longest := int(lengths.max())) > places:
             raise ValueError(
                 f"rows of {places} places do not hold the longest example, which has {longest} tokens; set "
-                f"train.packed={longest} or more, or data.longest_source and data.longest_target to {places} or less"
+                f"train.packing_length={longest} or more, or data.max_source_length and data.max_target_length to {places} "
+                "or less"
             )
         self._filled = fill(lengths, places, _chance(seed))
         self._epoch = lru_cache(maxsize=4)(self._draw)

@@ -43,7 +43,7 @@ class ForcedBOS:
         vocabulary = step.output.shape[-1]
         if not len(NAMES) <= self.first < vocabulary:
             raise ConfigError(
-                f"search.first needs to be a token's number, from {len(NAMES)} to {vocabulary - 1}, got {self.first}"
+                f"search.forced_bos needs to be a token's number, from {len(NAMES)} to {vocabulary - 1}, got {self.first}"
             )
         certain = torch.full_like(step.output, IMPOSSIBLE)
         certain[:, self.first] = 0.0

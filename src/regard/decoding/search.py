@@ -56,17 +56,17 @@ class Searcher:
         """Hypotheses for each source, the `best` first, no two of one text; fewer where there are no more."""
         settings, phrases = self.settings, guard is not None and guard.includes
         search = self.fast(decoder, memory, plain=not weights and tree is None and guard is None)
-        if settings.risk != "none" and settings.draw == "sample":
+        if settings.mbr != "none" and settings.mbr_from == "sample":
             found = self._draw(decoder, memory, lengths, weights, guard)
         elif search is not None:
-            several = settings.candidates if settings.risk != "none" else best
+            several = settings.mbr_candidates if settings.mbr != "none" else best
             beams = self.beams(several, phrases=False)
             few = 1 if several == 1 else beams
             found = search(memory, beams=beams, length=lengths, best=few, length_penalty=self.penalty(beams))
-        elif settings.risk == "none" and best == 1 and settings.beam == 1 and not phrases:
+        elif settings.mbr == "none" and best == 1 and settings.beam == 1 and not phrases:
             return [[each] for each in greedy(decoder, memory, length=lengths, weights=weights, guard=guard)]
         else:
-            several = settings.candidates if settings.risk != "none" else best
+            several = settings.mbr_candidates if settings.mbr != "none" else best
             beams = self.beams(several, phrases)
             found = beam(
                 decoder,
@@ -78,12 +78,12 @@ class Searcher:
                 coverage_penalty=settings.coverage_penalty,
                 weights=weights,
                 tree=tree,
-                groups=settings.groups,
-                diversity=settings.diversity,
+                groups=settings.beam_groups,
+                diversity=settings.diversity_penalty,
                 guard=guard,
             )
-        if self.utility is not None and settings.risk != "none":
-            drawn, most = settings.draw == "sample", settings.candidates
+        if self.utility is not None and settings.mbr != "none":
+            drawn, most = settings.mbr_from == "sample", settings.mbr_candidates
             found = [
                 rank_by_utility(few if drawn else self._distinct(few)[:most], self.utility, drawn=drawn) for few in found
             ]
@@ -105,8 +105,8 @@ class Searcher:
     def plain(self, asked: bool) -> bool:
         """Return True if only the best hypotheses are wanted, without options that only the reference search has."""
         settings = self.settings
-        drawn = settings.risk != "none" and settings.draw == "sample"
-        return asked and settings.groups == 1 and not settings.coverage_penalty and not drawn
+        drawn = settings.mbr != "none" and settings.mbr_from == "sample"
+        return asked and settings.beam_groups == 1 and not settings.coverage_penalty and not drawn
 
     def engine(self, decoder: Decoder, memory: Tree, plain: bool) -> Engine | None:
         """Select the CPU engine for a plain search; None: the reference search, which has all options."""
@@ -122,12 +122,12 @@ class Searcher:
 
     def penalty(self, beams: int) -> float:
         """Length penalty; greedy search reports the mean log-probability of a token, since no hypotheses compete."""
-        return 1.0 if beams == 1 and self.settings.risk == "none" else self.settings.length_penalty
+        return 1.0 if beams == 1 and self.settings.mbr == "none" else self.settings.length_penalty
 
     def beams(self, several: int, phrases: bool) -> int:
         """Beam size for so many answers: larger than the setting where that would be too few."""
         least = max(several, MIN_CONSTRAINED_BEAM if phrases else 1)
-        groups = self.settings.groups
+        groups = self.settings.beam_groups
         return self.settings.beam if self.settings.beam >= least else ceil(least / groups) * groups
 
     def _draw(
@@ -135,7 +135,7 @@ class Searcher:
     ) -> list[list[Hypothesis]]:
         """Sample as many hypotheses of each answer as there are candidates."""
         generator = torch.Generator().manual_seed(self.seed)
-        times = range(self.settings.candidates)
+        times = range(self.settings.mbr_candidates)
         drawn = [sample(decoder, memory, length=lengths, generator=generator, weights=weights, guard=guard) for _ in times]
         return [list(each) for each in zip(*drawn, strict=True)]
 

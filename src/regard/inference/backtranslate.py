@@ -89,7 +89,7 @@ def sources(model: Trained, texts: Sequence[str], way: Way, number: int) -> list
 def drawn(model: Trained, texts: Sequence[str], temperature: float, generator: torch.Generator) -> list[str]:
     """A source for each text, token by token as often as the model finds it likely; never an unknown word."""
     records = [model.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
-    examples = model.codec.encode_all(records, over_long="cut").examples
+    examples = model.codec.encode_all(records, over_long="truncate").examples
     answers, device = [""] * len(texts), next(model.model.parameters()).device
     parts = Loader(examples, model.config.data.batch_tokens, shuffle=False).in_order() if examples else ()
     for indices, batch in parts:

@@ -165,7 +165,7 @@ class Seeing(ABC):
 
     def loader(self, examples: Sequence[Pictured]) -> InOrder:
         """Batches of examples, whose pictures are decoded once."""
-        found: InOrder = self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch))
+        found: InOrder = self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size))
         return found
 
     def evaluate(self, records: Sequence[Any], *, beam: int | None = None) -> Figures:

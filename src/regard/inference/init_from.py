@@ -34,8 +34,8 @@ class Start(NamedTuple):
 
 
 def start(config: TaskConfig, out: Path | None = None) -> Start | None:
-    """What train.start says to begin with; None where it says nothing. `out` is the directory that is trained into."""
-    if config.train.start is None:
+    """What train.init_from says to begin with; None where it says nothing. `out` is the directory that is trained into."""
+    if config.train.init_from is None:
         return None
     if out is not None and begun(out):
         try:
@@ -44,11 +44,13 @@ def start(config: TaskConfig, out: Path | None = None) -> Start | None:
                 return Start(family(config).codec(folder).fitted(config.data), {}, str(out))
         except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
-    found = opened(config.train.start, "cpu")
+    found = opened(config.train.init_from, "cpu")
     if found.config.FAMILY != config.FAMILY:
-        raise RefusedError(f"train.start={config.train.start} is a run of {found.name}, which reads {found.codec.kind}")
-    same_tokens(found, config.data, config.train.start)
-    return Start(found.codec.fitted(config.data), weights(found.model), f"train.start={config.train.start}")
+        raise RefusedError(
+            f"train.init_from={config.train.init_from} is a run of {found.name}, which reads {found.codec.kind}"
+        )
+    same_tokens(found, config.data, config.train.init_from)
+    return Start(found.codec.fitted(config.data), weights(found.model), f"train.init_from={config.train.init_from}")
 
 
 def begun(out: Path) -> bool:
@@ -68,6 +70,7 @@ def same_tokens(found: Trained | Seeing, now: Any, origin: str) -> None:
         old, new = getattr(found.config.data, name), getattr(now, name)
         if old != new:
             raise RefusedError(
-                f"train.start={origin} was trained with data.{name}={old}, and now it is {new}: its tokens are taken over, "
-                f"so that their numbers mean the same. Give its settings too: {Path(origin) / 'config.toml'} as CONFIG.toml"
+                f"train.init_from={origin} was trained with data.{name}={old}, and now it is {new}: its tokens are taken "
+                f"over, so that their numbers mean the same. Give its settings too: {Path(origin) / 'config.toml'} as "
+                "CONFIG.toml"
             )

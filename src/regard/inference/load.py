@@ -67,7 +67,7 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
     for needed in (CONFIG, STEP if STEP in files else MODEL):
         if needed not in snapshot.names:
             raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
-    table = configuration.without_removed(configuration.parse_text(files[CONFIG].decode(), path / CONFIG))
+    table = configuration.parse_text(files[CONFIG].decode(), path / CONFIG)
     name = str(table.pop("task", ""))
     try:
         config = configuration.check(tasks.find(name).Config, table)

@@ -159,7 +159,7 @@ class Trained:
         done: frozenset[int],
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
         records = [self.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
-        examples = self.codec.encode_all(records, over_long="cut").examples
+        examples = self.codec.encode_all(records, over_long="truncate").examples
         looking = align or translations is not None
         for index, found in self._search(examples, beam or self.config.search.beam, best, looking, asked, done):
             if isinstance(found, UndistributedError):
@@ -220,7 +220,7 @@ class Trained:
 
     def measure(self, prepared: Sequence[Record], *, beam: int | None = None) -> Figures:
         """The same for records that the task has prepared already; a source that is too long is answered by nothing."""
-        return self.judge(self.codec.encode_all(prepared, over_long="cut").examples, beam=beam)
+        return self.judge(self.codec.encode_all(prepared, over_long="truncate").examples, beam=beam)
 
     def judge(self, examples: Sequence[Any], *, beam: int | None = None) -> Figures:
         """The same for what the codec has made of them."""
@@ -240,7 +240,7 @@ class Trained:
 
     def unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """The places of the records that `measure` cannot judge: whose scores, or those of whose targets, are not finite."""
-        examples = self.codec.encode_all(prepared, over_long="cut").examples
+        examples = self.codec.encode_all(prepared, over_long="truncate").examples
         looking = self._dictionary() is not None
         outcomes = self._search(examples, beam or self.config.search.beam, best=1, weights=looking)
         errors = {place: found for place, found in outcomes if isinstance(found, UndistributedError)}
@@ -345,11 +345,11 @@ class Trained:
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""
-        return most(source, self.config.search.length, self.config.search.times)
+        return most(source, self.config.search.max_length, self.config.search.max_length_ratio)
 
     def longest(self, source: int) -> int:
         """The most tokens that the answer to a source of so many may have."""
-        return limit_length(source, self.config.search.length, self.config.search.times)
+        return limit_length(source, self.config.search.max_length, self.config.search.max_length_ratio)
 
     def search(
         self,
@@ -379,10 +379,10 @@ class Trained:
                 asked or [ConstraintSpec()] * len(lengths), self.spelling, self.written, settings.block_ngrams, where
             )
         if guard is not None:
-            lengths = [min(settings.length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
-        utility = None if settings.risk == "none" else Reward(settings.risk, self.text, self.config.data.bleu)
+            lengths = [min(settings.max_length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
+        utility = None if settings.mbr == "none" else Reward(settings.mbr, self.text, self.config.data.bleu_tokenizer)
         finder = Searcher(settings, self.text, utility, self.config.train.seed, self.compiled)
-        decoder = self.model.decoder if settings.first is None else ForcedBOS(self.model.decoder, settings.first)
+        decoder = self.model.decoder if settings.forced_bos is None else ForcedBOS(self.model.decoder, settings.forced_bos)
         return Plan(finder, decoder, lengths, guard)
 
     @cached_property
@@ -401,7 +401,7 @@ class Trained:
     def _batches(self, examples: Sequence[Any]) -> Iterator[Any]:
         """Every example once, about as many at a time as the config says, with their places."""
         if examples:
-            yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch)).in_order()
+            yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size)).in_order()
 
     def _told(
         self,

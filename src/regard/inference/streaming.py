@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 def streamable(search: Search) -> None:
     """Raise for settings of a search that know their answer only when it is whole."""
-    if search.risk != "none":
+    if search.mbr != "none":
         raise ConfigError(
-            f"search.risk={search.risk} compares whole answers, so nothing is decided before the last one is there; leave "
+            f"search.mbr={search.mbr} compares whole answers, so nothing is decided before the last one is there; leave "
             "it out, or use predict"
         )
-    if search.groups > 1:
+    if search.beam_groups > 1:
         raise ConfigError(
-            f"search.groups={search.groups} are there to differ, so little is decided before the end; leave them out, or "
-            "use predict"
+            f"search.beam_groups={search.beam_groups} are there to differ, so little is decided before the end; leave them "
+            "out, or use predict"
         )
     if search.unknown != "keep":
         raise ConfigError(
@@ -39,7 +39,7 @@ def stream(trained: "Trained", text: str, beam: int, wish: ConstraintSpec) -> It
     """The pieces of the answer to a text, none of them empty, each as soon as nothing can change it."""
     with nullcontext() if trained.recorder is None else trained.recorder.pause():
         record = trained.task.prepare(Record(text, None, "input:1"))
-        [example] = trained.codec.encode_all([record], over_long="cut").examples
+        [example] = trained.codec.encode_all([record], over_long="truncate").examples
         [(_, batch)] = trained.codec.loader([example], trained.codec.budget([example], 1)).in_order()
         with torch.no_grad():
             memory = trained.model.encode(batch.source.to(next(trained.model.parameters()).device))

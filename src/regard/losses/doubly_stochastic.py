@@ -1,6 +1,6 @@
 """Doubly stochastic attention: a penalty on source positions that a target's attention does not sum to one over.
 
-Unlike `train.coverage`, which penalises attending twice, it also penalises what was left out.
+Unlike `train.coverage_weight`, which penalises attending twice, it also penalises what was left out.
 """
 
 from collections.abc import Mapping

@@ -41,7 +41,7 @@ def attach_links(
 
     `trained` holds, for each line, True if it is among the records; None: all are.
     """
-    path, tokens = data.alignments or "", data.aligned == "tokens"
+    path, tokens = data.alignments or "", data.alignment_unit == "tokens"
     trained = [True] * len(records) if trained is None else trained
     lines = compress(enumerate(pharaoh.read(path, sentences=len(trained)), start=1), trained)
     found = []
@@ -54,16 +54,16 @@ def attach_links(
 
 def guided(settings: Train, model: nn.Module) -> Guide | None:
     """Build the guidance that a config asks for, or None; the model must have the head that is named."""
-    if not settings.guided:
+    if not settings.guided_alignment:
         return None
-    head = parse(settings.guided_attention)
+    head = parse(settings.guided_alignment_head)
     crossing = {
         name: each for name, each in model.named_modules() if isinstance(each, Attention) and is_cross_attention(name)
     }
     found = crossing[head.named(crossing)]
     if head.head is not None:
         head.checked(getattr(found, "heads", 1))
-    return Guide(head, settings.guided)
+    return Guide(head, settings.guided_alignment)
 
 
 def guided_alignment_loss(

@@ -26,7 +26,7 @@ def guided_attention_loss(
     """
     looks = [widen(each.weights) for name, each in attended.items() if is_cross_attention(name) and each.weights is not None]
     if not looks:
-        raise ValueError("train.diagonal needs an attention over the source, and this model has none; set it to 0")
+        raise ValueError("train.guided_attention needs an attention over the source, and this model has none; set it to 0")
     apart = _compute_positions(source)[:, None, :] - _compute_positions(target)[:, :, None]  # batch time keys
     price = 1 - torch.exp(-(apart**2) / (2 * WIDTH**2))
     paid = (torch.cat(looks, dim=1).mean(1) * price).sum(-1)

@@ -101,9 +101,9 @@ class Reinforce(nn.Module):
 
     def __init__(self, settings: Train, drawing: Mapping[str, int]):
         super().__init__()
-        self.reward, self.bonus, self.baseline = settings.reward, settings.entropy_bonus, None
-        if settings.baseline != "none":
-            self.baseline = LearnedBaseline(drawing) if settings.baseline == "learned" else MovingAverage()
+        self.reward, self.bonus, self.baseline = settings.reinforce_reward, settings.entropy_bonus, None
+        if settings.reinforce_baseline != "none":
+            self.baseline = LearnedBaseline(drawing) if settings.reinforce_baseline == "learned" else MovingAverage()
 
     def forward(
         self, attended: Mapping[str, Attended], keep: Mask, likelihood: Tokens

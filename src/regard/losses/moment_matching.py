@@ -51,8 +51,8 @@ def list_single_contexts(attention: Attention, memory: Memory) -> Places:
     """Context of each source position alone."""
     if isinstance(attention, MemoryNetwork):
         raise ValueError(
-            "train.statistics compares what an attention finds with what it reads, and MemoryNetwork adds its question to "
-            "that; set it to 0, or use another attention"
+            "train.moment_matching compares what an attention finds with what it reads, and MemoryNetwork adds its question "
+            "to that; set it to 0, or use another attention"
         )
     heads = getattr(attention, "heads", 1)
     values: Places = attention.output(attention.merge(spread(memory.values, heads).expand(-1, heads, -1, -1)))

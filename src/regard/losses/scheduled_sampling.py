@@ -16,15 +16,15 @@ from regard.config import Train
 
 def sampling_probability(train: Train, step: int) -> float:
     """Scheduled sampling probability at a step."""
-    if train.self_decoding == "none":
+    if train.scheduled_sampling == "none":
         return 0.0
-    if not 0 <= train.self_decoding_most <= 1:
-        raise ValueError(f"train.self_decoding_most needs to be from 0 to 1, got {train.self_decoding_most}")
-    steps = max(1, train.self_decoding_steps)
-    if train.self_decoding == "constant" or step >= steps:
-        return train.self_decoding_most
-    first, now, last = (teacher_forcing_share(train.self_decoding, i, steps) for i in (0, step, steps))
-    return train.self_decoding_most * (first - now) / (first - last)
+    if not 0 <= train.scheduled_sampling_max <= 1:
+        raise ValueError(f"train.scheduled_sampling_max needs to be from 0 to 1, got {train.scheduled_sampling_max}")
+    steps = max(1, train.scheduled_sampling_steps)
+    if train.scheduled_sampling == "constant" or step >= steps:
+        return train.scheduled_sampling_max
+    first, now, last = (teacher_forcing_share(train.scheduled_sampling, i, steps) for i in (0, step, steps))
+    return train.scheduled_sampling_max * (first - now) / (first - last)
 
 
 def teacher_forcing_share(kind: str, i: int, steps: int) -> float:

@@ -38,22 +38,22 @@ class Risk:
         outputs = self.outputs(network, source, references)
         rewards = self.rewards(outputs, references).to(source.data.device)
         logs, keep = score_outputs(network, source, outputs)
-        if self.settings.risk == "minimum_risk":
-            each = minimum_risk(logs, rewards, keep, self.settings.risk_alpha)
+        if self.settings.sequence_loss == "minimum_risk":
+            each = minimum_risk(logs, rewards, keep, self.settings.minimum_risk_alpha)
         else:
             greedy = [[output] for output in decode_greedily(network, source, self.limits(source))]
             each = self_critical(logs, rewards, keep, self.rewards(greedy, references)[:, 0].to(rewards.device))
         weights = torch.tensor([len(reference) for reference in references], device=each.device)
-        risk, share = (weights * each).sum(), self.settings.risk_share
+        risk, share = (weights * each).sum(), self.settings.sequence_weight
         total = risk if share == 1 else share * risk + (1 - share) * loss.total
         return Loss(total, loss.tokens, {**loss.parts, "risk": risk.detach()})
 
     def outputs(self, model: Seq2Seq, source: Source, references: list[list[int]]) -> Outputs:
         """Outputs to compare for each source; minimum risk takes a set, which may include the target."""
-        found = sample_outputs(model, source, self.limits(source), self.settings.risk_samples)
-        if self.settings.risk == "self_critical":
+        found = sample_outputs(model, source, self.limits(source), self.settings.sequence_samples)
+        if self.settings.sequence_loss == "self_critical":
             return found
-        if self.settings.risk_reference:
+        if self.settings.minimum_risk_reference:
             found = [[reference, *several] for reference, several in zip(references, found, strict=True)]
         return [[list(each) for each in dict.fromkeys(map(tuple, several))] for several in found]
 
@@ -68,7 +68,7 @@ class Risk:
     def references(self, batch: AnyBatch) -> list[list[int]]:
         """Targets as token ids with EOS."""
         if batch.target is None:
-            raise ValueError("train.risk needs a batch with targets, and this one has only sources")
+            raise ValueError("train.sequence_loss needs a batch with targets, and this one has only sources")
         rows = zip(batch.target.data.tolist(), batch.target.keep.sum(1).tolist(), strict=True)
         return [row[:length] for row, length in rows]
 

@@ -116,7 +116,7 @@ def teach(
         loss = risk(model, batch, loss)
     if statistics:
         loss = add_term(
-            loss, statistics * (moved := moment_matching_loss(model, step, memory, target.keep)), {"statistics": moved}
+            loss, statistics * (moved := moment_matching_loss(model, step, memory, target.keep)), {"moment_matching": moved}
         )
     if coverage:
         loss = add_term(loss, coverage * (repeated := coverage_loss(step.attended, target.keep)), {"coverage": repeated})
@@ -125,11 +125,13 @@ def teach(
         loss = add_term(loss, doubly_stochastic * uneven, {"doubly_stochastic": uneven})
     if diagonal:
         loss = add_term(
-            loss, diagonal * (far := guided_attention_loss(step.attended, batch.source.keep, target.keep)), {"diagonal": far}
+            loss,
+            diagonal * (far := guided_attention_loss(step.attended, batch.source.keep, target.keep)),
+            {"guided_attention": far},
         )
     if guide:
         strayed = guided_alignment_loss(step.attended, batch.records, target.keep, guide.head)
-        loss = add_term(loss, guide.weight * strayed, {"guided": strayed})
+        loss = add_term(loss, guide.weight * strayed, {"guided_alignment": strayed})
     if looks is not None and any(each.sampled is not None for each in step.attended.values()):
         loss = add_term(loss, *looks(step.attended, target.keep, compute_target_logprobs(step.output, target)))
     return loss
@@ -187,7 +189,7 @@ def coverage_loss(attended: Mapping[str, Attended], keep: Mask) -> Float[Tensor,
     return torch.minimum(looks, before).sum(-1).mean(1).masked_fill(~keep, 0.0).sum()
 
 
-def list_cross_attentions(names: Iterable[str], setting: str = "train.coverage") -> list[str]:
+def list_cross_attentions(names: Iterable[str], setting: str = "train.coverage_weight") -> list[str]:
     """Names of the cross-attentions; raises if there is none for the setting."""
     found = [name for name in names if is_cross_attention(name)]
     if not found:
@@ -210,16 +212,19 @@ class Teacher(nn.Module):
         self.settings, self.risk = settings, risk
         check_settings(settings)
         self.looks = Reinforce(settings, drawn) if (drawn := find_hard_attentions(model)) else None
-        set_soft_share(model, settings.soft_looks)
+        set_soft_share(model, settings.soft_attention_rate)
         self.guide = guided(settings, model)
-        if self.looks is not None and settings.risk != "none":
+        if self.looks is not None and settings.sequence_loss != "none":
             raise ValueError(
-                f"train.risk={settings.risk} needs an attention that weighs the source, and this model's draws where it "
-                "looks, so that an output has no likelihood of its own; set it to none, or use another attention than hard"
+                f"train.sequence_loss={settings.sequence_loss} needs an attention that weighs the source, and this model's "
+                "draws where it looks, so that an output has no likelihood of its own; set it to none, or use another "
+                "attention than hard"
             )
-        if risk is None and settings.risk != "none":
-            raise ValueError(f"train.risk={settings.risk} needs a Risk to go by, got none; give Teacher one")
-        for name in ("coverage", "doubly_stochastic", "diagonal", "statistics"):
+        if risk is None and settings.sequence_loss != "none":
+            raise ValueError(
+                f"train.sequence_loss={settings.sequence_loss} needs a Risk to go by, got none; give Teacher one"
+            )
+        for name in ("coverage_weight", "doubly_stochastic_weight", "guided_attention", "moment_matching"):
             if getattr(settings, name):
                 found = (path for path, each in model.named_modules() if isinstance(each, Attention))
                 list_cross_attentions(found, f"train.{name}")
@@ -227,23 +232,23 @@ class Teacher(nn.Module):
     @property
     def repeats(self) -> bool:
         """True if batches of one shape run the same operations (nothing is sampled or looked up), as a CUDA graph needs."""
-        return self.risk is None and self.guide is None and self.settings.self_decoding == "none"
+        return self.risk is None and self.guide is None and self.settings.scheduled_sampling == "none"
 
     def forward(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
         settings = self.settings
         return teach(
             model,
             batch,
-            smoothing=settings.smoothing,
-            confidence=settings.confidence,
+            smoothing=settings.label_smoothing,
+            confidence=settings.confidence_penalty,
             own=own_share(settings, progress.step),
-            coverage=settings.coverage,
-            doubly_stochastic=settings.doubly_stochastic,
-            diagonal=settings.diagonal,
+            coverage=settings.coverage_weight,
+            doubly_stochastic=settings.doubly_stochastic_weight,
+            diagonal=settings.guided_attention,
             looks=self.looks,
             guide=self.guide,
-            statistics=settings.statistics,
-            risk=self.risk if progress.step >= settings.risk_from else None,
+            statistics=settings.moment_matching,
+            risk=self.risk if progress.step >= settings.sequence_start else None,
         )
 
     @property

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.types import Encoded
-from regard.config import PatchesPart, PictureDropout, PictureModel, SightModel
+from regard.config import ImageDropout, ImageModel, ImageToTextModel, VitPart
 from regard.models.decoders.transformer import Transformer
 from regard.models.encoders.backbones import PictureEncoder, build_picture_encoder
 from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
@@ -48,8 +48,8 @@ class Picture2Seq(Seq2Seq):
 
 
 def build(
-    model: PictureModel,
-    dropout: PictureDropout,
+    model: ImageToTextModel,
+    dropout: ImageDropout,
     vocabulary: int,
     box: tuple[int, int],
     standard: tuple[Sequence[float], Sequence[float]],
@@ -60,11 +60,9 @@ def build(
     `standard` are the mean and the standard deviation of each channel.
     """
     rows, columns = (-(-side // model.stride) for side in box)
-    told = encoder_options(model, dropout) | (
-        patch_options(model.patches, (rows, columns)) if model.encoder == "patches" else {}
-    )
-    encoder = build_picture_encoder(model.encoder, len(standard[0]), model.map or model.size, **told)
-    places = rows * columns + model.patches.whole
+    told = encoder_options(model, dropout) | (patch_options(model.vit, (rows, columns)) if model.encoder == "vit" else {})
+    encoder = build_picture_encoder(model.encoder, len(standard[0]), model.map_size or model.hidden_size, **told)
+    places = rows * columns + model.vit.cls_tokens
     decoder = build_decoder(model, dropout, encoder.size, vocabulary, longest=(places, longest))
     outcome = getattr(decoder, "outcome", None)
     if isinstance(outcome, AttentionOutput) and outcome.copying is not None:
@@ -74,38 +72,43 @@ def build(
         )
     if isinstance(decoder, Transformer):
         initialise(decoder)
-    positions = None if model.encoder == "patches" else build_grid_positions(model.map_positions, encoder.size)
+    positions = None if model.encoder == "vit" else build_grid_positions(model.map_positions, encoder.size)
     return Picture2Seq(encoder, decoder, *standard, positions)
 
 
-def patch_options(patches: PatchesPart, places: tuple[int, int]) -> dict[str, Any]:
+def patch_options(patches: VitPart, places: tuple[int, int]) -> dict[str, Any]:
     """Arguments of a patch encoder that differ from the decoder's, for a map of so many rows and columns."""
-    said: dict[str, Any] = {"heads": patches.heads, "inner": patches.feedforward, "norm": patches.norm}
+    said: dict[str, Any] = {"heads": patches.heads, "inner": patches.feedforward_size, "norm": patches.norm}
     said |= {
         "activation": patches.activation,
-        "width": patches.size,
-        "epsilon": patches.epsilon,
-        "table": places if patches.table else None,
+        "width": patches.hidden_size,
+        "epsilon": patches.norm_eps,
+        "table": places if patches.learned_positions else None,
     }
-    return {name: value for name, value in said.items() if value is not None} | {"whole": patches.whole}
+    return {name: value for name, value in said.items() if value is not None} | {"whole": patches.cls_tokens}
 
 
-def encoder_options(model: PictureModel | SightModel, dropout: PictureDropout) -> dict[str, Any]:
+def encoder_options(model: ImageToTextModel | ImageModel, dropout: ImageDropout) -> dict[str, Any]:
     """Arguments of the encoder that a config describes."""
     found: dict[str, Any] = {"layers": model.depth, "dropout": dropout.encoder}
-    if model.encoder == "patches":
-        found |= {"patch": model.stride, "heads": model.heads, "inner": model.feedforward, "activation": model.activation}
+    if model.encoder == "vit":
+        found |= {
+            "patch": model.stride,
+            "heads": model.heads,
+            "inner": model.feedforward_size,
+            "activation": model.activation,
+        }
         found |= {"self_attention": model.self_attention, "norm": model.norm, "positions": model.positions}
         return found | {"drop_attention": dropout.attention}
-    if model.encoder == "dense":
+    if model.encoder == "densenet":
         if model.stride not in (8, 16):
-            raise ValueError(f"a dense encoder needs model.stride to be 8 or 16, got {model.stride}")
-        return found | {"attention": model.visual, "norm": model.map_norm, "fine": model.stride == 8}
+            raise ValueError(f"a densenet encoder needs model.stride to be 8 or 16, got {model.stride}")
+        return found | {"attention": model.visual_attention, "norm": model.map_norm, "fine": model.stride == 8}
     halvings = model.stride.bit_length() - 1
     if model.stride != 2**halvings or halvings < 1:
         raise ValueError(
-            f"a residual encoder halves its map from stage to stage: model.stride needs to be a power of 2 from 2 on, got "
+            f"a resnet encoder halves its map from stage to stage: model.stride needs to be a power of 2 from 2 on, got "
             f"{model.stride}"
         )
     stages = (model.depth or 2,) * halvings
-    return found | {"attention": model.visual, "norm": model.map_norm, "stages": stages, "layers": None}
+    return found | {"attention": model.visual_attention, "norm": model.map_norm, "stages": stages, "layers": None}

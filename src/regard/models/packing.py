@@ -7,17 +7,25 @@ from regard.config import Train
 from regard.errors import ConfigError
 from regard.models.layers.beam_attention import POSITIONAL
 
-ROW_SETTINGS = ("self_decoding", "coverage", "doubly_stochastic", "diagonal", "guided", "statistics", "risk")
+ROW_SETTINGS = (
+    "scheduled_sampling",
+    "coverage_weight",
+    "doubly_stochastic_weight",
+    "guided_attention",
+    "guided_alignment",
+    "moment_matching",
+    "sequence_loss",
+)
 """Settings of a training run that take a row for one example."""
 
 
 def check_settings(train: Train) -> None:
     """Raise where packing is combined with a setting that needs one example per row."""
-    for name in ROW_SETTINGS if train.packed else ():
+    for name in ROW_SETTINGS if train.packing_length else ():
         if (value := getattr(train, name)) not in (0, "none"):
             raise ConfigError(
-                f"train.packed={train.packed} puts several examples into a row, and train.{name}={value} takes a row for "
-                "one; leave one of the two out"
+                f"train.packing_length={train.packing_length} puts several examples into a row, and train.{name}={value} "
+                "takes a row for one; leave one of the two out"
             )
 
 
@@ -27,18 +35,18 @@ def check_model(model: nn.Module) -> None:
         part = getattr(model, kind)
         if type(part).__name__ != "Transformer":
             raise ConfigError(
-                f"train.packed needs a transformer encoder and decoder, got a {type(part).__name__.lower()} {kind}, which "
-                "would read on from one example into the next; leave it out"
+                f"train.packing_length needs a transformer encoder and decoder, got a {type(part).__name__.lower()} {kind}, "
+                "which would read on from one example into the next; leave it out"
             )
     looks = {name: each for name, each in model.named_modules() if isinstance(each, Attention)}
     if not any(name.endswith(".cross") for name in looks):
         raise ConfigError(
-            "train.packed needs an attention to the source, and this model has its source in one vector, that of the whole "
-            "row; leave it out, or name an attention"
+            "train.packing_length needs an attention to the source, and this model has its source in one vector, that of "
+            "the whole row; leave it out, or name an attention"
         )
     for name, each in looks.items():
         if reason := find_obstacle(name, each):
-            raise ConfigError(f"train.packed cannot be used with the attention {name}: it {reason}; leave it out")
+            raise ConfigError(f"train.packing_length cannot be used with the attention {name}: it {reason}; leave it out")
 
 
 def find_obstacle(name: str, attention: Attention) -> str | None:

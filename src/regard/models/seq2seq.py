@@ -11,7 +11,7 @@ from regard import registry
 from regard.attention.module import Attention
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
-from regard.config import Dropout, Model, Network
+from regard.config import Dropout, EncoderDecoder, Model
 from regard.models.attention_factory import build_attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
@@ -81,7 +81,7 @@ def build(
     for part in (encoder, decoder):
         if isinstance(part, TransformerEncoder | TransformerDecoder):
             initialise(part)
-    if joint and model.tie:
+    if joint and model.tie_embeddings:
         encoder.embedding.table = decoder.embedding.table
     return Seq2Seq(encoder, decoder)
 
@@ -93,8 +93,8 @@ def build_encoder(
     if model.encoder == "recurrent":
         return RecurrentEncoder(
             vocabulary,
-            model.size,
-            embedding=model.embedding,
+            model.hidden_size,
+            embedding=model.embedding_size,
             layers=model.layers,
             cell=model.cell,
             bidirectional=model.bidirectional,
@@ -108,12 +108,14 @@ def build_encoder(
             f"reverse_source needs the recurrent encoder, got the {model.encoder}, which reads in no order; drop one"
         )
     if model.encoder == "convolution":
-        return ConvolutionEncoder(vocabulary, model.size, kernel=model.kernel, **position_options(model, dropout, longest))
-    return TransformerEncoder(vocabulary, model.size, **transformer_options(model, dropout, longest))
+        return ConvolutionEncoder(
+            vocabulary, model.hidden_size, kernel=model.kernel_size, **position_options(model, dropout, longest)
+        )
+    return TransformerEncoder(vocabulary, model.hidden_size, **transformer_options(model, dropout, longest))
 
 
 def build_decoder(
-    model: Network,
+    model: EncoderDecoder,
     dropout: Dropout,
     source: int,
     vocabulary: int,
@@ -126,18 +128,18 @@ def build_decoder(
     make = partial(build_attention, named.name, limit=longest[0], **options)
     last = model.output
     chosen = make_output_factory(last.name, score=last.score, scale=last.scale, heads=last.heads, bias=model.bias)
-    every: dict[str, Any] = {"attention": make, "output": chosen, "tie": model.tie, "counterparts": counterparts}
+    every: dict[str, Any] = {"attention": make, "output": chosen, "tie": model.tie_embeddings, "counterparts": counterparts}
     if model.decoder == "transformer":
         known = transformer_options(model, dropout, longest[1]) | {"layers": model.decoder_layers or model.layers}
-        return TransformerDecoder(vocabulary, source, model.size, **every, **known)
+        return TransformerDecoder(vocabulary, source, model.hidden_size, **every, **known)
     if model.decoder == "convolution":
         known = every | position_options(model, dropout, longest[1])
-        return ConvolutionDecoder(vocabulary, source, model.size, kernel=model.kernel, **known)
+        return ConvolutionDecoder(vocabulary, source, model.hidden_size, kernel=model.kernel_size, **known)
     return RecurrentDecoder(
         vocabulary,
         source,
-        model.size,
-        embedding=model.embedding,
+        model.hidden_size,
+        embedding=model.embedding_size,
         layers=model.layers,
         cell=model.cell,
         order=model.order,
@@ -152,32 +154,32 @@ def build_decoder(
     )
 
 
-def transformer_options(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
+def transformer_options(model: EncoderDecoder, dropout: Dropout, longest: int) -> dict[str, Any]:
     """Arguments that the Transformer's encoder and decoder share."""
     return position_options(model, dropout, longest) | {
         "heads": model.heads,
         "self_attention": model.self_attention,
-        "self_size": model.self_size,
+        "self_attention_size": model.self_attention_size,
         "shared_bias": model.shared_bias,
-        "inner": model.feedforward,
+        "inner": model.feedforward_size,
         "norm": model.norm,
         "activation": model.activation,
         "gated": model.gated,
         "bias": model.bias,
         "scaled": model.scale_embedding,
-        "norm_embedding": model.norm_embedding,
+        "embedding_norm": model.embedding_norm,
         "drop_attention": dropout.attention,
     }
 
 
-def position_options(model: Network, dropout: Dropout, longest: int) -> dict[str, Any]:
+def position_options(model: EncoderDecoder, dropout: Dropout, longest: int) -> dict[str, Any]:
     """Arguments of all encoders and decoders with position embeddings, for at most `longest` positions."""
-    sizes = {"size": model.embedding or model.size, "join": model.join, "limit": longest}
+    sizes = {"size": model.embedding_size or model.hidden_size, "join": model.join, "limit": longest}
     positions: Positions | None = None
     if model.positions != "none":
         positions = registry.build(model.positions, "positions", **sizes)
     return {
-        "embedding": model.embedding,
+        "embedding": model.embedding_size,
         "layers": model.layers,
         "positions": positions,
         "drop_embedding": dropout.embedding,

@@ -38,8 +38,8 @@ def assemble(
     """An experiment of what was read, whose network begins with equal weights for equal seeds. `known` are its figures."""
     if not examples or not valid:
         raise DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
-    if config.train.better not in known:
-        raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
+    if config.train.monitor not in known:
+        raise ConfigError(f"train.monitor needs to be one of {', '.join(known)}, got {config.train.monitor!r}")
     codec.gallery([each for each in valid if isinstance(each.picture, (str, Path))])  # what cannot be read is told now
     gallery = codec.gallery(examples)
     codec = codec if begin else codec.standardised(gallery)
@@ -57,8 +57,8 @@ def assemble(
         config=config,
         task=name,
         notes=report.notes(),
-        better=config.train.better,
-        upwards=config.train.better not in LOWER_IS_BETTER,
+        better=config.train.monitor,
+        upwards=config.train.monitor not in LOWER_IS_BETTER,
         beside=beside,
     ), report
 

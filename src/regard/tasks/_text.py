@@ -47,29 +47,29 @@ class TextConfig(TaskConfig):
 def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """All that the training loop needs to know, and what became of the records.
 
-    `out` is the directory to train into: with train.start, a training that goes on there needs the other run no more.
+    `out` is the directory to train into: with train.init_from, a training that goes on there needs the other run no more.
     """
     from regard.inference.init_from import start  # it opens runs, and their tasks
 
-    if config.train.packed:  # what cannot be packed is told before anything is read
+    if config.train.packing_length:  # what cannot be packed is told before anything is read
         check_settings(config.train)
         with torch.device("meta"):
             outline(config)
     begin = start(config, out)
     training, validation, held_out, trained = records(task, config)
-    codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokens=config.data.target_tokens)
+    codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokenizer=config.data.target_tokenizer)
     if config.data.alignments is not None:
         training = attach_links(training, config.data, codec, trained)
     examples, report = codec.encode_all(training)
     report = report._replace(held_out=held_out)
-    valid, held = codec.encode_all(validation, over_long="cut")  # every record is judged
+    valid, held = codec.encode_all(validation, over_long="truncate")  # every record is judged
     if not examples or not valid:
         raise DataError(
-            f"too little is left: {report} to train on, {held} to validate with; longer limits (data.longest_source, "
-            "data.longest_target) or data.over_long=cut keep more"
+            f"too little is left: {report} to train on, {held} to validate with; longer limits (data.max_source_length, "
+            "data.max_target_length) or data.over_long=truncate keep more"
         )
     if begin is not None:
-        familiar(examples, config.train.start)
+        familiar(examples, config.train.init_from)
     measurable(task, config, valid)
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
@@ -85,15 +85,15 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         config=config,
         task=name,
         notes=report.notes(),
-        better=config.train.better,
-        upwards=config.train.better not in LOWER_IS_BETTER,
+        better=config.train.monitor,
+        upwards=config.train.monitor not in LOWER_IS_BETTER,
     ), report
 
 
 def batches(config: TextConfig, examples: Sequence[Example]) -> Loader | Packed:
     """What is trained on, an example a row or several."""
-    if config.train.packed:
-        return Packed(examples, config.train.packed, config.data.batch_tokens, config.train.seed)
+    if config.train.packing_length:
+        return Packed(examples, config.train.packing_length, config.data.batch_tokens, config.train.seed)
     return Loader(examples, config.data.batch_tokens, config.train.seed)
 
 
@@ -102,7 +102,7 @@ def familiar(examples: Sequence[Example], origin: str | None) -> None:
     for name, side in (("source", 0), ("target", 1)):
         if all(token in (UNK, EOS) for example in examples for token in example[side] or ()):
             raise DataError(
-                f"train.start={origin} knows no token of any {name}, and its vocabularies are taken over; is the run of "
+                f"train.init_from={origin} knows no token of any {name}, and its vocabularies are taken over; is the run of "
                 "other languages, or of the other direction?"
             )
 
@@ -120,14 +120,14 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
     sizes = codec.source.size, codec.target.size
     counterparts = None if codec.joint else codec.counterparts()
     data, search = config.data, config.search
-    longest = data.longest_source, max(data.longest_target, search.length + 1)
-    return seq2seq.build(config.model, config.dropout, *sizes, data.joint, counterparts, longest)
+    longest = data.max_source_length, max(data.max_target_length, search.max_length + 1)
+    return seq2seq.build(config.model, config.dropout, *sizes, data.joint_vocab, counterparts, longest)
 
 
 def outline(config: TextConfig) -> Seq2Seq:
     """The model of a config for small vocabularies, to see whether it can be built."""
-    made = seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint)
-    if config.train.packed:
+    made = seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint_vocab)
+    if config.train.packing_length:
         check_model(made)
     return made
 

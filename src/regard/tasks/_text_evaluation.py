@@ -17,29 +17,31 @@ from regard.tasks._protocol import TaskConfig, Writes
 
 def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
     """What trains on a metric, where the config asks for that; texts are judged as a person reads them."""
-    if config.train.risk == "none":
+    if config.train.sequence_loss == "none":
         return None
-    reward = Reward(config.train.risk_metric, lambda numbers: task.finish(codec.decode(numbers)), config.data.bleu)
-    return Risk(config.train, reward, config.search.length, config.search.times)
+    reward = Reward(
+        config.train.sequence_metric, lambda numbers: task.finish(codec.decode(numbers)), config.data.bleu_tokenizer
+    )
+    return Risk(config.train, reward, config.search.max_length, config.search.max_length_ratio)
 
 
 def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Sequence[str] = ()) -> None:
-    """Raise where train.better names no figure of the task, before anything is trained; `more` are those of its family."""
+    """Raise where train.monitor names no figure of the task, before anything is trained; `more` are those of its family."""
     record = valid[0].record
     known = ["loss", "perplexity"]
-    if config.train.better not in known:
+    if config.train.monitor not in known:
         right = [record.target or ""]
         figures = task.measure(right, right, [record.source], config).items()
         known += [name for name, found in figures if isinstance(found, Measurement)]
         known += more
-    if config.train.better not in known:
-        raise ConfigError(f"train.better needs to be one of {', '.join(known)}, got {config.train.better!r}")
+    if config.train.monitor not in known:
+        raise ConfigError(f"train.monitor needs to be one of {', '.join(known)}, got {config.train.monitor!r}")
 
 
 def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Sequence[Any], loader: Any) -> dict[str, float]:
     """What is known of a model while it is trained: its loss on valid and, where that decides, how well it decodes."""
     figures = evaluate(model, loader)
-    if config.train.better in figures:
+    if config.train.monitor in figures:
         return figures
     from regard.inference.predictor import Trained
 

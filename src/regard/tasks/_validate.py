@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
-from regard.config import PatchesPart
+from regard.config import VitPart
 from regard.errors import ConfigError
 from regard.models.packing import check_settings
 
@@ -18,7 +18,7 @@ class Rule(NamedTuple):
 
 
 def _any(*kinds: str) -> Callable[[Any], bool]:
-    parts = "encoder", "decoder", "text_encoder", "question"
+    parts = "encoder", "decoder", "text_encoder", "question_encoder"
     return lambda config: _whole(config) and any(getattr(config.model, part, None) in kinds for part in parts)
 
 
@@ -31,7 +31,7 @@ def _whole(config: Any) -> bool:
 
 
 def _cnn(config: Any) -> bool:
-    return config.model.encoder in ("residual", "dense") and _whole(config)
+    return config.model.encoder in ("resnet", "densenet") and _whole(config)
 
 
 def _reads_text(config: Any) -> bool:
@@ -43,15 +43,15 @@ def _finds(config: Any) -> bool:
 
 
 def _layered(config: Any) -> bool:
-    return _any("transformer", "patches")(config) or _finds(config)
+    return _any("transformer", "vit")(config) or _finds(config)
 
 
 def _chooses(config: Any) -> bool:
-    return not _finds(config) and not hasattr(config.model, "reranking")
+    return not _finds(config) and not hasattr(config.model, "reranking_layers")
 
 
 def _with_heads(config: Any) -> bool:
-    return _layered(config) or getattr(config.model, "reranking", 0) > 0
+    return _layered(config) or getattr(config.model, "reranking_layers", 0) > 0
 
 
 def _output(name: str) -> Callable[[Any], bool]:
@@ -74,7 +74,7 @@ def _draws(config: Any) -> bool:
 
 
 def _risks(*kinds: str) -> Callable[[Any], bool]:
-    return lambda config: config.train.risk in (kinds or ("minimum_risk", "self_critical"))
+    return lambda config: config.train.sequence_loss in (kinds or ("minimum_risk", "self_critical"))
 
 
 def _recurrent_look(config: Any) -> bool:
@@ -82,7 +82,7 @@ def _recurrent_look(config: Any) -> bool:
 
 
 def _decodes_itself(config: Any) -> bool:
-    return bool(config.train.self_decoding != "none")
+    return bool(config.train.scheduled_sampling != "none")
 
 
 WHOLE = "a model that sees all of a picture (model.glimpses=0)"
@@ -103,9 +103,9 @@ RULES = {
         "the recurrent decoder without attention (model.attention=none)",
     ),
     "model.heads": Rule(_with_heads, "a transformer encoder or decoder (an attention has model.attention.heads)"),
-    "model.feedforward": Rule(_layered, "a transformer encoder or decoder"),
-    "model.self_attention": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
-    "model.self_size": Rule(_any("transformer"), "a transformer encoder or decoder"),
+    "model.feedforward_size": Rule(_layered, "a transformer encoder or decoder"),
+    "model.self_attention": Rule(_any("transformer", "vit"), "a transformer encoder or decoder"),
+    "model.self_attention_size": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.shared_bias": Rule(
         lambda config: _any("transformer")(config) and "t5" in config.model.self_attention.split("+"),
         "a transformer encoder or decoder whose self-attention is t5 (model.self_attention=t5)",
@@ -113,110 +113,119 @@ RULES = {
     "model.gated": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.bias": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "model.decoder_layers": Rule(lambda config: config.model.decoder == "transformer", "the transformer decoder"),
-    "model.activation": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
+    "model.activation": Rule(_any("transformer", "vit"), "a transformer encoder or decoder"),
     "model.scale_embedding": Rule(_any("transformer"), "a transformer encoder or decoder"),
-    "model.norm_embedding": Rule(_any("transformer"), "a transformer encoder or decoder"),
-    "model.norm": Rule(_any("transformer", "patches"), "a transformer encoder or decoder"),
-    "model.positions": Rule(
-        _any("transformer", "convolution", "patches"), "a transformer or convolution encoder or decoder"
-    ),
+    "model.embedding_norm": Rule(_any("transformer"), "a transformer encoder or decoder"),
+    "model.norm": Rule(_any("transformer", "vit"), "a transformer encoder or decoder"),
+    "model.positions": Rule(_any("transformer", "convolution", "vit"), "a transformer or convolution encoder or decoder"),
     "model.join": Rule(_any("transformer", "convolution"), "a transformer or convolution encoder or decoder"),
-    "model.visual": Rule(_cnn, "a residual or dense encoder"),
-    "model.map_positions": Rule(_cnn, "a residual or dense encoder (patches have model.positions)"),
-    "model.map_norm": Rule(_cnn, "a residual or dense encoder"),
-    **{f"model.patches.{each.name}": Rule(_any("patches"), "the encoder called patches") for each in fields(PatchesPart)},
+    "model.visual_attention": Rule(_cnn, "a resnet or densenet encoder"),
+    "model.map_positions": Rule(_cnn, "a resnet or densenet encoder (vit has model.positions)"),
+    "model.map_norm": Rule(_cnn, "a resnet or densenet encoder"),
+    **{f"model.vit.{each.name}": Rule(_any("vit"), "the vit encoder") for each in fields(VitPart)},
     "model.encoder": Rule(_whole, WHOLE),
     "model.stride": Rule(_whole, WHOLE),
     "model.depth": Rule(_whole, WHOLE),
-    "model.map": Rule(_whole, WHOLE),
+    "model.map_size": Rule(_whole, WHOLE),
     "model.attention.name": Rule(_whole, WHOLE),
-    "model.side": Rule(_glimpses, GLIMPSES),
-    "model.scales": Rule(_glimpses, GLIMPSES),
+    "model.glimpse_size": Rule(_glimpses, GLIMPSES),
+    "model.glimpse_scales": Rule(_glimpses, GLIMPSES),
     "model.core": Rule(_glimpses, GLIMPSES),
-    "model.deviation": Rule(_glimpses, GLIMPSES),
-    "model.copies": Rule(_glimpses, GLIMPSES),
-    "model.runs": Rule(_glimpses, GLIMPSES),
-    "data.frames": Rule(lambda config: config.data.clips, "clips (data.clips=true)"),
-    "model.kernel": Rule(_any("convolution"), "a convolution encoder or decoder"),
+    "model.location_std": Rule(_glimpses, GLIMPSES),
+    "model.episodes": Rule(_glimpses, GLIMPSES),
+    "model.eval_episodes": Rule(_glimpses, GLIMPSES),
+    "data.max_frames": Rule(lambda config: config.data.clips, "clips (data.clips=true)"),
+    "model.kernel_size": Rule(_any("convolution"), "a convolution encoder or decoder"),
     "model.attention.heads": Rule(_has_heads, "an attention that has several heads, such as transformer"),
     "model.attention.size": Rule(_attends, "an attention"),
     "model.output.score": Rule(_output("attention"), "model.output=attention"),
     "model.output.scale": Rule(_output("attention"), "model.output=attention"),
     "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
-    "train.smoothing": Rule(
-        lambda config: not (_finds(config) or hasattr(config.model, "reranking")),
+    "train.label_smoothing": Rule(
+        lambda config: not (_finds(config) or hasattr(config.model, "reranking_layers")),
         "a task that chooses among words or labels",
     ),
-    "train.baseline": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
-    "train.reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
+    "train.reinforce_baseline": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
+    "train.reinforce_reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
     "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
-    "train.soft_looks": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
-    "train.coverage": Rule(_attends, "an attention"),
-    "train.doubly_stochastic": Rule(_attends, "an attention"),
-    "train.diagonal": Rule(
+    "train.soft_attention_rate": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
+    "train.coverage_weight": Rule(_attends, "an attention"),
+    "train.doubly_stochastic_weight": Rule(_attends, "an attention"),
+    "train.guided_attention": Rule(
         lambda config: _attends(config) and _reads_text(config), "an attention over a text (a map has no diagonal)"
     ),
-    "train.guided": Rule(
+    "train.guided_alignment": Rule(
         lambda config: _attends(config) and getattr(config.data, "alignments", None) is not None,
         "an attention, and links to guide it by (data.alignments=FILE)",
     ),
-    "train.guided_attention": Rule(lambda config: config.train.guided > 0, "guidance by links (train.guided=WEIGHT)"),
-    "data.aligned": Rule(lambda config: config.data.alignments is not None, "links (data.alignments=FILE)"),
-    "data.alignments": Rule(
-        lambda config: config.train.guided > 0 and config.data.train is not None,
-        "guidance by links (train.guided=WEIGHT), and the pairs that they belong to (data.train=FILE)",
+    "train.guided_alignment_head": Rule(
+        lambda config: config.train.guided_alignment > 0, "guidance by links (train.guided_alignment=WEIGHT)"
     ),
-    "train.statistics": Rule(_attends, "an attention"),
-    "train.risk_metric": Rule(_risks(), "train.risk=minimum_risk or self_critical"),
-    "train.risk_samples": Rule(_risks(), "train.risk=minimum_risk or self_critical"),
-    "train.risk_share": Rule(_risks(), "train.risk=minimum_risk or self_critical"),
-    "train.risk_from": Rule(_risks(), "train.risk=minimum_risk or self_critical"),
-    "train.risk_alpha": Rule(_risks("minimum_risk"), "train.risk=minimum_risk"),
-    "train.risk_reference": Rule(_risks("minimum_risk"), "train.risk=minimum_risk"),
-    "train.film": Rule(
+    "data.alignment_unit": Rule(lambda config: config.data.alignments is not None, "links (data.alignments=FILE)"),
+    "data.alignments": Rule(
+        lambda config: config.train.guided_alignment > 0 and config.data.train is not None,
+        "guidance by links (train.guided_alignment=WEIGHT), and the pairs that they belong to (data.train=FILE)",
+    ),
+    "train.moment_matching": Rule(_attends, "an attention"),
+    "train.sequence_metric": Rule(_risks(), "train.sequence_loss=minimum_risk or self_critical"),
+    "train.sequence_samples": Rule(_risks(), "train.sequence_loss=minimum_risk or self_critical"),
+    "train.sequence_weight": Rule(_risks(), "train.sequence_loss=minimum_risk or self_critical"),
+    "train.sequence_start": Rule(_risks(), "train.sequence_loss=minimum_risk or self_critical"),
+    "train.minimum_risk_alpha": Rule(_risks("minimum_risk"), "train.sequence_loss=minimum_risk"),
+    "train.minimum_risk_reference": Rule(_risks("minimum_risk"), "train.sequence_loss=minimum_risk"),
+    "train.record_example": Rule(
         lambda config: _reads_text(config) and (_attends(config) or _any("transformer")(config)),
         "an attention, or a transformer encoder or decoder, in a task that reads text",
     ),
-    "train.film_every": Rule(lambda config: config.train.film is not None, "a film (train.film=SENTENCE)"),
-    "train.self_decoding_most": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
-    "train.self_decoding_steps": Rule(_decodes_itself, "self-decoding (train.self_decoding=linear or another schedule)"),
-    "train.packed": Rule(
+    "train.record_every": Rule(
+        lambda config: config.train.record_example is not None, "a film (train.record_example=SENTENCE)"
+    ),
+    "train.scheduled_sampling_max": Rule(
+        _decodes_itself, "self-decoding (train.scheduled_sampling=linear or another schedule)"
+    ),
+    "train.scheduled_sampling_steps": Rule(
+        _decodes_itself, "self-decoding (train.scheduled_sampling=linear or another schedule)"
+    ),
+    "train.packing_length": Rule(
         lambda config: _reads_text(config) and config.model.encoder == config.model.decoder == "transformer",
         "a transformer encoder and a transformer decoder",
     ),
     "train.compile": Rule(_any("transformer"), "a transformer encoder or decoder"),
     "search.coverage_penalty": Rule(_attends, "an attention"),
-    "search.diversity": Rule(lambda config: config.search.groups > 1, "groups to keep apart (search.groups=2 or more)"),
-    "search.candidates": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
-    "search.draw": Rule(lambda config: config.search.risk != "none", "search.risk=chrf or another metric"),
+    "search.diversity_penalty": Rule(
+        lambda config: config.search.beam_groups > 1, "groups to keep apart (search.beam_groups=2 or more)"
+    ),
+    "search.mbr_candidates": Rule(lambda config: config.search.mbr != "none", "search.mbr=chrf or another metric"),
+    "search.mbr_from": Rule(lambda config: config.search.mbr != "none", "search.mbr=chrf or another metric"),
     "data.samples": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
     "data.max_bytes": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
     "data.max_records": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
-    "data.box_form": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),
+    "data.box_format": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),
     "data.language": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
     "dropout.attention": Rule(
-        lambda config: _attends(config) or _any("transformer", "patches")(config),
+        lambda config: _attends(config) or _any("transformer", "vit")(config),
         "an attention, or a transformer encoder or decoder",
     ),
-    "model.reranked": Rule(
-        lambda config: getattr(config.model, "reranking", 0) > 0,
-        "layers that look at a picture and a text together (model.reranking=1 or more)",
+    "model.rerank_top_k": Rule(
+        lambda config: getattr(config.model, "reranking_layers", 0) > 0,
+        "layers that look at a picture and a text together (model.reranking_layers=1 or more)",
     ),
     "dropout.variational": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
 }
 
 
-TEACHING = ["confidence", "coverage", "doubly_stochastic", "diagonal", "guided", "guided_attention", "statistics"]
-TEACHING += ["baseline", "reward", "entropy_bonus", "self_decoding", "self_decoding_most", "self_decoding_steps"]
-TEACHING += ["risk", "risk_metric", "risk_samples", "risk_alpha", "risk_reference", "risk_share", "risk_from"]
-TEACHING += ["packed", "graphs", "compile", "film", "film_every"]
+TEACHING = ["confidence_penalty", "coverage_weight", "doubly_stochastic_weight", "guided_attention", "guided_alignment"]
+TEACHING += ["guided_alignment_head", "moment_matching", "reinforce_baseline", "reinforce_reward", "entropy_bonus"]
+TEACHING += ["scheduled_sampling", "scheduled_sampling_max", "scheduled_sampling_steps", "sequence_loss", "sequence_metric"]
+TEACHING += ["sequence_samples", "minimum_risk_alpha", "minimum_risk_reference", "sequence_weight", "sequence_start"]
+TEACHING += ["packing_length", "cuda_graphs", "compile", "record_example", "record_every"]
 """What of a training is only for models that write text."""
 
 
 def unwritten(config: Any) -> list[str]:
     """The settings that need a model that writes text, of a config whose models write none."""
-    search = [each.name for each in fields(config.search) if each.name != "batch"]
-    of_texts = ["data.bleu", *(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
+    search = [each.name for each in fields(config.search) if each.name != "batch_size"]
+    of_texts = ["data.bleu_tokenizer", *(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
     return [] if config.WRITES else of_texts
 
 
@@ -246,30 +255,39 @@ def trainable(config: Any) -> None:
 
     train = config.train
     check_settings(train)
-    if train.schedule == "noam" and train.warmup < 1:
-        raise ConfigError(f"train.schedule=noam needs train.warmup of 1 or more, got {train.warmup}; the paper has 4000")
-    if train.self_decoding_most > 1:
-        raise ConfigError(f"train.self_decoding_most needs to be from 0 to 1, got {train.self_decoding_most}")
-    if train.risk != "none" and train.better in ("loss", "perplexity"):
+    if train.schedule == "noam" and train.warmup_steps < 1:
         raise ConfigError(
-            f"train.risk={train.risk} needs train.better to name a measure of the task, such as chrf or exact, got "
-            f"{train.better}: the likelihood of the targets falls while the metric rises, and the first model would be kept"
+            f"train.schedule=noam needs train.warmup_steps of 1 or more, got {train.warmup_steps}; the paper has 4000"
         )
-    if train.risk_share > 1:
-        raise ConfigError(f"train.risk_share needs to be from 0 to 1, got {train.risk_share}")
-    if train.risk != "none" and train.risk_share == 0:
-        raise ConfigError(f"train.risk_share=0 leaves train.risk={train.risk} no say; give it a share, or leave both out")
-    if train.risk == "minimum_risk" and train.risk_samples == 1 and not train.risk_reference:
+    if train.scheduled_sampling_max > 1:
+        raise ConfigError(f"train.scheduled_sampling_max needs to be from 0 to 1, got {train.scheduled_sampling_max}")
+    if train.sequence_loss != "none" and train.monitor in ("loss", "perplexity"):
         raise ConfigError(
-            "train.risk=minimum_risk compares several outputs, and train.risk_samples=1 without the reference leaves one, "
-            "from which nothing is learned; draw 2 or more, or keep the reference (train.risk_reference=true)"
+            f"train.sequence_loss={train.sequence_loss} needs train.monitor to name a measure of the task, such as chrf or "
+            f"exact, got {train.monitor}: the likelihood of the targets falls while the metric rises, and the first model "
+            "would be kept"
         )
-    if train.risk == "minimum_risk" and train.risk_alpha == 0:
-        raise ConfigError("train.risk_alpha needs to be above 0: at 0 every output counts alike, whatever the model learns")
-    if train.statistics and "memory_network" in config.model.attention.name.split("+"):
+    if train.sequence_weight > 1:
+        raise ConfigError(f"train.sequence_weight needs to be from 0 to 1, got {train.sequence_weight}")
+    if train.sequence_loss != "none" and train.sequence_weight == 0:
         raise ConfigError(
-            "train.statistics compares what an attention finds with what it reads, and memory_network adds its question to "
-            "that; set it to 0, or use another attention"
+            f"train.sequence_weight=0 leaves train.sequence_loss={train.sequence_loss} no say; give it a share, or leave "
+            "both out"
+        )
+    if train.sequence_loss == "minimum_risk" and train.sequence_samples == 1 and not train.minimum_risk_reference:
+        raise ConfigError(
+            "train.sequence_loss=minimum_risk compares several outputs, and train.sequence_samples=1 without the reference "
+            "leaves one, from which nothing is learned; draw 2 or more, or keep the reference "
+            "(train.minimum_risk_reference=true)"
+        )
+    if train.sequence_loss == "minimum_risk" and train.minimum_risk_alpha == 0:
+        raise ConfigError(
+            "train.minimum_risk_alpha needs to be above 0: at 0 every output counts alike, whatever the model learns"
+        )
+    if train.moment_matching and "memory_network" in config.model.attention.name.split("+"):
+        raise ConfigError(
+            "train.moment_matching compares what an attention finds with what it reads, and memory_network adds its "
+            "question to that; set it to 0, or use another attention"
         )
     if train.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(
@@ -285,15 +303,15 @@ def searchable(config: Any) -> None:
         raise ConfigError("search.unknown=copy copies what an attention looks at, and this model has none; leave it out")
     if search.unknown == "copy" and not _reads_text(config):
         raise ConfigError("search.unknown=copy copies words of a text, and this model reads pictures; leave it out")
-    if search.beam % search.groups:
+    if search.beam % search.beam_groups:
         raise ConfigError(
-            f"search.groups={search.groups} needs search.beam to be a multiple of it, got {search.beam}; "
-            f"search.beam={search.groups * max(1, round(search.beam / search.groups))} is the nearest"
+            f"search.beam_groups={search.beam_groups} needs search.beam to be a multiple of it, got {search.beam}; "
+            f"search.beam={search.beam_groups * max(1, round(search.beam / search.beam_groups))} is the nearest"
         )
-    if search.risk != "none" and search.draw == "sample" and search.groups > 1:
+    if search.mbr != "none" and search.mbr_from == "sample" and search.beam_groups > 1:
         raise ConfigError(
-            f"search.groups={search.groups} would change nothing: with search.draw=sample candidates are drawn, not looked "
-            "for; leave it out"
+            f"search.beam_groups={search.beam_groups} would change nothing: with search.mbr_from=sample candidates are "
+            "drawn, not looked for; leave it out"
         )
 
 

@@ -22,10 +22,12 @@ SPACE = "␣"
 class Config(TextConfig):
     """Each letter and each feature is a token."""
 
-    data: Data = field(default_factory=lambda: Data(longest_source=96, longest_target=96, batch_tokens=1024))
-    model: Model = field(default_factory=lambda: Model(size=128))
+    data: Data = field(default_factory=lambda: Data(max_source_length=96, max_target_length=96, batch_tokens=1024))
+    model: Model = field(default_factory=lambda: Model(hidden_size=128))
     dropout: Dropout = field(default_factory=lambda: Dropout(embedding=0.2, residual=0.2))
-    train: Train = field(default_factory=lambda: Train(max_steps=600, rate=3e-3, smoothing=0.1, evaluate_every=100))
+    train: Train = field(
+        default_factory=lambda: Train(max_steps=600, learning_rate=3e-3, label_smoothing=0.1, evaluate_every=100)
+    )
 
 
 def prepare(record: Record) -> Record:

@@ -16,11 +16,15 @@ class Config(TextConfig):
     """Letters in; phones, which a table writes with spaces between them, out."""
 
     data: Data = field(
-        default_factory=lambda: Data(tokens="characters", target_tokens="words", longest_source=64, batch_tokens=1024)
+        default_factory=lambda: Data(
+            tokenizer="characters", target_tokenizer="words", max_source_length=64, batch_tokens=1024
+        )
     )
-    model: Model = field(default_factory=lambda: Model(size=128))
+    model: Model = field(default_factory=lambda: Model(hidden_size=128))
     dropout: Dropout = field(default_factory=lambda: Dropout(embedding=0.2, residual=0.2))
-    train: Train = field(default_factory=lambda: Train(max_steps=600, rate=3e-3, smoothing=0.1, evaluate_every=100))
+    train: Train = field(
+        default_factory=lambda: Train(max_steps=600, learning_rate=3e-3, label_smoothing=0.1, evaluate_every=100)
+    )
 
 
 def prepare(record: Record) -> Record:

@@ -16,8 +16,8 @@ class Config(TextConfig):
     """Every letter is a token."""
 
     data: Data = field(default_factory=lambda: Data(batch_tokens=1024))
-    model: Model = field(default_factory=lambda: Model(size=128))
-    train: Train = field(default_factory=lambda: Train(max_steps=600, rate=3e-3, evaluate_every=100))
+    model: Model = field(default_factory=lambda: Model(hidden_size=128))
+    train: Train = field(default_factory=lambda: Train(max_steps=600, learning_rate=3e-3, evaluate_every=100))
 
 
 def prepare(record: Record) -> Record:

@@ -16,8 +16,10 @@ class Config(TextConfig):
     """Words as they stand (a Chinese character is one), and a small recurrent network with additive attention."""
 
     data: Data = field(default_factory=lambda: Data(batch_tokens=1024))
-    model: Model = field(default_factory=lambda: Model(size=128))
-    train: Train = field(default_factory=lambda: Train(max_steps=500, rate=3e-3, smoothing=0.1, evaluate_every=100))
+    model: Model = field(default_factory=lambda: Model(hidden_size=128))
+    train: Train = field(
+        default_factory=lambda: Train(max_steps=500, learning_rate=3e-3, label_smoothing=0.1, evaluate_every=100)
+    )
 
 
 def prepare(record: Record) -> Record:
@@ -38,7 +40,7 @@ def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
     """BLEU, chrF, exact match and word errors (but for Chinese, which marks no words), and BLEU by words of the source."""
     chinese = any("\u4e00" <= letter <= "\u9fff" for reference in references for letter in reference)
-    metric = Bleu(config.data.bleu if config.data.bleu != "auto" else "zh" if chinese else "13a")
+    metric = Bleu(config.data.bleu_tokenizer if config.data.bleu_tokenizer != "auto" else "zh" if chinese else "13a")
     words: Figures = {} if chinese else {"wer": measured(ErrorRate("words"), outputs, references)}
     return {
         "bleu": measured(metric, outputs, references),

@@ -32,8 +32,8 @@ def covers(experiment: Experiment, device: torch.device) -> str | None:
     """None where updates of this experiment can be captured, else the reason why not."""
     if device.type != "cuda":
         return "needs a CUDA device"
-    if not experiment.config.train.graphs:
-        return "train.graphs is false"
+    if not experiment.config.train.cuda_graphs:
+        return "train.cuda_graphs is false"
     if not isinstance(experiment.loss, Repeating) or not experiment.loss.repeats:
         return "needs a loss that repeats itself: one without self-decoding, risk, links or matching"
     return None

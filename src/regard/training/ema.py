@@ -23,7 +23,7 @@ class Average:
 
     def __init__(self, model: nn.Module, decay: float):
         if not 0 <= decay < 1:
-            raise ValueError(f"train.ema needs to be from 0 up to but not including 1, got {decay}")
+            raise ValueError(f"train.ema_decay needs to be from 0 up to but not including 1, got {decay}")
         self.decay = decay
         self.values = {name: tensor.detach().clone() for name, tensor in averaged(model).items()}
 

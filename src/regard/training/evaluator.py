@@ -76,7 +76,7 @@ class Judge:
         if self.saved != (counters.step, counters.evaluated):
             self.directory.check()
             checkpoint.save(folder, counters.step, self.state.tensors(), self.state.table())
-            keep = max(2, self.settings.keep, self.settings.average)
+            keep = max(2, self.settings.keep_checkpoints, self.settings.average_checkpoints)
             checkpoint.prune(folder, keep, self.settings.checkpoint_every)
             self.saved = (counters.step, counters.evaluated)
 
@@ -84,11 +84,11 @@ class Judge:
         """Leave the final model in the directory, and in memory."""
         self.display.say(f"finished: {reason}")
         counters, folder = self.state.counters, self.directory.checkpoints
-        if self.settings.average:
+        if self.settings.average_checkpoints:
             steps = {*checkpoint.regular(folder, self.settings.checkpoint_every), counters.step}
-            restore(self.state.model, mean_of_checkpoints(folder, sorted(steps)[-self.settings.average :]))
+            restore(self.state.model, mean_of_checkpoints(folder, sorted(steps)[-self.settings.average_checkpoints :]))
             self.state.average = None
-        if self.settings.average or self.published_value is None:
+        if self.settings.average_checkpoints or self.published_value is None:
             self.publish(self.evaluate())
         assert self.published is not None
         restore(self.state.model, results.published(self.directory), str(self.directory.path / MODEL))

@@ -78,7 +78,7 @@ class Experiment:
     @property
     def size(self) -> int | None:
         """The width of the model, where its config says one; the noam schedule asks for it."""
-        return getattr(getattr(self.config, "model", None), "size", None)
+        return getattr(getattr(self.config, "model", None), "hidden_size", None)
 
     @property
     def learning(self) -> nn.Module | None:

@@ -76,8 +76,8 @@ def advice(error: BaseException, where: str) -> str:
     """What to do when memory does not suffice and nothing is left to cut."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return (
-        f"out of memory {where} ({reason}). Lower data.longest_source and data.longest_target (of pictures "
-        "data.height and data.width) or model.size, or use train.precision=bf16; the last checkpoint is whole"
+        f"out of memory {where} ({reason}). Lower data.max_source_length and data.max_target_length (of pictures "
+        "data.height and data.width) or model.hidden_size, or use train.precision=bf16; the last checkpoint is whole"
     )
 
 

@@ -48,7 +48,7 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         stack.enter_context(deterministic(settings.deterministic))
         if experiment.notes and loop.counters.step == log.lines == 0:
             log.write({"step": 0, "data": dict(experiment.notes)})
-        if loop.update.device.type == "cuda" and loop.update.eager is not None and settings.graphs:
+        if loop.update.device.type == "cuda" and loop.update.eager is not None and settings.cuda_graphs:
             loop.display.say(f"updates are launched kernel by kernel and not replayed as CUDA graphs: {loop.update.eager}")
         try:
             return loop.run()
@@ -99,7 +99,7 @@ class Loop:
             if reason:
                 return self.finish(reason)
             with self.speed.timed():
-                first, count = self.counters.step * self.settings.accumulate, self.settings.accumulate
+                first, count = self.counters.step * self.settings.accumulate_steps, self.settings.accumulate_steps
                 with self.speed.waiting():
                     batches = [self.batches.batch(first + number) for number in range(count)]
                 self.update(batches, self.speed)

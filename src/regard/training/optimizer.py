@@ -28,13 +28,13 @@ def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> 
     if not learned:
         raise ValueError("the optimiser needs a model with parameters that learn, and this one has none")
     groups = alike(learned, paces(model), train)
-    if train.optimiser == "sgd":
-        return SGD(groups, lr=train.rate)
-    kind = Adam if train.optimiser == "adam" else AdamW
+    if train.optimizer == "sgd":
+        return SGD(groups, lr=train.learning_rate)
+    kind = Adam if train.optimizer == "adam" else AdamW
     transformer = train.schedule in ("noam", "inverse_sqrt")
     betas, eps = ((0.9, 0.98), 1e-9) if transformer else ((0.9, 0.999), 1e-8)
     fused = all(parameter.is_cuda for parameter in learned)
-    return kind(groups, lr=train.rate, betas=betas, eps=eps, fused=fused or None)
+    return kind(groups, lr=train.learning_rate, betas=betas, eps=eps, fused=fused or None)
 
 
 def ahead(optimiser: Optimizer) -> bool:
@@ -56,8 +56,8 @@ def set_rate(optimiser: Optimizer, rate: float) -> None:
     """Use this rate from now on, and what follows from it where a group has a pace of its own."""
     if not rate < LARGEST:
         raise ConfigError(
-            f"train.rate is too large: with train.schedule it gives a learning rate of {rate:g}, and weights that move so "
-            f"far leave float32; it needs to stay below {LARGEST:g}, and is usually below 1"
+            f"train.learning_rate is too large: with train.schedule it gives a learning rate of {rate:g}, and weights that "
+            f"move so far leave float32; it needs to stay below {LARGEST:g}, and is usually below 1"
         )
     for group in optimiser.param_groups:
         group["lr"] = rate * group.get("pace", 1.0)
@@ -69,7 +69,7 @@ def alike(learned: Iterable[nn.Parameter], paces: dict[int, float], train: Train
     for each in learned:
         still, pace = each.ndim <= 1, paces.get(id(each), 1.0)
         decay = 0.0 if still else train.weight_decay
-        fresh = {"params": [], "weight_decay": decay, "lr": train.rate * pace, "pace": pace}
+        fresh = {"params": [], "weight_decay": decay, "lr": train.learning_rate * pace, "pace": pace}
         groups.setdefault((still, pace), fresh)["params"].append(each)
     return [groups[kind] for kind in sorted(groups)]
 

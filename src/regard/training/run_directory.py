@@ -44,9 +44,9 @@ FREE = {
     "train.max_minutes",
     "train.checkpoint_every",
     "train.device",
-    "train.film",
-    "train.film_every",
-    "train.keep",
+    "train.record_example",
+    "train.record_every",
+    "train.keep_checkpoints",
     "train.log_every",
     "train.patience",
     "train.tensorboard",
@@ -109,6 +109,7 @@ class RunDirectory:
             io.sweep(self.checkpoints)
         there = there and (any(self.checkpoints.iterdir()) or (self.path / MODEL).exists())  # work that could be lost
         if there:
+            self.manifest()  # of another format, its settings have other names
             same_config(self.path, experiment.config, experiment.task)
         files = {CONFIG: written(experiment), **codec_files(experiment, self.path)}
         self.check()
@@ -236,14 +237,17 @@ def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
 def same_config(path: Path, config: Any, task: str = "") -> None:
     """Refuse to go on with a run under another config, naming the first setting that differs."""
     try:
-        before = flat(configuration.without_removed(configuration.parse(path / CONFIG)))
+        before = flat(configuration.parse(path / CONFIG))
     except ConfigError as error:
         raise RefusedError(str(error)) from error
     started = before.pop("task", task)
     if task and started != task:
         raise RefusedError(f"{path} is a run of the task {started!r}, not of {task!r}: train into another directory")
     now, usual = flat(configuration.plain(config)), flat(configuration.plain(type(config)()))
-    bound = {"train.max_steps": config.train.schedule == "cosine", "train.checkpoint_every": config.train.average > 0}
+    bound = {
+        "train.max_steps": config.train.schedule == "cosine",
+        "train.checkpoint_every": config.train.average_checkpoints > 0,
+    }
     free = FREE - {name for name, needed in bound.items() if needed}
     for name in sorted({*before, *now} - free):
         if name == "task":

@@ -18,25 +18,25 @@ def rate(train: Train, step: int, size: int | None = None) -> float:
 
     https://arxiv.org/abs/1706.03762, https://arxiv.org/abs/1608.03983
     """
-    n, warmup = step + 1, train.warmup
+    n, warmup = step + 1, train.warmup_steps
     if train.schedule == "noam":
-        return train.rate * noam(n, warmup, size)
+        return train.learning_rate * noam(n, warmup, size)
     if train.schedule == "inverse_sqrt":
         warmup = max(warmup, 1)
-        return train.rate * min(n / warmup, math.sqrt(warmup / n))
+        return train.learning_rate * min(n / warmup, math.sqrt(warmup / n))
     warm = min(1.0, n / warmup) if warmup else 1.0
     if train.schedule == "cosine" and n > warmup:
         done = min(1.0, (step - warmup) / max(1, train.max_steps - warmup))
-        return train.rate * (1 + math.cos(math.pi * done)) / 2
-    return train.rate * warm
+        return train.learning_rate * (1 + math.cos(math.pi * done)) / 2
+    return train.learning_rate * warm
 
 
 def noam(n: int, warmup: int, size: int | None) -> float:
     """size^(-1/2) min(n^(-1/2), n w^(-3/2))."""
     if warmup < 1:
-        raise ValueError(f"the noam schedule needs train.warmup of 1 or more, got {warmup}; the paper has 4000")
+        raise ValueError(f"the noam schedule needs train.warmup_steps of 1 or more, got {warmup}; the paper has 4000")
     if size is None:
-        raise ValueError("the noam schedule needs the size of the model, and this config has no model.size")
+        raise ValueError("the noam schedule needs the size of the model, and this config has no model.hidden_size")
     return float(size**-0.5 * min(n**-0.5, n * warmup**-1.5))
 
 

@@ -133,4 +133,4 @@ def _shaped(parameters: Mapping[str, nn.Parameter], held: Mapping[str, Tensor], 
 def _complete(mine: Mapping[str, Tensor], tensors: Mapping[str, Tensor], origin: str) -> None:
     missing = [name for name in mine if name not in tensors]
     if missing:
-        raise RefusedError(f"{origin} has no moving average of {missing[0]}: it was trained without train.ema")
+        raise RefusedError(f"{origin} has no moving average of {missing[0]}: it was trained without train.ema_decay")

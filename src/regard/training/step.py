@@ -53,7 +53,7 @@ class Update:
         model = experiment.model.to(self.device).train()
         loss = None if experiment.learning is None else experiment.learning.to(self.device).train()
         self.model, self.optimiser = self.accelerator.prepare(model, optimiser(model, settings, loss))
-        average = None if settings.ema is None else Average(model, settings.ema)
+        average = None if settings.ema_decay is None else Average(model, settings.ema_decay)
         self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
         self.compiled = Compiled(model) if settings.compile else None
         self.clean = False
@@ -76,9 +76,9 @@ class Update:
         set_rate(self.optimiser, current)
         gap = self.idle.begin()
         loss, counters.parts = gradient(batches, counters.parts, self.backward, self.begin)
-        norm = clip(self.model.parameters(), loss.tokens, settings.clip)
+        norm = clip(self.model.parameters(), loss.tokens, settings.gradient_clip)
         if state.loss is not None:  # cut apart, so that neither holds the other back; NaN where it is not finite
-            norm = norm + 0 * clip(state.loss.parameters(), loss.tokens, settings.clip)
+            norm = norm + 0 * clip(state.loss.parameters(), loss.tokens, settings.gradient_clip)
         if ahead(self.optimiser):  # what is fetched later makes the host wait for the device, which by then has its work
             step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
             self.clear()
@@ -116,7 +116,7 @@ class Update:
         state.counters.tokens += tokens
         if queued.gap is not None:
             speed.rest(queued.gap.seconds())
-        self.told = {"rate": queued.rate, "gradient": length}
+        self.told = {"learning_rate": queued.rate, "gradient": length}
 
     def ready(self, batch: AnyBatch) -> AnyBatch:
         """A batch in the form in which it is taken: for a GPU rounded, where updates are replayed, and pinned."""
@@ -159,9 +159,9 @@ class Update:
         """Leave the weights alone, and give up when this happens too often."""
         counters = self.state.counters
         counters.skipped += 1
-        if counters.skipped >= max(1, self.settings.bad_batches):
+        if counters.skipped >= max(1, self.settings.max_bad_batches):
             raise FailedError(
                 f"{counters.skipped} batches had a loss or gradient that is not finite, the last at step "
-                f"{step} (loss {value:g} per token, gradient {length:g}). Lower train.rate or train.clip, "
-                "look for bad records, or allow more with train.bad_batches; the last checkpoint is whole"
+                f"{step} (loss {value:g} per token, gradient {length:g}). Lower train.learning_rate or train.gradient_clip, "
+                "look for bad records, or allow more with train.max_bad_batches; the last checkpoint is whole"
             )

@@ -38,7 +38,7 @@ def test_frames_of_two_sizes_are_refused(tmp_path):
 def test_a_clip_has_a_frame_and_not_too_many(tmp_path):
     for number, count in enumerate((0, 13)):
         with pytest.raises(
-            DataError, match=rf"needs from 1 to 12 frames \(data.frames\), and .* has {count}; leave some out"
+            DataError, match=rf"needs from 1 to 12 frames \(data.max_frames\), and .* has {count}; leave some out"
         ):
             clip(tmp_path / str(number), *[(2, 2)] * count)()
 

@@ -3,7 +3,7 @@ import json
 import pytest
 import torch
 
-from regard.config import PictureData
+from regard.config import ImageTextData
 from regard.data.image.cache import Gallery
 from regard.data.image.codec import PictureCodec
 from regard.data.image.types import Pictured
@@ -17,7 +17,7 @@ RECORDS = [Record("a.png", "a Red star", "t.tsv:1"), Record("b.png", "two stars"
 
 @pytest.fixture
 def codec():
-    return PictureCodec.fit(RECORDS, PictureData(height=16, width=16, lowercase=True, longest_target=3), stride=8)
+    return PictureCodec.fit(RECORDS, ImageTextData(height=16, width=16, lowercase=True, max_target_length=3), stride=8)
 
 
 def drawn(height=16, width=16):
@@ -29,7 +29,7 @@ def test_texts_become_numbers_and_pictures_stay_what_they_are(codec):
     assert [example.record for example in examples] == RECORDS[1:]  # the first has three words, and no room for an end
     assert str(report) == "1 of 2 records, 1 dropped as too long"
     assert codec.decode(examples[0].target) == "two stars"
-    kept = codec.encode_all(RECORDS, "cut", [drawn(), drawn()])
+    kept = codec.encode_all(RECORDS, "truncate", [drawn(), drawn()])
     assert codec.decode(kept.examples[0].target) == "a red"
     assert kept.report.cut_targets == 1
     assert codec.target_pieces([*kept.examples[1].target, 9]) == ["two", "stars", "<eos>"]
@@ -76,7 +76,7 @@ def test_channels_are_measured(codec):
 def test_it_is_saved_and_loaded(codec, tmp_path):
     codec.save(tmp_path)
     loaded = PictureCodec.load(tmp_path)
-    assert loaded.decode(loaded.encode_all(RECORDS, "cut", [drawn()] * 2).examples[1].target) == "two stars"
+    assert loaded.decode(loaded.encode_all(RECORDS, "truncate", [drawn()] * 2).examples[1].target) == "two stars"
     assert (loaded.mean, loaded.height, loaded.over_long) == (codec.mean, 16, "drop")
 
 
@@ -85,7 +85,7 @@ def test_it_is_saved_and_loaded(codec, tmp_path):
     [
         ({"reads": "text"}, "it is of another format"),
         ({"stride": "8"}, "stride is missing or of the wrong kind"),
-        ({"over_long": "keep"}, "over_long is 'keep', and needs to be cut or drop"),
+        ({"over_long": "keep"}, "over_long is 'keep', and needs to be truncate or drop"),
         ({"channels": 2}, "1 channel or 3"),
         ({"mean": [0.5]}, "mean and deviation need a number for each channel"),
     ],
@@ -101,7 +101,7 @@ def test_settings_that_are_none_are_refused(codec, tmp_path, change, text):
 
 
 def test_tokens_need_texts_and_room_for_one():
-    with pytest.raises(ValueError, match="longest_target needs at least 2"):
-        PictureCodec.fit(RECORDS, PictureData(longest_target=1), 8)
+    with pytest.raises(ValueError, match="max_target_length needs at least 2"):
+        PictureCodec.fit(RECORDS, ImageTextData(max_target_length=1), 8)
     with pytest.raises(DataError, match="tokens are learnt from pictures with texts, got 1 and 0"):
-        PictureCodec.fit([Record("a.png", None, "t.tsv:1")], PictureData(), 8)
+        PictureCodec.fit([Record("a.png", None, "t.tsv:1")], ImageTextData(), 8)

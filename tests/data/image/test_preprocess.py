@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.config import SightData
+from regard.config import ImageData
 from regard.data.image.preprocess import LEAST, Sight, checked, usual
 from regard.data.image.types import Pictured
 from regard.data.image.writing import png
@@ -53,7 +53,7 @@ def test_what_is_there_is_known_and_nothing_is_too_long(tmp_path):
 
 
 def test_what_is_saved_comes_back():
-    sight = Sight(**usual(SightData(height=9, width=7, channels=1), stride=4))
+    sight = Sight(**usual(ImageData(height=9, width=7, channels=1), stride=4))
     saved = {name: list(value) if isinstance(value, tuple) else value for name, value in sight.saved().items()}
     assert Sight(**checked(saved, {})) == sight
     assert sight.mean == (0.5,)

@@ -33,7 +33,7 @@ def test_both_sides_become_numbers_that_end_in_eos():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("joint", [False, True])
 def test_what_is_encoded_is_decoded(kind, joint):
-    codec = fit(tokens=kind, vocabulary=400, joint=joint)
+    codec = fit(tokenizer=kind, vocab_size=400, joint_vocab=joint)
     assert codec.joint is joint
     for record in RECORDS:
         assert codec.decode(codec.encode(record).target) == record.target
@@ -44,18 +44,29 @@ def test_what_is_encoded_is_decoded(kind, joint):
 @pytest.mark.parametrize("joint", [False, True])
 def test_a_codec_comes_back_from_its_directory(tmp_path, kind, joint):
     codec = fit(
-        tokens=kind, vocabulary=400, joint=joint, lowercase=True, longest_source=9, longest_target=8, over_long="cut"
+        tokenizer=kind,
+        vocab_size=400,
+        joint_vocab=joint,
+        lowercase=True,
+        max_source_length=9,
+        max_target_length=8,
+        over_long="truncate",
     )
     files = codec.save(tmp_path / "运行🙂" / "codec")
     assert sorted(files) == sorted((tmp_path / "运行🙂" / "codec").iterdir())
     loaded = TextCodec.load(tmp_path / "运行🙂" / "codec")
     assert loaded.encode_all(RECORDS) == codec.encode_all(RECORDS)
     assert loaded.joint is joint
-    assert (loaded.lowercase, loaded.longest_source, loaded.longest_target, loaded.over_long) == (True, 9, 8, "cut")
+    assert (loaded.lowercase, loaded.max_source_length, loaded.max_target_length, loaded.over_long) == (
+        True,
+        9,
+        8,
+        "truncate",
+    )
 
 
 def test_a_joint_vocabulary_has_one_number_for_a_word_on_both_sides():
-    codec = TextCodec.fit([Record("a b", "b c", "x:1")], Data(joint=True))
+    codec = TextCodec.fit([Record("a b", "b c", "x:1")], Data(joint_vocab=True))
     example = codec.encode(Record("b", "b", "x:2"))
     assert example.source == example.target
     assert codec.source is codec.target
@@ -72,18 +83,18 @@ def test_counterparts_are_spelt_alike_on_both_sides():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_has_one_spelling_is_its_own_counterpart(kind):
-    codec = TextCodec.fit([Record("Tom <eos>", "Tom <eos>", "x:1")], Data(tokens=kind, vocabulary=280))
+    codec = TextCodec.fit([Record("Tom <eos>", "Tom <eos>", "x:1")], Data(tokenizer=kind, vocab_size=280))
     numbers = codec.source.encode("Tom <eos>")
     assert [codec.counterparts()[number] for number in numbers] == codec.target.encode("Tom <eos>")
     assert EOS not in numbers  # a text that holds its name does not hold the end
 
 
 def test_sides_may_differ_in_kind():
-    codec = TextCodec.fit([Record("cat", "k æ t", "x:1")], Data(), source_tokens="characters", target_tokens="words")
+    codec = TextCodec.fit([Record("cat", "k æ t", "x:1")], Data(), source_tokenizer="characters", target_tokenizer="words")
     assert len(codec.encode(Record("tac", "t æ k", "x:2")).source) == 4
     assert codec.target_pieces(codec.encode(Record("tac", "t æ k", "x:2")).target) == ["t", "æ", "k", "<eos>"]
     with pytest.raises(ValueError, match="a joint vocabulary needs one kind of tokens, got characters and words"):
-        TextCodec.fit(RECORDS, Data(joint=True), source_tokens="characters")
+        TextCodec.fit(RECORDS, Data(joint_vocab=True), source_tokenizer="characters")
 
 
 def test_a_record_without_a_target_has_an_example_without_one():
@@ -100,20 +111,20 @@ def test_lower_case_is_taken_on_both_sides():
 
 def test_a_source_of_only_unknown_characters_is_all_unknown():
     assert fit().encode(Record("🐭 ☃ 🧀", None, "x:1")).source == [UNK, UNK, UNK, EOS]
-    assert fit(tokens="characters").encode(Record("🐭☃", None, "x:1")).source == [UNK, UNK, EOS]
+    assert fit(tokenizer="characters").encode(Record("🐭☃", None, "x:1")).source == [UNK, UNK, EOS]
 
 
 def test_lengths_count_the_end():
-    codec = fit(longest_source=4, longest_target=7)
+    codec = fit(max_source_length=4, max_target_length=7)
     assert codec.encode_all(RECORDS).report == Report(3, 2, 0, 0, 1, 0.0)
     assert len(codec.encode_all(RECORDS).examples[0].source) == 4
     assert len(codec.encode_all(RECORDS).examples[0].target) == 7
-    assert fit(longest_source=3).encode_all(RECORDS).report.kept == 0
-    assert fit(longest_target=6).encode_all(RECORDS).report.kept == 0
+    assert fit(max_source_length=3).encode_all(RECORDS).report.kept == 0
+    assert fit(max_target_length=6).encode_all(RECORDS).report.kept == 0
 
 
 def test_what_is_too_long_is_cut_and_counted():
-    codec = fit(longest_source=5, longest_target=7, over_long="cut")
+    codec = fit(max_source_length=5, max_target_length=7, over_long="truncate")
     corpus = codec.encode_all([*RECORDS, Record("Tom", "汤姆追逐杰瑞的大猫", "a:4")])
     assert corpus.report == Report(4, 4, 1, 2, 0, 0.0)
     cut = corpus.examples[2]
@@ -123,9 +134,9 @@ def test_what_is_too_long_is_cut_and_counted():
 
 
 def test_an_evaluation_can_ask_for_every_record():
-    codec = fit(longest_source=4)
+    codec = fit(max_source_length=4)
     assert len(codec.encode_all(RECORDS).examples) == 2
-    assert len(codec.encode_all(RECORDS, "cut").examples) == 3
+    assert len(codec.encode_all(RECORDS, "truncate").examples) == 3
     assert len(codec.encode(RECORDS[2]).source) == 4
 
 
@@ -166,7 +177,7 @@ def test_pieces_stand_beside_the_numbers_of_a_source():
     pieces = codec.source_pieces(record)
     assert pieces == [("tom", 0, 3), ("eats", 5, 9), ("the", 10, 13), ("cat", 14, 17), ("<eos>", 17, 17)]
     assert len(pieces) == len(codec.encode(record).source)
-    assert len(fit(longest_source=3).source_pieces(record)) == 3
+    assert len(fit(max_source_length=3).source_pieces(record)) == 3
 
 
 def test_pieces_of_an_output_end_with_the_end():
@@ -180,7 +191,7 @@ def test_pieces_of_an_output_end_with_the_end():
 @settings(max_examples=30)
 @given(st.text(min_size=1, max_size=20), st.text(max_size=20))
 def test_numbers_and_pieces_agree_for_any_text(kind, source, target):
-    codec = CODECS.setdefault(kind, fit(tokens=kind, vocabulary=300))
+    codec = CODECS.setdefault(kind, fit(tokenizer=kind, vocab_size=300))
     record = Record(source, target, "x:1")
     example = codec.encode(record)
     assert codec.decode(example.target) == target
@@ -200,7 +211,7 @@ def test_there_is_nothing_to_learn_from_no_pairs():
 
 def test_a_length_without_room_for_a_token_is_refused():
     with pytest.raises(ValueError, match="need at least 2"):
-        fit(longest_target=1)
+        fit(max_target_length=1)
 
 
 @pytest.mark.parametrize(
@@ -208,8 +219,8 @@ def test_a_length_without_room_for_a_token_is_refused():
     [
         ({"format": 9}, "another format"),
         ({"joint": "yes"}, "joint is missing or of the wrong kind"),
-        ({"longest_source": None}, "longest_source is missing or of the wrong kind"),
-        ({"over_long": "keep"}, "over_long is 'keep', and needs to be cut or drop"),
+        ({"max_source_length": None}, "max_source_length is missing or of the wrong kind"),
+        ({"over_long": "keep"}, "over_long is 'keep', and needs to be truncate or drop"),
     ],
 )
 def test_damaged_settings_are_refused_by_name(tmp_path, change, message):

@@ -21,8 +21,8 @@ OPTIONS = {
     "set beside": {"encoder": "transformer", "decoder": "transformer", "join": "concat"},
     "learned": {"encoder": "transformer", "decoder": "transformer", "positions": "learned"},
     "no positions": {"encoder": "transformer", "decoder": "transformer", "positions": "none"},
-    "two layers": {"layers": 2, "embedding": 6},
-    "untied": {"tie": False},
+    "two layers": {"layers": 2, "embedding_size": 6},
+    "untied": {"tie_embeddings": False},
 }
 
 

@@ -31,7 +31,7 @@ ONE_WAY = {
 
 @cache
 def fitted(tokens: str) -> TextCodec:
-    return TextCodec.fit(RECORDS, Data(tokens=tokens, vocabulary=300))
+    return TextCodec.fit(RECORDS, Data(tokenizer=tokens, vocab_size=300))
 
 
 def codec(tokens: str, **settings) -> TextCodec:
@@ -42,8 +42,8 @@ def codec(tokens: str, **settings) -> TextCodec:
 def trained(attention="additive", tokens="words", seed=0, search=None, **model) -> Trained:
     """A model of translate whose weights are drawn far from zero."""
     torch.manual_seed(seed)
-    made = Model(size=8, attention=AttentionPart(attention), **model)
-    config = Config(data=Data(tokens=tokens), model=made, search=search or Search(length=12))
+    made = Model(hidden_size=8, attention=AttentionPart(attention), **model)
+    config = Config(data=Data(tokenizer=tokens), model=made, search=search or Search(max_length=12))
     network = tasks.build(config, codec(tokens))
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.5)

@@ -72,7 +72,7 @@ def test_gradients_and_modes_stay_as_they_were_between_two_tokens():
 
 def test_what_knows_its_answer_at_the_end_alone_is_refused():
     decoder = random_table(1, 8)
-    for search, words in (({"risk": "chrf"}, "search.risk=chrf"), ({"beam": 4, "groups": 2}, "search.groups=2")):
+    for search, words in (({"mbr": "chrf"}, "search.mbr=chrf"), ({"beam": 4, "beam_groups": 2}, "search.beam_groups=2")):
         with pytest.raises(ValueError, match=f"nothing is decided before the end of a search with .*{words}"):
             stream_decided_tokens(finder(**search), decoder, decoder.memory, 6)
 

@@ -17,7 +17,7 @@ TEXTS = st.lists(st.text(LETTERS, max_size=5), max_size=8)
 @settings(max_examples=50)
 @given(pieces=TEXTS, kind=st.sampled_from(KINDS), lowercase=st.booleans(), longest=st.sampled_from([3, 6, 256]))
 def test_what_is_settled_stays_and_together_it_is_the_whole(pieces, kind, lowercase, longest):
-    made = codec(kind, lowercase=lowercase, longest_source=longest)
+    made = codec(kind, lowercase=lowercase, max_source_length=longest)
     found = list(stream_token_ids(made, pieces))
     assert [number for each in found for number in each] == made.encode(Record("".join(pieces), None, "")).source
     assert all(found)
@@ -45,7 +45,7 @@ def test_a_sigma_waits_for_the_end_of_its_word():
 
 
 def test_a_source_that_is_too_long_is_cut_and_no_more_of_it_is_asked_for():
-    made = codec("characters", longest_source=4)
+    made = codec("characters", max_source_length=4)
     pieces = iter(["To", "m chases", " Jerry"])
     *_, last = stream_token_ids(made, pieces)
     assert last == [EOS]

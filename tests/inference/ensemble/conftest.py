@@ -10,7 +10,10 @@ from regard.tasks.translate import Config
 from regard.training.loop import train
 
 BASE = Config(
-    data=Data(batch_tokens=512, samples=60), model=Model(size=8), train=Train(max_steps=2), search=Search(length=6)
+    data=Data(batch_tokens=512, samples=60),
+    model=Model(hidden_size=8),
+    train=Train(max_steps=2),
+    search=Search(max_length=6),
 )
 
 
@@ -26,7 +29,7 @@ def _make(root):
     trained(root / "first")
     trained(root / "second", train={"seed": 1, "max_steps": 4})
     trained(root / "transformer", model=transformer)
-    trained(root / "letters", data={"tokens": "characters"})
+    trained(root / "letters", data={"tokenizer": "characters"})
 
 
 @pytest.fixture(scope="session")

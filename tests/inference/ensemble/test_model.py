@@ -188,4 +188,4 @@ def test_memories_of_different_architectures_are_refused():
     with pytest.raises(ValueError, match=text):
         Ensemble(members("mixed"), average="memories")
     with pytest.raises(ValueError, match=r"decoder\.output\.weight is missing in member 0 and \(13, 8\) in member 1"):
-        Ensemble([made(), made(tie=False)], average="memories")
+        Ensemble([made(), made(tie_embeddings=False)], average="memories")

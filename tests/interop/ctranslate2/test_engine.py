@@ -103,7 +103,8 @@ def test_the_exported_model_is_kept_in_the_users_cache_and_not_beside_the_run():
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("groups", 2), ("risk", "chrf"), ("coverage_penalty", 0.5), ("block_ngrams", 3), ("first", 7)]
+    ("setting", "value"),
+    [("beam_groups", 2), ("mbr", "chrf"), ("coverage_penalty", 0.5), ("block_ngrams", 3), ("forced_bos", 7)],
 )
 def test_settings_that_the_library_would_not_heed_are_refused(setting, value):
     found = opened(run("pre"))
@@ -114,8 +115,8 @@ def test_settings_that_the_library_would_not_heed_are_refused(setting, value):
 
 def test_answers_longer_than_its_table_of_positions_are_refused():
     found = opened(run("pre"))
-    found.config = dataclasses.replace(found.config, search=dataclasses.replace(found.config.search, length=5000))
-    with pytest.raises(RefusedError, match=r"has room for 1023 tokens of this model's answers, got search.length=5000"):
+    found.config = dataclasses.replace(found.config, search=dataclasses.replace(found.config.search, max_length=5000))
+    with pytest.raises(RefusedError, match=r"has room for 1023 tokens of this model's answers, got search.max_length=5000"):
         found.predict(TEXTS[:1])
 
 

@@ -189,7 +189,7 @@ def test_how_it_searches_is_taken_over(tmp_path):
     put(tmp_path / "run", files(folder, "pronounce"))
     trained = regard.load(tmp_path / "run", "cpu")
     search = trained.config.search
-    assert (search.beam, search.length_penalty, search.block_ngrams, search.length) == (4, 0.5, 3, 19)
+    assert (search.beam, search.length_penalty, search.block_ngrams, search.max_length) == (4, 0.5, 3, 19)
     assert trained.longest(1) == 19  # a short source is no reason to stop for generate
     assert trained.name == "pronounce"
 

@@ -46,4 +46,10 @@ def test_weights_of_another_network_are_refused(parts):
 
 def test_what_generate_is_not_told_is_its_own_default(parts, tmp_path):
     search = searched(read(tmp_path / "theirs"), parts[1], 20)
-    assert (search.beam, search.length, search.times, search.block_ngrams, search.first) == (1, 19, 0.0, 0, None)
+    assert (search.beam, search.max_length, search.max_length_ratio, search.block_ngrams, search.forced_bos) == (
+        1,
+        19,
+        0.0,
+        0,
+        None,
+    )

@@ -55,6 +55,6 @@ def test_an_output_of_its_own_comes_along_with_a_table_for_each_half():
 
 
 def test_heads_that_are_together_as_wide_as_the_model_need_no_size():
-    assert described(Settings("t5", TABLE), tie=True)["self_size"] == 6
+    assert described(Settings("t5", TABLE), tie=True)["self_attention_size"] == 6
     same = described(Settings("t5", TABLE | {"d_kv": 2}), tie=False)
-    assert (same["self_size"], same["attention"].size, same["tie"]) == (None, None, False)
+    assert (same["self_attention_size"], same["attention"].size, same["tie_embeddings"]) == (None, None, False)

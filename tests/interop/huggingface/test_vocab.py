@@ -23,7 +23,7 @@ def test_the_special_four_come_first_and_the_beginning_is_a_copy():
 def test_without_a_tokenizer_texts_are_made_of_ids(tmp_path):
     codec = codec_of(SETTINGS, tmp_path)
     assert codec.target.model is None
-    assert codec.longest_source == 9
+    assert codec.max_source_length == 9
     assert codec.decode(codec.target.encode("4 5 0")) == "4 5 0"
 
 

@@ -12,9 +12,9 @@ from ..transformers_ import T5, untrained
     ("settings", "kind"),
     [
         ({"norm": "post"}, "marian"),
-        ({"norm": "post", "norm_embedding": True}, "bart"),
+        ({"norm": "post", "embedding_norm": True}, "bart"),
         ({"norm": "pre"}, "pegasus"),
-        ({"norm": "pre", "positions": "learned", "norm_embedding": True}, "mbart"),
+        ({"norm": "pre", "positions": "learned", "embedding_norm": True}, "mbart"),
     ],
 )
 def test_norms_decide_the_family(settings, kind):
@@ -34,13 +34,13 @@ def test_an_ensemble_or_an_export_is_refused(norm):
 
 
 def test_the_features_of_a_marian_have_their_sines_first():
-    trained = untrained(norm="post", size=4, layers=1)
+    trained = untrained(norm="post", hidden_size=4, layers=1)
     ours = trained.model.decoder.embedding.table.weight
     assert torch.equal(weights(trained, "marian")["model.shared.weight"], ours[:, [0, 2, 1, 3]])
 
 
 def test_a_table_begins_behind_the_rows_that_a_family_keeps_free():
-    trained = untrained(norm="post", positions="learned", norm_embedding=True)
+    trained = untrained(norm="post", positions="learned", embedding_norm=True)
     found = weights(trained, "bart")["model.decoder.embed_positions.weight"]
     assert found[:2].abs().sum() == 0
     assert torch.equal(found[2:], trained.model.decoder.embedding.positions.table.weight)

@@ -37,7 +37,7 @@ def theirs(folder):
 
 def examples(trained, count, words=range(9)):
     records = [each for each in trained.task.draw(20 * count, seed=9)[0] if len(each.source.split()) in words][:count]
-    return trained.codec.encode_all(map(trained.task.prepare, records), "cut").examples
+    return trained.codec.encode_all(map(trained.task.prepare, records), "truncate").examples
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -119,7 +119,7 @@ def test_a_t5_that_was_trained_here_leaves_as_one(tmp_path):
 
 def test_the_settings_of_the_search_go_along(tmp_path):
     trained = untrained()
-    search = {"beam": 3, "block_ngrams": 2, "length_penalty": 0.5, "first": 9}
+    search = {"beam": 3, "block_ngrams": 2, "length_penalty": 0.5, "forced_bos": 9}
     object.__setattr__(trained.config, "search", type(trained.config.search)(**search))
     table = json.loads(files(trained)["generation_config.json"])
     assert (table["num_beams"], table["length_penalty"], table["no_repeat_ngram_size"]) == (3, 0.5, 2)
@@ -130,10 +130,16 @@ def test_the_settings_of_the_search_go_along(tmp_path):
     ("settings", "told"),
     [
         ({"encoder": "recurrent"}, "it has a recurrent encoder, and a transformer is needed"),
-        ({"joint": False}, "has several tables of embeddings, and one for all is needed: train with data.joint=true"),
-        ({"tie": False}, "has several tables of embeddings"),
+        (
+            {"joint_vocab": False},
+            "has several tables of embeddings, and one for all is needed: train with data.joint_vocab=true",
+        ),
+        ({"tie_embeddings": False}, "has several tables of embeddings"),
         ({"norm": "post", "positions": "learned"}, "has learned positions and norms behind its layers, and Marian"),
-        ({"norm": "post", "size": 33, "heads": 1, "attention": "one"}, r"has an odd size \(33\), and an even one is needed"),
+        (
+            {"norm": "post", "hidden_size": 33, "heads": 1, "attention": "one"},
+            r"has an odd size \(33\), and an even one is needed",
+        ),
     ],
 )
 def test_what_no_family_computes_is_refused_with_the_reason(settings, told):

@@ -27,11 +27,17 @@ def test_a_model_with_all_that_t5_has_fits():
         ({"self_attention": "scaled_dot", "shared_bias": False}, "model.self_attention=scaled_dot: train with .*=t5"),
         ({"positions": "sinusoidal"}, "model.positions=sinusoidal: train with model.positions=none"),
         ({"attention": AttentionPart("transformer", heads=2)}, "looks at its source by transformer, and T5 by transformer"),
-        ({"self_size": 8}, "has 2 heads of 8 together and 2 of 16 for its source, and T5 has as many and as wide ones"),
+        (
+            {"self_attention_size": 8},
+            "has 2 heads of 8 together and 2 of 16 for its source, and T5 has as many and as wide ones",
+        ),
         ({"output": OutputPart("mixture")}, "or another output than a projection, and T5 has not"),
         ({"gated": True, "activation": "gelu"}, "bends by gelu, gated, and T5 has gates for gelu_tanh, swish, relu"),
-        ({"joint": False}, "has several tables of embeddings, and one for all is needed: train with data.joint=true"),
-        ({"tie": False}, "has several tables of embeddings"),
+        (
+            {"joint_vocab": False},
+            "has several tables of embeddings, and one for all is needed: train with data.joint_vocab=true",
+        ),
+        ({"tie_embeddings": False}, "has several tables of embeddings"),
     ],
 )
 def test_what_t5_has_not_is_named(changes, told):
@@ -56,7 +62,7 @@ def test_the_last_norm_gives_back_the_scale_of_the_output():
 
 
 def test_an_output_of_its_own_goes_along():
-    trained = given(tie=False)
+    trained = given(tie_embeddings=False)
     with torch.no_grad():
         trained.model.encoder.embedding.table.weight.copy_(trained.model.decoder.embedding.table.weight)
     assert misfit(trained) is None

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, PatchesPart, PictureData, PictureModel
+from regard.config import AttentionPart, ImageTextData, ImageToTextModel, VitPart
 from regard.data.image.types import Pictured
 from regard.data.image.writing import png
 from regard.data.records import Record
@@ -82,13 +82,13 @@ def test_what_is_written_reads_pictures_and_generates_as_the_run_does(tmp_path):
         assert ours == [" ".join(map(str, row[: row.index(END)])) for row in rows]
 
 
-def captioner(data=None, patches=None, **model):
+def captioner(data=None, vit=None, **model):
     """A captioner of ours that has learnt nothing, whose output adds nothing."""
-    patches = PatchesPart(**{"table": True, "whole": 1} | (patches or {}))
-    chosen = {"size": 8, "depth": 1, "stride": 4, "heads": 2, "encoder": "patches", "decoder": "transformer"}
+    part = VitPart(**{"learned_positions": True, "cls_tokens": 1} | (vit or {}))
+    chosen = {"hidden_size": 8, "depth": 1, "stride": 4, "heads": 2, "encoder": "vit", "decoder": "transformer"}
     chosen |= {"attention": AttentionPart("transformer", 2), "positions": "learned", "scale_embedding": False}
-    data = PictureData(**{"height": 8, "width": 12, "stretch": True, "longest_target": 9} | (data or {}))
-    config = Config(data=data, model=PictureModel(**chosen | {"patches": patches} | model))
+    data = ImageTextData(**{"height": 8, "width": 12, "stretch": True, "max_target_length": 9} | (data or {}))
+    config = Config(data=data, model=ImageToTextModel(**chosen | {"vit": part} | model))
     codec = fitted([Record("a.png", "a red star", "t:1"), Record("b.png", "a blue star", "t:2")], config)
     return Trained("caption", config, codec, tasks.build(config, codec))
 
@@ -107,18 +107,27 @@ def test_a_captioner_of_ours_is_one_of_theirs_too(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"encoder": "residual", "patches": {"table": False, "whole": 0}}, "has model.encoder=residual, and patches is"),
+        (
+            {"encoder": "resnet", "vit": {"learned_positions": False, "cls_tokens": 0}},
+            "has model.encoder=resnet, and vit is",
+        ),
         ({"decoder": "recurrent"}, "has model.decoder=recurrent, and transformer is needed"),
         ({"gated": True}, "has model.gated=True, and False is needed"),
         ({"attention": AttentionPart("additive")}, "looks at its picture by additive with 4 heads, and transformer with 2"),
-        ({"embedding": 4}, "has embeddings of another size than its layers"),
+        ({"embedding_size": 4}, "has embeddings of another size than its layers"),
         ({"norm": "rms"}, "has model.norm=rms, and a GPT-2 has pre, a TrOCR post"),
-        ({"scale_embedding": True}, "which needs model.norm_embedding=false and model.scale_embedding=false"),
-        ({"data": {"stretch": False}}, r"needs data.stretch=true, model.patches.table=true and model.patches.whole=1"),
-        ({"patches": {"whole": 0}}, r"needs data.stretch=true, model.patches.table=true and model.patches.whole=1"),
-        ({"norm": "post"}, "has model.patches.norm=post, and a ViT has pre"),
+        ({"scale_embedding": True}, "which needs model.embedding_norm=false and model.scale_embedding=false"),
+        (
+            {"data": {"stretch": False}},
+            r"needs data.stretch=true, model.vit.learned_positions=true and model.vit.cls_tokens=1",
+        ),
+        (
+            {"vit": {"cls_tokens": 0}},
+            r"needs data.stretch=true, model.vit.learned_positions=true and model.vit.cls_tokens=1",
+        ),
+        ({"norm": "post"}, "has model.vit.norm=post, and a ViT has pre"),
         ({"data": {"height": 10}}, "has patches of 4 pixels, and a ViT's fill its pictures of 10 x 12"),
-        ({"map": 16}, "has a map of 16 and a decoder of 8: leave model.map out, and set model.patches.size"),
+        ({"map_size": 16}, "has a map of 16 and a decoder of 8: leave model.map_size out, and set model.vit.hidden_size"),
     ],
 )
 def test_what_no_model_of_theirs_computes_is_refused_by_name(changes, told):

@@ -7,7 +7,7 @@ import pytest
 
 from regard import manifest, tasks
 from regard.alignment.head import Head
-from regard.config import AttentionPart, Data, Model, PictureData, PictureModel, Search, Train
+from regard.config import AttentionPart, Data, ImageTextData, ImageToTextModel, Model, Search, Train
 from regard.inference.alignment_head import note
 from regard.interop.onnx import write as writing
 from regard.interop.onnx.quantise import quantised
@@ -28,8 +28,8 @@ def _make(folder):
     folder.mkdir()
     config = Config(
         data=Data(batch_tokens=512, samples=200),
-        model=Model(size=32, embedding=16),
-        train=Train(max_steps=40, evaluate_every=40, rate=1e-2),
+        model=Model(hidden_size=32, embedding_size=16),
+        train=Train(max_steps=40, evaluate_every=40, learning_rate=1e-2),
     )
     train(tasks.experiment("translate", config)[0], folder / "run", quiet=True)
     note(folder / "run", Head("decoder.cross", 0))
@@ -57,12 +57,12 @@ def captions(once):
 def _see(folder):
     folder.mkdir()
     config = task.Config(
-        data=PictureData(height=32, width=48, samples=120, batch_pixels=1 << 14),
-        model=PictureModel(
-            size=16, depth=1, decoder="transformer", layers=1, heads=2, attention=AttentionPart("transformer")
+        data=ImageTextData(height=32, width=48, samples=120, batch_pixels=1 << 14),
+        model=ImageToTextModel(
+            hidden_size=16, depth=1, decoder="transformer", layers=1, heads=2, attention=AttentionPart("transformer")
         ),
-        train=Train(max_steps=40, evaluate_every=40, rate=1e-2),
-        search=Search(length=12),
+        train=Train(max_steps=40, evaluate_every=40, learning_rate=1e-2),
+        search=Search(max_length=12),
     )
     train(tasks.experiment("caption", config)[0], folder / "run", quiet=True)
     _export(folder)

@@ -25,12 +25,12 @@ CLOSE = 1e-5
 soaked = pytest.mark.soak
 
 EYES = {
-    "residual": ("residual", {}),
-    "residual, normed by itself": ("residual", {"map_norm": "group", "map_positions": "normalised", "stride": 4}),
-    "dense": ("dense", {}),
-    "dense and coarse": ("dense", {"stride": 16, "map_norm": "group", "map_positions": "learned"}),
-    "patches": ("patches", {"stride": 5}),
-    "patches with learned positions": ("patches", {"positions": "learned"}),
+    "resnet": ("resnet", {}),
+    "residual, normed by itself": ("resnet", {"map_norm": "group", "map_positions": "normalised", "stride": 4}),
+    "densenet": ("densenet", {}),
+    "dense and coarse": ("densenet", {"stride": 16, "map_norm": "group", "map_positions": "learned"}),
+    "vit": ("vit", {"stride": 5}),
+    "patches with learned positions": ("vit", {"positions": "learned"}),
 }
 
 
@@ -43,7 +43,7 @@ def furthest(model, field):
 
 def test_a_model_of_pictures_equals_its_graphs_at_every_size_and_knows_its_rows_and_columns():
     """A mechanism that looks around each place; every other kind soaks."""
-    assert furthest(*sighted("residual", "recurrent", "grid_coverage", embedding=8)) <= CLOSE
+    assert furthest(*sighted("resnet", "recurrent", "grid_coverage", embedding_size=8)) <= CLOSE
 
 
 @soaked
@@ -56,24 +56,24 @@ def test_an_encoder_of_pictures_equals_itself_as_a_graph(what):
 @soaked
 @pytest.mark.parametrize("name", registry.names("visual"))
 def test_an_attention_inside_a_cnn_equals_itself_as_a_graph(name):
-    assert furthest(*sighted("residual", "transformer", "transformer", visual=name, layers=1)) <= CLOSE
+    assert furthest(*sighted("resnet", "transformer", "transformer", visual_attention=name, layers=1)) <= CLOSE
 
 
 @soaked
 @pytest.mark.parametrize("decoder", ["convolution", "transformer"])
 @pytest.mark.parametrize("attention", ["grid_coverage", "additive+sparsemax", "none"])
 def test_a_decoder_of_pictures_equals_itself_as_a_graph(decoder, attention):
-    assert furthest(*sighted("patches", decoder, attention, layers=1)) <= CLOSE
+    assert furthest(*sighted("vit", decoder, attention, layers=1)) <= CLOSE
 
 
 @soaked
 @pytest.mark.parametrize("name", sorted({*registry.names("mechanisms")} - {"pointer"}))  # which copies words of its source
 def test_a_mechanism_that_looks_at_a_picture_equals_itself_as_a_graph(name):
-    assert furthest(*sighted("patches", "recurrent", name)) <= CLOSE
+    assert furthest(*sighted("vit", "recurrent", name)) <= CLOSE
 
 
 def test_axes_of_a_map_are_its_rows_and_columns_for_what_is_kept_and_keys_elsewhere():
-    model, field = sighted("patches", "transformer", "grid_coverage", layers=1)
+    model, field = sighted("vit", "transformer", "grid_coverage", layers=1)
     assert tracing.open_axes(model, field) == {
         "token": {0: "sources", 1: "beams"},
         "keep": {0: "sources", 1: "rows", 2: "columns"},
@@ -86,7 +86,7 @@ def test_axes_of_a_map_are_its_rows_and_columns_for_what_is_kept_and_keys_elsewh
 
 
 def test_heights_and_widths_are_whole_places():
-    _, field = sighted("patches", "transformer", "transformer", layers=1, stride=5)
+    _, field = sighted("vit", "transformer", "transformer", layers=1, stride=5)
     found = tracing.dimensions(field)
     assert found["height"].__name__ == "5*rows"
     assert found["width"].__name__ == "5*columns"

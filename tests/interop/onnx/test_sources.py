@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.config import PictureData, PictureModel
+from regard.config import ImageTextData, ImageToTextModel
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
 from regard.interop.onnx.sources import Field, Sizes, below, drawn, longest, usual, within
@@ -12,8 +12,8 @@ from .models import sighted, small
 
 
 def test_a_task_says_how_large_its_sources_may_be():
-    assert longest(translate.Config()) == translate.Config().data.longest_source
-    config = task.Config(data=PictureData(height=33, width=64), model=PictureModel(stride=8))
+    assert longest(translate.Config()) == translate.Config().data.max_source_length
+    config = task.Config(data=ImageTextData(height=33, width=64), model=ImageToTextModel(stride=8))
     assert longest(config) == Field(5, 8, 8)
     assert Field(5, 8, 8).pixels == (40, 64)
 
@@ -40,7 +40,7 @@ def test_texts_are_drawn_for_a_model_that_reads_text():
 
 @pytest.mark.parametrize("stride", [5, 8])
 def test_pictures_are_drawn_in_whole_places_for_a_model_that_sees(stride):
-    model, _ = sighted("patches", "recurrent", stride=stride)
+    model, _ = sighted("vit", "recurrent", stride=stride)
     found = drawn(model, Sizes(sources=4, keys=3, columns=2), torch.Generator().manual_seed(0))
     assert isinstance(found, Pictures)
     assert found.data.shape == (4, 3, 3 * stride, 2 * stride)

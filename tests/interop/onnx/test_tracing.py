@@ -47,7 +47,7 @@ def test_a_graph_equals_its_model_at_every_size(run, exported):
 
 def short() -> Seq2Seq:
     """A model of sources of 4 tokens: fewer than the usual example has, and there is no vector for a fifth place."""
-    parts = Model(encoder="transformer", attention=AttentionPart("dot"), size=8, heads=2, positions="learned")
+    parts = Model(encoder="transformer", attention=AttentionPart("dot"), hidden_size=8, heads=2, positions="learned")
     return build(parts, Dropout(), 11, 13, joint=False, longest=(4, LONGEST)).eval()
 
 

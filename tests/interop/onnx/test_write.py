@@ -122,7 +122,9 @@ def test_what_is_no_single_network_is_refused(run, exported):
 
 def test_a_run_that_sees_pictures_and_writes_nothing_is_refused_by_name(tmp_path):
     config = task.Config(
-        data=ClassifyData(height=16, width=16, samples=40), model=ClassifyModel(size=8, depth=1), train=Train(max_steps=1)
+        data=ClassifyData(height=16, width=16, samples=40),
+        model=ClassifyModel(hidden_size=8, depth=1),
+        train=Train(max_steps=1),
     )
     train(tasks.experiment("classify", config)[0], tmp_path / "run", quiet=True)
     for ask in (lambda: writing.write(tmp_path / "run", tmp_path / "out"), lambda: engine(tmp_path / "run", engine="onnx")):

@@ -12,7 +12,7 @@ DECODERS = ("recurrent", "convolution", "transformer")
 
 
 def network(decoder, attention="additive"):
-    config = Model(size=8, heads=2, encoder=decoder, decoder=decoder, attention=AttentionPart(attention))
+    config = Model(hidden_size=8, heads=2, encoder=decoder, decoder=decoder, attention=AttentionPart(attention))
     return build(config, Dropout(0.0, 0.0), 9, 9, joint=False).eval()
 
 

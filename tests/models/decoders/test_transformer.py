@@ -155,7 +155,14 @@ def test_an_attention_that_carries_a_state_looks_step_by_step():
 
 @pytest.mark.parametrize("gated", [True, False])
 def test_a_decoder_like_that_of_t5_writes_step_by_step_what_it_writes_at_once(gated):
-    options = {"self_attention": "t5", "shared_bias": True, "norm": "rms", "bias": False, "self_size": 6, "positions": None}
+    options = {
+        "self_attention": "t5",
+        "shared_bias": True,
+        "norm": "rms",
+        "bias": False,
+        "self_attention_size": 6,
+        "positions": None,
+    }
     made, source = decoder("transformer+dot", gated=gated, **options), encoded()
     memory = made.remember(source)
     assert_close(stepped(made, memory, TARGET)[0], made(TARGET, memory).output)

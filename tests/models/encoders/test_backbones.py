@@ -21,15 +21,15 @@ from regard.models.encoders.vit import Patches
 
 SIZE = 16
 ENCODERS = {
-    "residual": {"stages": (1, 1), "stem": 1},
-    "residual, batch": {"layers": 1, "norm": "batch"},
-    **{f"residual, {name}": {"stages": (1, 1), "attention": name} for name in registry.names("visual")},
-    "dense": {"growth": 8, "layers": 1},
-    "dense, fine": {"growth": 8, "layers": 2, "fine": True, "attention": "channel"},
-    "dense, batch": {"growth": 8, "layers": 1, "norm": "batch"},
-    "patches": {"layers": 1, "patch": 4},
-    "patches, normalised": {"layers": 1, "patch": 4, "positions": "normalised", "query": True},
-    "patches, learned": {"layers": 1, "patch": 4, "positions": "learned", "convolutions": True},
+    "resnet": {"stages": (1, 1), "stem": 1},
+    "resnet, batch": {"layers": 1, "norm": "batch"},
+    **{f"resnet, {name}": {"stages": (1, 1), "attention": name} for name in registry.names("visual")},
+    "densenet": {"growth": 8, "layers": 1},
+    "densenet, fine": {"growth": 8, "layers": 2, "fine": True, "attention": "channel"},
+    "densenet, batch": {"growth": 8, "layers": 1, "norm": "batch"},
+    "vit": {"layers": 1, "patch": 4},
+    "vit, normalised": {"layers": 1, "patch": 4, "positions": "normalised", "query": True},
+    "vit, learned": {"layers": 1, "patch": 4, "positions": "learned", "convolutions": True},
 }
 each = pytest.mark.parametrize("name", ENCODERS)
 
@@ -147,7 +147,7 @@ def test_it_says_how_large_it_is(name):
 @pytest.mark.parametrize("decoder", [Recurrent, Transformer])
 def test_a_decoder_reads_it_and_knows_its_rows(attention, decoder):
     torch.manual_seed(0)
-    encoder = build_picture_encoder("residual", 2, SIZE, stages=(1, 1)).eval()
+    encoder = build_picture_encoder("resnet", 2, SIZE, stages=(1, 1)).eval()
     writes = decoder(7, SIZE, SIZE, attention=partial(named, attention)).eval()
     given, target = collect([each.float() for each in drawn((9, 14), (5, 23))]), torch.tensor([[1, 4, 5], [1, 3, 2]])
     memory = writes.remember(encoder(given))
@@ -158,10 +158,10 @@ def test_a_decoder_reads_it_and_knows_its_rows(attention, decoder):
 
 def test_words_and_numbers_reach_the_encoder():
     with torch.device("meta"):
-        residual = build_picture_encoder("residual", 3, 64, attention="channel", layers=3, dropout=0.1)
-        dense = build_picture_encoder("dense", 1, 32, layers=4, dropout=0.2)
-        patches = build_picture_encoder("patches", 3, 32, layers=2)
-        assert len(build_picture_encoder("residual", 3, 64).blocks) == 8
+        residual = build_picture_encoder("resnet", 3, 64, attention="channel", layers=3, dropout=0.1)
+        dense = build_picture_encoder("densenet", 1, 32, layers=4, dropout=0.2)
+        patches = build_picture_encoder("vit", 3, 32, layers=2)
+        assert len(build_picture_encoder("resnet", 3, 64).blocks) == 8
     assert (type(residual), type(dense), type(patches)) == (Residual, Dense, Patches)
     assert (len(residual.blocks), residual.blocks[0].drop.p, residual.stride) == (12, 0.1, 16)
     assert (len(dense.blocks[0].look), dense.blocks[0].look[0].drop.p) == (4, 0.2)
@@ -169,17 +169,17 @@ def test_words_and_numbers_reach_the_encoder():
 
 
 def test_what_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="needs to be one of residual, dense, patches, got 'vgg'"):
+    with pytest.raises(ValueError, match="needs to be one of resnet, densenet, vit, got 'vgg'"):
         build_picture_encoder("vgg", 3, 64)
-    with pytest.raises(ValueError, match="patches have no CNN for the attention 'channel' to stand in; leave it out"):
-        build_picture_encoder("patches", 3, 64, attention="channel")
-    assert KINDS == ("residual", "dense", "patches")
+    with pytest.raises(ValueError, match="vit has no CNN for the attention 'channel' to stand in; leave it out"):
+        build_picture_encoder("vit", 3, 64, attention="channel")
+    assert KINDS == ("resnet", "densenet", "vit")
 
 
 def test_a_small_encoder_learns_to_tell_where_a_dot_is():
     """Four places of a dot, told from the whole map: a real problem that no mean of the pixels solves."""
     torch.manual_seed(0)
-    for kind, options in (("residual", {"stages": (1, 1)}), ("patches", {"layers": 1, "patch": 4, "query": True})):
+    for kind, options in (("resnet", {"stages": (1, 1)}), ("vit", {"layers": 1, "patch": 4, "query": True})):
         encoder = build_picture_encoder(kind, 1, SIZE, **options)
         head = torch.nn.Linear(SIZE, 4)
         optimiser = torch.optim.Adam([*encoder.parameters(), *head.parameters()], 0.01)

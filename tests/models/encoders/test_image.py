@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.attention.types import Encoded
-from regard.config import PictureDropout, SightModel
+from regard.config import ImageDropout, ImageModel
 from regard.data.image.batch import collect
 from regard.models.encoders.image import StandardisingEncoder, build_standardising_encoder
 
@@ -29,9 +29,11 @@ def test_the_mean_of_each_channel_is_taken_off_and_it_is_divided_by_its_deviatio
     assert torch.allclose(seen.pictures.data[0, :, 0, 0], torch.tensor([0.0, 0.5, 5.0]))
 
 
-@pytest.mark.parametrize("kind", ["residual", "dense", "patches"])
+@pytest.mark.parametrize("kind", ["resnet", "densenet", "vit"])
 def test_every_kind_of_encoder_makes_a_map_of_its_size(kind):
-    encoder = build_standardising_encoder(SightModel(encoder=kind, size=16, depth=1, map=8), PictureDropout(), STANDARD)
+    encoder = build_standardising_encoder(
+        ImageModel(encoder=kind, hidden_size=16, depth=1, map_size=8), ImageDropout(), STANDARD
+    )
     found = encoder(collect([torch.rand(3, 16, 24)], 8))
     assert (encoder.size, encoder.stride) == (8, 8)
     assert found.data.shape == (1, 6, 8)
@@ -39,14 +41,16 @@ def test_every_kind_of_encoder_makes_a_map_of_its_size(kind):
 
 
 def test_places_of_a_map_know_where_they_are_unless_they_are_not_to():
-    model = SightModel(size=8, depth=1)
+    model = ImageModel(hidden_size=8, depth=1)
     torch.manual_seed(0)
-    told = build_standardising_encoder(model, PictureDropout(), STANDARD).eval()
+    told = build_standardising_encoder(model, ImageDropout(), STANDARD).eval()
     plain = StandardisingEncoder(told.encoder, STANDARD).eval()
     picture = collect([torch.rand(3, 16, 16)], 8)
     added = told(picture).data - plain(picture).data
     assert not torch.allclose(added[0, 0], added[0, 3])
     assert (
-        build_standardising_encoder(SightModel(size=8, depth=1, map_positions="none"), PictureDropout(), STANDARD).positions
+        build_standardising_encoder(
+            ImageModel(hidden_size=8, depth=1, map_positions="none"), ImageDropout(), STANDARD
+        ).positions
         is None
     )

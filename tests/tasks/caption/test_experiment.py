@@ -6,7 +6,7 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, PatchesPart, PictureData, PictureModel, Search, Train
+from regard.config import AttentionPart, ImageTextData, ImageToTextModel, Search, Train, VitPart
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
 from regard.errors import ConfigError, RefusedError
@@ -19,13 +19,13 @@ from regard.training.run_directory import verify
 from regard.viewer.axes import Image
 from regard.viewer.io import load, save
 
-DATA = PictureData(height=32, width=32, samples=60, batch_pixels=1 << 14)
-MODEL = PictureModel(size=16, depth=1, stride=8)
-QUICK = Train(max_steps=6, evaluate_every=3, checkpoint_every=3, rate=1e-2)
+DATA = ImageTextData(height=32, width=32, samples=60, batch_pixels=1 << 14)
+MODEL = ImageToTextModel(hidden_size=16, depth=1, stride=8)
+QUICK = Train(max_steps=6, evaluate_every=3, checkpoint_every=3, learning_rate=1e-2)
 
 
 def config(data=DATA, model=MODEL, **train) -> Config:
-    return Config(data=data, model=model, train=dataclasses.replace(QUICK, **train), search=Search(length=12))
+    return Config(data=data, model=model, train=dataclasses.replace(QUICK, **train), search=Search(max_length=12))
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +146,14 @@ def test_a_training_that_was_stopped_comes_to_the_same_weights(run, tmp_path):
 
 
 def test_a_training_may_begin_with_another_run(run):
-    other = config(start=str(run[0]))
+    other = config(init_from=str(run[0]))
     experiment, _ = tasks.experiment("caption", other)
     assert experiment.codec.mean == run[1].codec.mean
     with pytest.raises(RefusedError, match=r"was trained with data\.height=32, and now it is 16"):
         tasks.experiment("caption", dataclasses.replace(other, data=dataclasses.replace(DATA, height=16)))
     translate = tasks.find("translate").Config()
     with pytest.raises(RefusedError, match="is a run of caption, which reads pictures"):
-        tasks.experiment("translate", dataclasses.replace(translate, train=Train(start=str(run[0]))))
+        tasks.experiment("translate", dataclasses.replace(translate, train=Train(init_from=str(run[0]))))
 
 
 def test_a_table_is_read_from_its_own_folder_by_the_columns_that_are_named(table):
@@ -192,15 +192,15 @@ def test_data_to_validate_with_needs_data_to_train_on():
 
 
 def test_nothing_left_to_train_on_is_an_error_that_says_what_to_do(table):
-    data = dataclasses.replace(DATA, train=str(table), valid=str(table), longest_target=2)
-    with pytest.raises(DataError, match=r"too little is left: 0 of 6 records.*data\.over_long=cut keeps more"):
+    data = dataclasses.replace(DATA, train=str(table), valid=str(table), max_target_length=2)
+    with pytest.raises(DataError, match=r"too little is left: 0 of 6 records.*data\.over_long=truncate keeps more"):
         tasks.experiment("caption", config(data))
 
 
 @pytest.mark.parametrize("attention", ["hard", "additive+sparsemax", "grid_coverage", "coverage"])
 def test_every_price_is_paid(attention):
     model = dataclasses.replace(MODEL, attention=AttentionPart(attention))
-    experiment, _ = tasks.experiment("caption", config(model=model, doubly_stochastic=1.0, coverage=0.5))
+    experiment, _ = tasks.experiment("caption", config(model=model, doubly_stochastic_weight=1.0, coverage_weight=0.5))
     loss = experiment.loss(experiment.model.train(), experiment.train.batch(0), Progress(0, 2))
     assert {"nll", "doubly_stochastic", "coverage"} <= loss.parts.keys()
     loss.total.backward()
@@ -209,7 +209,7 @@ def test_every_price_is_paid(attention):
 
 
 def test_the_outputs_of_a_model_may_be_what_it_learns_from():
-    experiment, _ = tasks.experiment("caption", config(risk="minimum_risk", risk_samples=2, better="exact"))
+    experiment, _ = tasks.experiment("caption", config(sequence_loss="minimum_risk", sequence_samples=2, monitor="exact"))
     loss = experiment.loss(experiment.model.train(), experiment.train.batch(0), Progress(0, 2))
     assert loss.parts["risk"].isfinite()
     assert "exact" in experiment.evaluate(experiment.model.eval())
@@ -222,7 +222,7 @@ def test_the_outputs_of_a_model_may_be_what_it_learns_from():
         ({"data": dataclasses.replace(DATA, channels=2)}, r"data\.channels needs to be 3, in colour, or 1, grey, got 2"),
         ({"data": dataclasses.replace(DATA, augment="blur")}, r"data\.augment needs to be none, or one or more of"),
         ({"model": dataclasses.replace(MODEL, attention=AttentionPart("pointer"))}, "copies words of its source"),
-        ({"model": dataclasses.replace(MODEL, visual="squeeze")}, "is called 'squeeze'"),
+        ({"model": dataclasses.replace(MODEL, visual_attention="squeeze")}, "is called 'squeeze'"),
     ],
 )
 def test_what_cannot_be_built_is_refused_before_it_is(changes, text):
@@ -234,10 +234,16 @@ def test_what_cannot_be_built_is_refused_before_it_is(changes, text):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"diagonal": 1.0}, r"train\.diagonal=1\.0 would change nothing: it needs an attention over a text"),
-        ({"film": "x"}, r"train\.film=x would change nothing: it needs an attention.* in a task that reads text"),
-        ({"guided": 1.0}, r"train\.guided=1\.0 would change nothing"),
-        ({"model": dataclasses.replace(MODEL, encoder="patches", visual="channel")}, r"model\.visual=channel would change"),
+        ({"guided_attention": 1.0}, r"train\.guided_attention=1\.0 would change nothing: it needs an attention over a text"),
+        (
+            {"record_example": "x"},
+            r"train\.record_example=x would change nothing: it needs an attention.* in a task that reads text",
+        ),
+        ({"guided_alignment": 1.0}, r"train\.guided_alignment=1\.0 would change nothing"),
+        (
+            {"model": dataclasses.replace(MODEL, encoder="vit", visual_attention="channel")},
+            r"model\.visual_attention=channel would change",
+        ),
         ({"model": dataclasses.replace(MODEL, bidirectional=False)}, r"model\.bidirectional=False would change nothing"),
     ],
 )
@@ -260,8 +266,10 @@ def test_several_runs_answer_as_one(run):
 
 
 def test_a_model_may_look_at_the_whole_and_tells_where_it_looked(tmp_path):
-    model = PictureModel(size=16, depth=1, stride=8, heads=2, encoder="patches", decoder="transformer")
-    model = dataclasses.replace(model, attention=AttentionPart("transformer", 2), patches=PatchesPart(table=True, whole=1))
+    model = ImageToTextModel(hidden_size=16, depth=1, stride=8, heads=2, encoder="vit", decoder="transformer")
+    model = dataclasses.replace(
+        model, attention=AttentionPart("transformer", 2), vit=VitPart(learned_positions=True, cls_tokens=1)
+    )
     experiment, _ = tasks.experiment("caption", config(dataclasses.replace(DATA, stretch=True), model))
     train(experiment, tmp_path / "run")
     trained, path = regard.load(tmp_path / "run"), str(tmp_path / "wide.png")

@@ -24,7 +24,7 @@ def test_one_label_is_the_whole_cell_and_several_stand_between_commas(tmp_path):
     assert split("cat, dog,,cat", True) == ["cat", "dog"]
     records = table(tmp_path, ("1.png", "cat, dog"), ("2.png", "ant"))
     assert LabelCodec.fit(records, DATA, 8).labels == ("ant", "cat, dog")
-    assert LabelCodec.fit(records, replace(DATA, several=True), 8).labels == ("ant", "cat", "dog")
+    assert LabelCodec.fit(records, replace(DATA, multi_label=True), 8).labels == ("ant", "cat", "dog")
 
 
 def test_records_become_examples_with_the_numbers_of_their_labels(tmp_path):
@@ -38,7 +38,7 @@ def test_records_become_examples_with_the_numbers_of_their_labels(tmp_path):
 
 def test_where_several_may_hold_none_may(tmp_path):
     records = table(tmp_path, ("1.png", "cat, ant"), ("2.png", None))
-    codec = LabelCodec.fit(records, replace(DATA, several=True), 8)
+    codec = LabelCodec.fit(records, replace(DATA, multi_label=True), 8)
     assert [each.labels for each in codec.encode_all(records).examples] == [[1, 0], []]
 
 
@@ -55,7 +55,7 @@ def test_one_label_tells_nothing_apart(tmp_path):
     with pytest.raises(DataError, match="to tell pictures apart takes 2 different labels or more, got cat"):
         LabelCodec.fit(table(tmp_path, ("1.png", "cat")), DATA, 8)
     with pytest.raises(DataError, match="takes 1 label or more, got none"):
-        LabelCodec.fit(table(tmp_path, ("1.png", None)), replace(DATA, several=True), 8)
+        LabelCodec.fit(table(tmp_path, ("1.png", None)), replace(DATA, multi_label=True), 8)
 
 
 def test_what_is_missing_is_listed(tmp_path):

@@ -25,9 +25,9 @@ from regard.tasks.classify.video_predictor import Watcher
 from regard.training.loop import train
 
 DATA = ClassifyData(height=16, width=16, samples=40, batch_pixels=1 << 12)
-MODEL = ClassifyModel(size=16, depth=1, stride=8)
-QUICK = Train(max_steps=4, evaluate_every=2, checkpoint_every=2, rate=1e-2, better="accuracy")
-GLIMPSES = dataclasses.replace(MODEL, glimpses=3, side=4, copies=2, runs=2)
+MODEL = ClassifyModel(hidden_size=16, depth=1, stride=8)
+QUICK = Train(max_steps=4, evaluate_every=2, checkpoint_every=2, learning_rate=1e-2, monitor="accuracy")
+GLIMPSES = dataclasses.replace(MODEL, glimpses=3, glimpse_size=4, episodes=2, eval_episodes=2)
 
 
 def config(data=DATA, model=MODEL, **train) -> Config:
@@ -41,10 +41,10 @@ def changed(part, **settings):
 KINDS = {
     "queries": (config(), Labels, Classifier),
     "pooled": (config(model=changed(MODEL, attention=AttentionPart("none"))), Pooled, Classifier),
-    "patches": (config(model=changed(MODEL, encoder="patches")), Labels, Classifier),
+    "vit": (config(model=changed(MODEL, encoder="vit")), Labels, Classifier),
     "glimpses": (config(model=GLIMPSES), Glimpses, Glimpser),
     "clips": (config(changed(DATA, clips=True)), Frames, Watcher),
-    "one": (config(changed(DATA, several=False)), Labels, Classifier),
+    "one": (config(changed(DATA, multi_label=False)), Labels, Classifier),
 }
 
 
@@ -55,7 +55,7 @@ def test_every_kind_is_trained_saved_opened_and_asked(kind, tmp_path):
     experiment, report = tasks.experiment("classify", told)
     assert (report.read, len(experiment.valid)) == (36, 4)
     assert isinstance(experiment.model, network)
-    assert experiment.codec.several == (kind in ("queries", "pooled", "patches"))
+    assert experiment.codec.several == (kind in ("queries", "pooled", "vit"))
     train(experiment, tmp_path / "run", quiet=True)
     model = regard.see(tmp_path / "run")
     assert type(model) is seeing
@@ -81,11 +81,11 @@ def test_glimpses_cost_the_mean_over_copies_of_a_picture():
 def test_what_can_be_better_depends_on_what_is_measured():
     for told, known in (
         (config(), "loss, accuracy, f1, looks"),
-        (config(changed(DATA, several=False)), "loss, accuracy, looks"),
+        (config(changed(DATA, multi_label=False)), "loss, accuracy, looks"),
         (config(model=GLIMPSES), "loss, accuracy"),
     ):
-        with pytest.raises(ConfigError, match=f"train.better needs to be one of {known}, got 'bleu'"):
-            tasks.experiment("classify", changed(told, train=changed(QUICK, better="bleu")))
+        with pytest.raises(ConfigError, match=f"train.monitor needs to be one of {known}, got 'bleu'"):
+            tasks.experiment("classify", changed(told, train=changed(QUICK, monitor="bleu")))
 
 
 def test_glimpses_are_for_pictures_that_have_one_label():
@@ -93,29 +93,29 @@ def test_glimpses_are_for_pictures_that_have_one_label():
         ConfigError, match=r"model.glimpses=3 is for pictures that have one label, not for clips \(data.clips\)"
     ):
         buildable(config(changed(DATA, clips=True), GLIMPSES))
-    with pytest.raises(ConfigError, match=r"one label, not for several labels a picture \(data.several\)"):
-        buildable(config(changed(DATA, several=True), GLIMPSES))
+    with pytest.raises(ConfigError, match=r"one label, not for several labels a picture \(data.multi_label\)"):
+        buildable(config(changed(DATA, multi_label=True), GLIMPSES))
     with pytest.raises(ConfigError, match="glimpses need a deviation above 0, got 0"):
-        buildable(config(model=changed(GLIMPSES, deviation=0.0)))
+        buildable(config(model=changed(GLIMPSES, location_std=0.0)))
 
 
 @pytest.mark.parametrize(
     ("setting", "needs"),
     [
         (
-            ["model.side=4"],
-            r"model.side=4 would change nothing: it needs a model that takes glimpses at a picture \(model.gl",
+            ["model.glimpse_size=4"],
+            r"model.glimpse_size=4 would change nothing: it needs a model that takes glimpses at a picture \(model.gl",
         ),
         (
-            ["model.glimpses=3", "model.encoder=dense"],
-            "model.encoder=dense would change nothing: it needs a model that sees all",
+            ["model.glimpses=3", "model.encoder=densenet"],
+            "model.encoder=densenet would change nothing: it needs a model that sees all",
         ),
         (
             ["model.glimpses=3", "model.attention=none"],
             "model.attention.name=none would change nothing: it needs a model that",
         ),
-        (["model.glimpses=3", "model.visual=channel"], "model.visual=channel would change nothing"),
-        (["data.frames=9"], r"data.frames=9 would change nothing: it needs clips \(data.clips=true\)"),
+        (["model.glimpses=3", "model.visual_attention=channel"], "model.visual_attention=channel would change nothing"),
+        (["data.max_frames=9"], r"data.max_frames=9 would change nothing: it needs clips \(data.clips=true\)"),
     ],
 )
 def test_settings_that_change_nothing_are_refused(setting, needs):
@@ -138,7 +138,7 @@ def test_a_table_has_one_label_a_picture_unless_it_is_told_otherwise(tmp_path):
     assert experiment.codec.labels == ("ant", "cat, dog")
     assert not experiment.beside
     experiment.train.close()
-    experiment, _ = tasks.experiment("classify", config(changed(DATA, train=path, valid=path, several=True)))
+    experiment, _ = tasks.experiment("classify", config(changed(DATA, train=path, valid=path, multi_label=True)))
     assert experiment.codec.labels == ("ant", "cat", "dog")
     experiment.train.close()
 
@@ -157,16 +157,16 @@ def test_bad_pictures_of_both_tables_are_told_before_anything_is_trained(tmp_pat
 def test_a_run_goes_on_from_another_and_resumes(tmp_path):
     first = tmp_path / "first"
     train(tasks.experiment("classify", config())[0], first, quiet=True)
-    again = config(start=str(first))
+    again = config(init_from=str(first))
     experiment, _ = tasks.experiment("classify", again, tmp_path / "second")
     assert torch.equal(experiment.model.bias, regard.see(first).model.bias)
     train(experiment, tmp_path / "second", quiet=True)
-    with pytest.raises(RefusedError, match=re.escape("data.several=None, and now it is False")):
-        tasks.experiment("classify", config(changed(DATA, several=False), start=str(first)))
+    with pytest.raises(RefusedError, match=re.escape("data.multi_label=None, and now it is False")):
+        tasks.experiment("classify", config(changed(DATA, multi_label=False), init_from=str(first)))
 
 
 def test_a_table_that_has_no_label_on_any_line_is_refused_where_pictures_may_have_none(tmp_path):
-    path, data = tmp_path / "t.tsv", changed(DATA, several=True)
+    path, data = tmp_path / "t.tsv", changed(DATA, multi_label=True)
     path.write_text("1.png\n2.png\n")
     said = f"{path} has no label on any of its 2 lines, and labels are in column 2; put a tab between the picture and its labels"
     with pytest.raises(DataError, match=re.escape(said)):

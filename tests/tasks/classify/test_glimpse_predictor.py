@@ -14,11 +14,13 @@ from regard.tasks.classify.task import Config
 from regard.viewer.io import load, save
 
 CODEC = LabelCodec(("a", "b", "c"), height=28, width=28, channels=1, stride=1, mean=(0.2,), deviation=(0.3,))
-CONFIG = Config(data=ClassifyData(height=28, width=28, channels=1), model=ClassifyModel(size=16, glimpses=4, runs=1))
+CONFIG = Config(
+    data=ClassifyData(height=28, width=28, channels=1), model=ClassifyModel(hidden_size=16, glimpses=4, eval_episodes=1)
+)
 
 
 def glimpser(runs=1):
-    config = replace(CONFIG, model=replace(CONFIG.model, runs=runs))
+    config = replace(CONFIG, model=replace(CONFIG.model, eval_episodes=runs))
     torch.manual_seed(0)
     return Glimpser("classify", config, CODEC, build(config, CODEC))
 

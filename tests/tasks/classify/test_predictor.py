@@ -19,7 +19,7 @@ from regard.tasks.classify.task import Config
 from regard.viewer.io import load, save
 
 CODEC = LabelCodec(("circle", "square", "star"), True, height=16, width=32)
-CONFIG = Config(data=ClassifyData(height=16, width=32), model=ClassifyModel(size=16, depth=1))
+CONFIG = Config(data=ClassifyData(height=16, width=32), model=ClassifyModel(hidden_size=16, depth=1))
 
 
 def classifier(several=True, config=CONFIG):

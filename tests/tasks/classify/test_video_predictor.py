@@ -16,7 +16,7 @@ from regard.tasks.classify.video_predictor import Watcher, filled, sheet
 from regard.viewer.io import load, save
 
 CODEC = LabelCodec(("left", "right"), clips=True, height=16, width=16)
-CONFIG = Config(data=ClassifyData(height=16, width=16, clips=True), model=ClassifyModel(size=16, depth=1))
+CONFIG = Config(data=ClassifyData(height=16, width=16, clips=True), model=ClassifyModel(hidden_size=16, depth=1))
 
 
 def watcher():

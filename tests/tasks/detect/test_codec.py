@@ -75,8 +75,8 @@ def test_it_is_saved_and_read_again_and_takes_boxes_of_another_form(tmp_path):
     codec = ObjectCodec.fit([things(tmp_path, "猫")], DATA, 8)
     codec.save(tmp_path)
     assert ObjectCodec.load(tmp_path) == codec
-    other = codec.fitted(DetectData(box_form="sides"))
-    assert (other.form, other.labels) == ("sides", codec.labels)
+    other = codec.fitted(DetectData(box_format="xywh"))
+    assert (other.form, other.labels) == ("xywh", codec.labels)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_it_is_saved_and_read_again_and_takes_boxes_of_another_form(tmp_path):
         ({"format": 9}, "it is of another format"),
         ({"labels": [""]}, "labels need to be words"),
         ({"labels": []}, "labels need to be words"),
-        ({"form": "round"}, "the form of boxes needs to be one of corners, sides, shares"),
+        ({"form": "round"}, "the form of boxes needs to be one of xyxy, xywh, cxcywh"),
         ({"form": 3}, "form is missing or of the wrong kind"),
     ],
 )

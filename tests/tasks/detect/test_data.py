@@ -78,7 +78,7 @@ def test_all_mistakes_are_counted_and_the_first_are_listed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("form", "box"), [("corners", (20, 10, 60, 40)), ("sides", (20, 10, 40, 30)), ("shares", (0.4, 0.5, 0.4, 0.6))]
+    ("form", "box"), [("xyxy", (20, 10, 60, 40)), ("xywh", (20, 10, 40, 30)), ("cxcywh", (0.4, 0.5, 0.4, 0.6))]
 )
 def test_boxes_of_every_form_become_centres_and_sides_in_shares(form, box):
     [found, nothing, unknown] = located([given(box), given(), Annotated(Record("a", None, "t:2"))], form, [(50, 100)] * 3)
@@ -88,7 +88,7 @@ def test_boxes_of_every_form_become_centres_and_sides_in_shares(form, box):
 
 
 def test_the_sizes_of_files_are_in_their_headers(tmp_path):
-    [found] = located(read(table(tmp_path, line(["cat"], [[0, 0, 100, 50]])), DetectData()), "corners")
+    [found] = located(read(table(tmp_path, line(["cat"], [[0, 0, 100, 50]])), DetectData()), "xyxy")
     assert_close(found, torch.tensor([[0.5, 0.5, 1.0, 1.0]]))
 
 
@@ -100,11 +100,11 @@ def test_pictures_that_cannot_be_read_are_told_all_at_once(tmp_path):
     with pytest.raises(
         DataError, match=r"2 of 2 pictures cannot be read: .*t\.jsonl:1: .*one\.png is no .*t\.jsonl:2: .*two\.png"
     ):
-        located(given, "corners")
+        located(given, "xyxy")
 
 
 def test_a_box_that_rounding_moved_over_the_edge_is_cut_there():
-    [found] = located([given((0, 0, 100.005, 50))], "corners", [(50, 100)])
+    [found] = located([given((0, 0, 100.005, 50))], "xyxy", [(50, 100)])
     assert_close(found, torch.tensor([[0.5, 0.5, 1.0, 1.0]]))
 
 
@@ -119,11 +119,11 @@ def test_a_box_that_rounding_moved_over_the_edge_is_cut_there():
 )
 def test_a_box_outside_its_picture_or_of_no_size_is_told(box, said):
     with pytest.raises(DataError, match=said):
-        located([given(box)], "corners", [(50, 100)])
+        located([given(box)], "xyxy", [(50, 100)])
 
 
 def test_boxes_in_another_form_than_was_said_are_told_all_at_once():
     with pytest.raises(
-        DataError, match=r"2 mistakes .* t:1 box 2 .*; t:7 box 1 .*data\.box_form says what the four numbers"
+        DataError, match=r"2 mistakes .* t:1 box 2 .*; t:7 box 1 .*data\.box_format says what the four numbers"
     ):
-        located([given((0, 0, 9, 9), (90, 10, 20, 30)), given((90, 10, 20, 30), where="t:7")], "corners", [(50, 100)] * 2)
+        located([given((0, 0, 9, 9), (90, 10, 20, 30)), given((90, 10, 20, 30), where="t:7")], "xyxy", [(50, 100)] * 2)

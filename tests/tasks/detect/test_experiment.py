@@ -17,7 +17,14 @@ from regard.tasks.detect.experiment import enough, outline, samples
 from regard.tasks.detect.predictor import Detector
 from regard.tasks.detect.task import Config, draw
 
-TINY = ["data.samples=20", "model.size=16", "model.layers=1", "model.queries=8", "model.heads=2", "model.attention.heads=2"]
+TINY = [
+    "data.samples=20",
+    "model.hidden_size=16",
+    "model.layers=1",
+    "model.queries=8",
+    "model.heads=2",
+    "model.attention.heads=2",
+]
 
 
 def config(*overrides):
@@ -47,7 +54,7 @@ def test_without_data_it_draws_scenes_and_leaves_some_to_begin_with():
 
 @pytest.mark.parametrize("noised", [0, 2])
 def test_what_is_found_costs_and_what_is_noised_too(noised):
-    made, _ = tasks.experiment("detect", config(f"model.noised={noised}"))
+    made, _ = tasks.experiment("detect", config(f"model.denoising_groups={noised}"))
     batch = made.train.batch(0)
     loss = made.loss(made.model, batch, Progress(0, 1))
     loss.total.backward()
@@ -118,11 +125,11 @@ def test_an_attention_is_needed_and_any_will_do():
 
 def test_heads_of_its_layers_count_and_settings_for_others_do_not():
     default = Config()
-    heeded([config("model.heads=2", "model.feedforward=32")], default)
-    with pytest.raises(ConfigError, match=r"train\.smoothing=0\.1 would change nothing: it needs a task that chooses"):
-        heeded([config("train.smoothing=0.1")], default)
-    with pytest.raises(ConfigError, match=r"data\.box_form=sides would change nothing: it needs boxes of your own"):
-        heeded([config("data.box_form=sides")], default)
+    heeded([config("model.heads=2", "model.feedforward_size=32")], default)
+    with pytest.raises(ConfigError, match=r"train\.label_smoothing=0\.1 would change nothing: it needs a task that chooses"):
+        heeded([config("train.label_smoothing=0.1")], default)
+    with pytest.raises(ConfigError, match=r"data\.box_format=xywh would change nothing: it needs boxes of your own"):
+        heeded([config("data.box_format=xywh")], default)
     with pytest.raises(ConfigError, match=r"model\.queries needs to be 1 or more, got 0"):
         config("model.queries=0")
 

@@ -15,7 +15,14 @@ from regard.tasks.detect.task import Config
 
 CONFIG = read(
     Config,
-    overrides=["data.samples=20", "model.size=16", "model.stride=8", "model.layers=2", "model.queries=5", "model.heads=2"],
+    overrides=[
+        "data.samples=20",
+        "model.hidden_size=16",
+        "model.stride=8",
+        "model.layers=2",
+        "model.queries=5",
+        "model.heads=2",
+    ],
 )
 
 

@@ -19,5 +19,5 @@ def test_what_is_given_stays_as_it_stands():
 
 def test_the_default_keeps_the_model_that_finds_most():
     config = task.Config()
-    assert config.train.better == "map50"
+    assert config.train.monitor == "map50"
     assert config.model.queries >= task.MOST

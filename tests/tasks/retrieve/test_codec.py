@@ -20,7 +20,7 @@ def records(tmp_path):
 
 @pytest.fixture
 def codec(records):
-    return PairCodec.fit(records, RetrieveData(height=8, width=8, longest_target=4), 8)
+    return PairCodec.fit(records, RetrieveData(height=8, width=8, max_target_length=4), 8)
 
 
 def test_a_picture_and_a_text_that_are_there_again_have_one_number(codec, records):
@@ -50,7 +50,7 @@ def test_a_text_is_cut_to_what_the_model_reads(codec):
     assert known[-1] == EOS
     assert len(known) == 3
     [cut] = codec.tokens(["red star red star red star"])
-    assert len(cut) == codec.longest_source == 4
+    assert len(cut) == codec.max_source_length == 4
     assert cut[-1] == EOS
 
 

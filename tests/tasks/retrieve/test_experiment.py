@@ -18,9 +18,9 @@ from regard.tasks.retrieve.task import Config
 from regard.training.loop import train
 from regard.training.run_directory import verify
 
-DATA = RetrieveData(height=32, width=32, samples=60, batch_pixels=1 << 14, longest_target=32)
-MODEL = RetrieveModel(size=16, depth=1, space=8, text_layers=1)
-QUICK = Train(max_steps=4, evaluate_every=2, checkpoint_every=2, rate=1e-2, better="recall")
+DATA = RetrieveData(height=32, width=32, samples=60, batch_pixels=1 << 14, max_target_length=32)
+MODEL = RetrieveModel(hidden_size=16, depth=1, projection_size=8, text_layers=1)
+QUICK = Train(max_steps=4, evaluate_every=2, checkpoint_every=2, learning_rate=1e-2, monitor="recall")
 
 
 def config(data=DATA, model=MODEL, words=0.0, **settings) -> Config:
@@ -70,18 +70,18 @@ def test_a_training_that_was_stopped_comes_to_the_same_weights(run, tmp_path):
 
 
 def test_a_training_may_begin_with_another_run(run):
-    experiment, _ = tasks.experiment("retrieve", config(start=str(run[0])))
+    experiment, _ = tasks.experiment("retrieve", config(init_from=str(run[0])))
     begun, there = experiment.model.state_dict(), regard.see(run[0]).model.state_dict()
     assert all(torch.equal(begun[name], there[name]) for name in there)
     with pytest.raises(RefusedError, match=r"was trained with data\.height=32, and now it is 16"):
-        tasks.experiment("retrieve", config(dataclasses.replace(DATA, height=16), start=str(run[0])))
+        tasks.experiment("retrieve", config(dataclasses.replace(DATA, height=16), init_from=str(run[0])))
 
 
 @pytest.mark.parametrize("reranking", [0, 2])
 @pytest.mark.parametrize("reader", ["transformer", "recurrent", "convolution"])
 def test_everything_learns(table, reranking, reader):
     data = dataclasses.replace(DATA, train=str(table), valid=str(table), augment="affine+light", channels=1)
-    model = dataclasses.replace(MODEL, reranking=reranking, text_encoder=reader)
+    model = dataclasses.replace(MODEL, reranking_layers=reranking, text_encoder=reader)
     experiment, report = tasks.experiment("retrieve", config(data, model, words=0.5))
     assert report.kept == 5
     assert not experiment.beside
@@ -103,7 +103,7 @@ def test_what_belongs_together_on_another_line_is_no_wrong_answer():
 
 def test_the_loss_leaves_those_out(table):
     data = dataclasses.replace(DATA, train=str(table), valid=str(table))
-    experiment, _ = tasks.experiment("retrieve", config(data, dataclasses.replace(MODEL, reranking=0)))
+    experiment, _ = tasks.experiment("retrieve", config(data, dataclasses.replace(MODEL, reranking_layers=0)))
     batch, model = experiment.train.batch(0), experiment.model.eval()
     logits = model(batch.source, batch.target)
     same = torch.eye(5, dtype=torch.bool)
@@ -168,19 +168,19 @@ def test_what_cannot_be_built_is_refused_before_it_is(changes, text):
     ("changes", "text"),
     [
         (
-            {"smoothing": 0.1},
-            r"train\.smoothing=0\.1 would change nothing: it needs a task that chooses among words or labels",
+            {"label_smoothing": 0.1},
+            r"train\.label_smoothing=0\.1 would change nothing: it needs a task that chooses among words or labels",
         ),
         (
-            {"data": dataclasses.replace(DATA, bleu="zh")},
-            r"data\.bleu=zh would change nothing: it needs a task whose models",
+            {"data": dataclasses.replace(DATA, bleu_tokenizer="zh")},
+            r"data\.bleu_tokenizer=zh would change nothing: it needs a task whose models",
         ),
         (
-            {"model": dataclasses.replace(MODEL, reranking=0, reranked=5)},
-            r"model\.reranked=5 would change nothing: it needs layers that look at a picture and a text together",
+            {"model": dataclasses.replace(MODEL, reranking_layers=0, rerank_top_k=5)},
+            r"model\.rerank_top_k=5 would change nothing: it needs layers that look at a picture and a text together",
         ),
         (
-            {"model": dataclasses.replace(MODEL, text_encoder="recurrent", heads=2, reranking=0)},
+            {"model": dataclasses.replace(MODEL, text_encoder="recurrent", heads=2, reranking_layers=0)},
             r"model\.heads=2 would change nothing",
         ),
     ],
@@ -192,5 +192,5 @@ def test_what_would_change_nothing_is_refused(changes, text):
 
 
 def test_a_figure_that_is_none_is_refused():
-    with pytest.raises(ConfigError, match=r"train\.better needs to be one of recall, text_recall1, .*, got 'loss'"):
-        tasks.experiment("retrieve", config(better="loss"))
+    with pytest.raises(ConfigError, match=r"train\.monitor needs to be one of recall, text_recall1, .*, got 'loss'"):
+        tasks.experiment("retrieve", config(monitor="loss"))

@@ -20,9 +20,9 @@ from regard.viewer.axes import Image, Text
 from regard.viewer.io import load, save
 
 CONFIG = Config(
-    data=RetrieveData(height=32, width=32, samples=60, batch_pixels=1 << 14, longest_target=32),
-    model=RetrieveModel(size=16, depth=1, space=8, text_layers=1, reranked=3),
-    train=Train(max_steps=4, evaluate_every=4, rate=1e-2, better="recall"),
+    data=RetrieveData(height=32, width=32, samples=60, batch_pixels=1 << 14, max_target_length=32),
+    model=RetrieveModel(hidden_size=16, depth=1, projection_size=8, text_layers=1, rerank_top_k=3),
+    train=Train(max_steps=4, evaluate_every=4, learning_rate=1e-2, monitor="recall"),
 )
 
 
@@ -76,7 +76,7 @@ def test_it_shows_what_each_word_looked_at_on_the_picture(run, model, way):
 
 
 def test_without_a_closer_look_the_tower_of_the_picture_shows_where_it_looked(tmp_path):
-    config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, reranking=0))
+    config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, reranking_layers=0))
     train(tasks.experiment("retrieve", config)[0], tmp_path, quiet=True)
     model = regard.see(tmp_path)
     [[answer]] = model.predict(["a red circle"], align=True)
@@ -110,7 +110,7 @@ def test_an_index_is_searched_from_its_file(run, model, tmp_path):
 
 
 def test_what_is_beyond_the_closer_look_is_looked_at_where_it_is_asked_for(run, model):
-    """model.reranked is 3, and five are asked for: all five are, so that one order holds for all."""
+    """model.rerank_top_k is 3, and five are asked for: all five are, so that one order holds for all."""
     [five] = model.predict([texts(run)[2]], best=5)
     assert [each.score for each in five] == sorted((each.score for each in five), reverse=True)
 

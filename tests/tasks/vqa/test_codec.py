@@ -13,7 +13,7 @@ from regard.tasks.vqa.codec import AskedCodec
 from regard.tasks.vqa.data import Inquiry
 from regard.tasks.vqa.synthetic import Drawn
 
-DATA = VqaData(height=16, width=16, longest_question=6)
+DATA = VqaData(height=16, width=16, max_question_length=6)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_long_question_is_cut_or_dropped(records, codec):
     assert codec.knows(long)
     assert not codec.reads(long)
     assert codec.reads(records[1])
-    assert codec.longest_source == 6
+    assert codec.max_source_length == 6
 
 
 def test_a_question_of_unknown_words_is_not_known(records, codec):
@@ -99,8 +99,8 @@ def test_one_answer_to_everything_is_refused(records, count, said):
 
 
 def test_a_question_has_room_for_a_token(records):
-    with pytest.raises(ValueError, match="longest_question needs at least 2: a token and the end"):
-        AskedCodec.fit(records, VqaData(longest_question=1), 8)
+    with pytest.raises(ValueError, match="max_question_length needs at least 2: a token and the end"):
+        AskedCodec.fit(records, VqaData(max_question_length=1), 8)
 
 
 def test_it_is_saved_and_loaded(records, codec, tmp_path):
@@ -108,9 +108,9 @@ def test_it_is_saved_and_loaded(records, codec, tmp_path):
     assert sorted(path.name for path in files)[0] == "codec.json"
     again = AskedCodec.load(tmp_path / "run")
     assert again.saved() == codec.saved()
-    assert (again.answers, again.lowercase, again.longest_question, again.over_long) == (codec.answers, True, 6, "drop")
+    assert (again.answers, again.lowercase, again.max_question_length, again.over_long) == (codec.answers, True, 6, "drop")
     assert again.encode_all(records).examples == codec.encode_all(records).examples
-    assert again.fitted(VqaData(longest_question=9, over_long="cut")).longest_question == 9
+    assert again.fitted(VqaData(max_question_length=9, over_long="truncate")).max_question_length == 9
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_it_is_saved_and_loaded(records, codec, tmp_path):
         ({"answers": None}, "answers is missing or of the wrong kind"),
         ({"answers": [""]}, "answers need to be words"),
         ({"answers": []}, "answers need to be words"),
-        ({"over_long": "keep"}, "over_long is 'keep', and needs to be cut or drop"),
+        ({"over_long": "keep"}, "over_long is 'keep', and needs to be truncate or drop"),
     ],
 )
 def test_settings_that_are_none_are_refused(codec, tmp_path, change, text):

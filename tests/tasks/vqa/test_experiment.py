@@ -18,8 +18,8 @@ from regard.training.loop import train
 from regard.training.run_directory import verify
 
 DATA = VqaData(height=32, width=32, samples=90, batch_pixels=1 << 13)
-MODEL = VqaModel(size=16, depth=1)
-QUICK = Train(max_steps=4, evaluate_every=2, checkpoint_every=2, rate=1e-2, better="accuracy")
+MODEL = VqaModel(hidden_size=16, depth=1)
+QUICK = Train(max_steps=4, evaluate_every=2, checkpoint_every=2, learning_rate=1e-2, monitor="accuracy")
 
 
 def config(data=DATA, model=MODEL, **settings) -> Config:
@@ -93,14 +93,14 @@ def test_a_training_that_was_stopped_comes_to_the_same_weights(run, tmp_path):
 
 
 def test_a_training_may_begin_with_another_run(run):
-    other = config(start=str(run[0]))
+    other = config(init_from=str(run[0]))
     experiment, _ = tasks.experiment("vqa", other)
     assert (experiment.codec.mean, experiment.codec.answers) == (run[1].codec.mean, run[1].codec.answers)
     experiment.train.close()
     with pytest.raises(RefusedError, match=r"was trained with data\.lowercase=True, and now it is False"):
         tasks.experiment("vqa", dataclasses.replace(other, data=dataclasses.replace(DATA, lowercase=False)))
     with pytest.raises(RefusedError, match="is a run of vqa, which reads pictures with questions"):
-        tasks.experiment("caption", dataclasses.replace(tasks.find("caption").Config(), train=Train(start=str(run[0]))))
+        tasks.experiment("caption", dataclasses.replace(tasks.find("caption").Config(), train=Train(init_from=str(run[0]))))
 
 
 def test_a_table_of_ones_own_is_read_from_its_folder(table):
@@ -142,17 +142,17 @@ def test_what_is_wrong_with_a_table_is_said_before_anything_is_trained(table):
 
 def test_questions_that_are_all_too_long_leave_nothing(table):
     with pytest.raises(DataError, match="too little is there: 0 pictures to train on, 6 to validate with"):
-        tasks.experiment("vqa", config(files(table, longest_question=3)))
+        tasks.experiment("vqa", config(files(table, max_question_length=3)))
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        VqaModel(size=16, depth=1, question="recurrent", words="none", hops=1),
-        VqaModel(size=16, encoder="patches", depth=1, attention=AttentionPart("transformer"), question_layers=2),
-        VqaModel(size=16, depth=1, attention=AttentionPart("scaled_dot+sparsemax"), positions="none"),
+        VqaModel(hidden_size=16, depth=1, question_encoder="recurrent", word_attention="none", hops=1),
+        VqaModel(hidden_size=16, encoder="vit", depth=1, attention=AttentionPart("transformer"), question_layers=2),
+        VqaModel(hidden_size=16, depth=1, attention=AttentionPart("scaled_dot+sparsemax"), positions="none"),
     ],
-    ids=["recurrent", "patches", "sparsemax"],
+    ids=["recurrent", "vit", "sparsemax"],
 )
 def test_every_part_may_be_another_and_computes_in_half_precision(model):
     buildable(config(model=model))
@@ -169,10 +169,10 @@ def test_every_part_may_be_another_and_computes_in_half_precision(model):
     ("changes", "text"),
     [
         ({"data": dataclasses.replace(DATA, channels=2)}, r"data\.channels needs to be 3, in colour, or 1, grey, got 2"),
-        ({"data": dataclasses.replace(DATA, longest_question=1)}, r"data\.longest_question needs to be 2 or more"),
+        ({"data": dataclasses.replace(DATA, max_question_length=1)}, r"data\.max_question_length needs to be 2 or more"),
         ({"model": dataclasses.replace(MODEL, attention=AttentionPart("none"))}, "stacked attention reads by an attention"),
-        ({"model": dataclasses.replace(MODEL, words="nothing")}, "nothing"),
-        ({"model": dataclasses.replace(MODEL, size=18, map=16, question="recurrent")}, "multiple of 4"),
+        ({"model": dataclasses.replace(MODEL, word_attention="nothing")}, "nothing"),
+        ({"model": dataclasses.replace(MODEL, hidden_size=18, map_size=16, question_encoder="recurrent")}, "multiple of 4"),
     ],
 )
 def test_what_cannot_be_built_is_refused_before_it_is(changes, text):
@@ -183,19 +183,25 @@ def test_what_cannot_be_built_is_refused_before_it_is(changes, text):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"model": dataclasses.replace(MODEL, question="recurrent", feedforward=32)}, r"model\.feedforward=32 would change"),
-        ({"guided": 1.0}, r"train\.guided=1\.0 would change nothing: it needs a task whose models write text"),
+        (
+            {"model": dataclasses.replace(MODEL, question_encoder="recurrent", feedforward_size=32)},
+            r"model\.feedforward_size=32 would change",
+        ),
+        (
+            {"guided_alignment": 1.0},
+            r"train\.guided_alignment=1\.0 would change nothing: it needs a task whose models write text",
+        ),
         ({"data": dataclasses.replace(DATA, train="t.tsv", valid="t.tsv")}, r"data\.samples=90 would change nothing"),
     ],
 )
 def test_what_would_change_nothing_is_refused(changes, text):
-    heeded([config(model=dataclasses.replace(MODEL, feedforward=32))], Config())
+    heeded([config(model=dataclasses.replace(MODEL, feedforward_size=32))], Config())
     with pytest.raises(ConfigError, match=text):
         heeded([config(**changes)], Config())
 
 
 def test_a_figure_that_is_not_measured_decides_nothing(table):
-    with pytest.raises(ConfigError, match=r"train\.better needs to be one of loss, accuracy, looks, got 'bleu'"):
-        tasks.experiment("vqa", config(better="bleu"))
-    with pytest.raises(ConfigError, match=r"train\.better needs to be one of loss, accuracy, got 'looks'"):
-        tasks.experiment("vqa", config(files(table), better="looks"))
+    with pytest.raises(ConfigError, match=r"train\.monitor needs to be one of loss, accuracy, looks, got 'bleu'"):
+        tasks.experiment("vqa", config(monitor="bleu"))
+    with pytest.raises(ConfigError, match=r"train\.monitor needs to be one of loss, accuracy, got 'looks'"):
+        tasks.experiment("vqa", config(files(table), monitor="looks"))

@@ -24,7 +24,7 @@ def vqa(tmp_path_factory):
     """A run that has learned next to nothing."""
     usual, directory = Config(), tmp_path_factory.mktemp("vqa")
     data = dataclasses.replace(usual.data, height=32, width=32, samples=90, batch_pixels=1 << 13)
-    small = dataclasses.replace(usual, data=data, model=VqaModel(size=16, depth=1), train=Train(max_steps=2))
+    small = dataclasses.replace(usual, data=data, model=VqaModel(hidden_size=16, depth=1), train=Train(max_steps=2))
     train(tasks.experiment("vqa", small)[0], directory, quiet=True)
     return directory
 

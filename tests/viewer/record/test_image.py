@@ -18,7 +18,7 @@ CODEC = LabelCodec(("dark", "light"), height=16, width=16)
 def made(**changes):
     torch.manual_seed(0)
     found = tasks.find("classify").Config()
-    config = replace(found, model=replace(found.model, size=8, **changes))
+    config = replace(found, model=replace(found.model, hidden_size=8, **changes))
     return Classifier("classify", config, CODEC, experiment.build(config, CODEC))
 
 
@@ -48,7 +48,7 @@ def test_each_label_looks_at_the_places_of_the_picture(picture, tmp_path):
 
 
 def test_patches_that_look_at_each_other_are_places_of_the_picture_too(picture):
-    [example] = made(encoder="patches", depth=2).trace([picture]).examples
+    [example] = made(encoder="vit", depth=2).trace([picture]).examples
     inner = [look for look in example.looks if look.name.startswith("encoder.")]
     assert len(inner) == 2
     assert {(look.query, look.key) for look in inner} == {("picture", "picture")}

@@ -27,15 +27,15 @@ KINDS = {
 
 @cache
 def codec(tokens):
-    data = Data(samples=60, tokens=tokens, vocabulary=300)
-    return tasks.experiment("translate", Config(data=data, model=Model(size=4)))[0].codec
+    data = Data(samples=60, tokenizer=tokens, vocab_size=300)
+    return tasks.experiment("translate", Config(data=data, model=Model(hidden_size=4)))[0].codec
 
 
 def trained(name="additive", tokens="words", **options):
     """A model that has learned nothing, which is what makes its searches wander."""
     torch.manual_seed(0)
-    model = Model(**{"size": 16, **options}, attention=AttentionPart(name=name, heads=2))
-    config = dataclasses.replace(Config(model=model), search=Search(length=6))
+    model = Model(**{"hidden_size": 16, **options}, attention=AttentionPart(name=name, heads=2))
+    config = dataclasses.replace(Config(model=model), search=Search(max_length=6))
     network = tasks.build(config, codec(tokens))
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
@@ -233,7 +233,7 @@ def test_what_is_traced_is_the_search_for_as_many_answers_as_were_wanted():
 @pytest.mark.parametrize("beam", [1, 3])
 def test_an_answer_found_in_rounded_numbers_has_no_trace(beam):
     model = trained()
-    model.config = dataclasses.replace(model.config, search=Search(length=6, precision="int8"))
+    model.config = dataclasses.replace(model.config, search=Search(max_length=6, precision="int8"))
     with pytest.raises(ConfigError, match=r"^a trace shows what is computed in float32, and search\.precision=int8"):
         model.trace(TEXTS, beam=beam)
     told = ["汤姆", "杰瑞"]

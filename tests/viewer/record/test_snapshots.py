@@ -30,9 +30,16 @@ def _unsynced(monkeypatch):
 
 
 def experiment(film=PROBE, **settings):
-    usual = {"max_steps": 12, "evaluate_every": 6, "checkpoint_every": 4, "film": film, "film_every": 3, "device": "cpu"}
+    usual = {
+        "max_steps": 12,
+        "evaluate_every": 6,
+        "checkpoint_every": 4,
+        "record_example": film,
+        "record_every": 3,
+        "device": "cpu",
+    }
     part = AttentionPart(name="transformer", heads=2)
-    model = Model(size=8, heads=2, layers=1, encoder="transformer", decoder="transformer", attention=part)
+    model = Model(hidden_size=8, heads=2, layers=1, encoder="transformer", decoder="transformer", attention=part)
     config = Config(data=Data(batch_tokens=256, samples=60), model=model, train=Train(**usual | settings))
     return tasks.experiment("translate", config)[0]
 
@@ -94,7 +101,7 @@ def test_a_film_has_a_frame_every_so_many_steps_of_a_target_that_stays_the_same(
 
 
 def test_a_film_changes_no_weight(whole, tmp_path):
-    without = run(tmp_path, film=None)
+    without = run(tmp_path, record_example=None)
     assert not (tmp_path / FILM).exists()
     for name, weight in whole[1].model.state_dict().items():
         assert torch.equal(weight, without.model.state_dict()[name]), name
@@ -123,7 +130,7 @@ def test_frames_that_a_kill_made_too_early_are_taken_again(whole, begun):
 
 
 def test_the_target_comes_from_the_data_where_none_is_given():
-    made = experiment(film=None)
+    made = experiment(record_example=None)
     record = made.valid[0].record
     assert encoded(made, record.source, prepare).record.target == record.target
     record = made.train.examples[0].record
@@ -133,24 +140,26 @@ def test_the_target_comes_from_the_data_where_none_is_given():
 
 def test_a_source_that_nobody_knows_needs_its_target(tmp_path):
     with pytest.raises(ConfigError, match="'a zebra', which is not in the data, so its target is not known; give both"):
-        run(tmp_path, film="a zebra")
+        run(tmp_path, record_example="a zebra")
 
 
 @pytest.mark.parametrize("film", ["", "  \tx", "Tom\t"])
 def test_a_film_needs_a_sentence(tmp_path, film):
-    with pytest.raises(ConfigError, match=r"train.film needs a sentence, or two with a tab between them"):
-        run(tmp_path, film=film)
+    with pytest.raises(ConfigError, match=r"train.record_example needs a sentence, or two with a tab between them"):
+        run(tmp_path, record_example=film)
 
 
 def test_a_task_without_text_has_no_film(tmp_path):
-    with pytest.raises(ConfigError, match=r"train.film needs a task that reads text"):
-        train(replace(other_experiment(film="x"), callbacks=(partial(film, prepare=prepare),)), tmp_path, quiet=True)
+    with pytest.raises(ConfigError, match=r"train.record_example needs a task that reads text"):
+        train(
+            replace(other_experiment(record_example="x"), callbacks=(partial(film, prepare=prepare),)), tmp_path, quiet=True
+        )
 
 
 def test_the_film_of_another_sentence_is_left_alone(begun):
     before = (begun / FILM).read_bytes()
-    with pytest.raises(RefusedError, match=r"is the film of 'Tom chases Jerry', and train.film is now 'Jerry'"):
-        run(begun, film="Jerry\t杰瑞")
+    with pytest.raises(RefusedError, match=r"is the film of 'Tom chases Jerry', and train.record_example is now 'Jerry'"):
+        run(begun, record_example="Jerry\t杰瑞")
     assert (begun / FILM).read_bytes() == before
 
 
@@ -164,15 +173,15 @@ def test_a_film_that_cannot_be_read_begins_anew_with_a_warning(begun):
 def test_a_film_of_a_model_that_looks_nowhere_would_show_nothing():
     usual = Config()
     model = dataclasses.replace(usual.model, attention=AttentionPart(name="none"))
-    changed = dataclasses.replace(usual, model=model, train=dataclasses.replace(usual.train, film="x"))
-    with pytest.raises(ConfigError, match=r"train.film=x would change nothing: it needs an attention"):
+    changed = dataclasses.replace(usual, model=model, train=dataclasses.replace(usual.train, record_example="x"))
+    with pytest.raises(ConfigError, match=r"train.record_example=x would change nothing: it needs an attention"):
         heeded([changed], usual)
-    often = dataclasses.replace(usual, train=dataclasses.replace(usual.train, film_every=7))
-    with pytest.raises(ConfigError, match=r"train.film_every=7 would change nothing: it needs a film"):
+    often = dataclasses.replace(usual, train=dataclasses.replace(usual.train, record_every=7))
+    with pytest.raises(ConfigError, match=r"train.record_every=7 would change nothing: it needs a film"):
         heeded([often], usual)
 
 
 def test_a_file_that_is_no_film_of_a_sentence_is_left_alone(begun):
     Trace.from_arrays([[1.0]], name="other").save(begun / FILM)
-    with pytest.raises(RefusedError, match=r"and train.film is now 'Tom chases Jerry': move the file away"):
+    with pytest.raises(RefusedError, match=r"and train.record_example is now 'Tom chases Jerry': move the file away"):
         run(begun, max_steps=7)

@@ -12,7 +12,7 @@ PAIRS = [("Tom's cat", "汤姆追逐杰瑞。"), ("the dog 👨‍👩‍👧 ru
 
 def codec(tokens, **options):
     records = [Record(source, target, f"line {number}") for number, (source, target) in enumerate(PAIRS)]
-    return TextCodec.fit(records, Data(tokens=tokens, vocabulary=400, **options)), records
+    return TextCodec.fit(records, Data(tokenizer=tokens, vocab_size=400, **options)), records
 
 
 @pytest.mark.parametrize("tokens", ["words", "characters", "bytes", "bpe", "unigram"])

@@ -20,7 +20,7 @@ class Hard(nn.Module):
     `Attended.sampled`, both differentiable in the scores, and losses/hard_attention.py makes a gradient of them (REINFORCE).
     Like dropout it samples in training mode only, which is a module's default. Of equal scores the first wins.
     A random fraction `soft` of the rows of each call gets softmax weights, through which a gradient passes: half of the
-    images in the paper, and none here by default (train.soft_looks).
+    images in the paper, and none here by default (train.soft_attention_rate).
     Cost: time O(T S), memory T S.
     """
 

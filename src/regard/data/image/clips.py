@@ -49,7 +49,7 @@ class Folder:
             raise DataError(f"{self.where}: {self.path} cannot be read: {error.strerror}; a clip is a folder") from error
         if not 1 <= len(found) <= self.most:
             raise DataError(
-                f"{self.where}: a clip needs from 1 to {self.most:,} frames (data.frames), and {self.path} has "
+                f"{self.where}: a clip needs from 1 to {self.most:,} frames (data.max_frames), and {self.path} has "
                 f"{len(found):,}; leave some out, or allow more"
             )
         return sorted(found, key=lambda each: ordered(each.name))

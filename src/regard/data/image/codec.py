@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import PictureData
+from regard.config import ImageTextData
 from regard.data.image.preprocess import Sight, checked, usual
 from regard.data.image.reading import place, present
 from regard.data.image.types import Pictured
@@ -21,19 +21,19 @@ from regard.data.text.tokenizers import Tokeniser
 from regard.data.text.vocabulary import EOS, UNK
 
 FORMAT = 1
-KINDS: dict[str, type] = {"lowercase": bool, "longest_target": int, "over_long": str}
+KINDS: dict[str, type] = {"lowercase": bool, "max_target_length": int, "over_long": str}
 """What is saved beside the tokens and how pictures are read, and as what."""
 Drawn = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
 class PictureCodec(Sight):
-    """How pictures are read, and a tokeniser for what is written of them. `longest_target` counts EOS."""
+    """How pictures are read, and a tokeniser for what is written of them. `max_target_length` counts EOS."""
 
     settings: ClassVar[tuple[str, ...]] = (
-        "tokens",
-        "vocabulary",
-        "least",
+        "tokenizer",
+        "vocab_size",
+        "min_frequency",
         "lowercase",
         "height",
         "width",
@@ -44,27 +44,27 @@ class PictureCodec(Sight):
 
     target: Tokeniser
     lowercase: bool = False
-    longest_target: int = 256
+    max_target_length: int = 256
     over_long: OverLong = "drop"
 
     @classmethod
-    def fit(cls, records: Sequence[Record], data: PictureData, stride: int, whole: int = 0) -> "PictureCodec":
+    def fit(cls, records: Sequence[Record], data: ImageTextData, stride: int, whole: int = 0) -> "PictureCodec":
         """Train the tokeniser on the texts of the records."""
-        if data.longest_target < 2:
-            raise ValueError("longest_target needs at least 2: a token and the end")
+        if data.max_target_length < 2:
+            raise ValueError("max_target_length needs at least 2: a token and the end")
         texts = [record.target.lower() if data.lowercase else record.target for record in records if record.target]
         if not texts or len(texts) < len(records):
             raise DataError(f"tokens are learnt from pictures with texts, got {len(records)} and {len(texts)}")
-        target = tokenizers.train(data.tokens, texts, data.vocabulary, data.least)
-        return cls(target, data.lowercase, data.longest_target, data.over_long, **usual(data, stride, whole))
+        target = tokenizers.train(data.tokenizer, texts, data.vocab_size, data.min_frequency)
+        return cls(target, data.lowercase, data.max_target_length, data.over_long, **usual(data, stride, whole))
 
-    def fitted(self, data: PictureData) -> "PictureCodec":
+    def fitted(self, data: ImageTextData) -> "PictureCodec":
         """The same tokens, with the limits of this config."""
-        return replace(self, longest_target=data.longest_target, over_long=data.over_long)
+        return replace(self, max_target_length=data.max_target_length, over_long=data.over_long)
 
     def encode(self, record: Record) -> Pictured:
         """One record; it is never dropped, and what is too long is cut."""
-        example: Pictured = self.encode_all([record], "cut").examples[0]
+        example: Pictured = self.encode_all([record], "truncate").examples[0]
         return example
 
     def encode_all(
@@ -81,11 +81,11 @@ class PictureCodec(Sight):
         cut = 0
         for record, picture in zip(records, pictures, strict=True):
             target = None if record.target is None else next(targets)
-            long = target is not None and len(target) >= self.longest_target
+            long = target is not None and len(target) >= self.max_target_length
             if drop and long:
                 continue
             cut += long
-            ended = None if target is None else [*target[: self.longest_target - 1], EOS]
+            ended = None if target is None else [*target[: self.max_target_length - 1], EOS]
             examples.append(Pictured(picture, ended, record))
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), 0, cut, dropped, unknown(examples)))
@@ -133,6 +133,6 @@ def _checked(settings: Any) -> dict[str, Any]:
     if not isinstance(settings, dict) or settings.get("format") != FORMAT or settings.get("reads") != Sight.kind:
         raise ValueError("it is of another format")
     values = checked(settings, KINDS)
-    if values["over_long"] not in ("cut", "drop"):
-        raise ValueError(f"over_long is {values['over_long']!r}, and needs to be cut or drop")
+    if values["over_long"] not in ("truncate", "drop"):
+        raise ValueError(f"over_long is {values['over_long']!r}, and needs to be truncate or drop")
     return values

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from regard.config import SightData
+from regard.config import ImageData
 from regard.data.image.augment import Change
 from regard.data.image.batch import Pictures, collect
 from regard.data.image.cache import Gallery
@@ -119,7 +119,7 @@ class Sight:
         return {name: getattr(self, name) for name in KINDS}
 
 
-def usual(data: SightData, stride: int, whole: int = 0) -> dict[str, Any]:
+def usual(data: ImageData, stride: int, whole: int = 0) -> dict[str, Any]:
     """How pictures are read as a config says, before any has been measured."""
     middle = (0.5,) * data.channels
     sides = {"height": data.height, "width": data.width, "channels": data.channels}

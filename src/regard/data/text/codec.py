@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 SETTINGS = "codec.json"
 
-OverLong = Literal["cut", "drop"]
+OverLong = Literal["truncate", "drop"]
 
 
 class Example(NamedTuple):
@@ -72,18 +72,25 @@ class Corpus(NamedTuple):
 class TextCodec:
     """A tokeniser for sources and one for targets, the same one where the vocabulary is joint.
 
-    `longest_source` and `longest_target` count EOS. `decode` takes what a decoder gave.
+    `max_source_length` and `max_target_length` count EOS. `decode` takes what a decoder gave.
     """
 
     kind: ClassVar[str] = "text"
-    settings: ClassVar[tuple[str, ...]] = ("tokens", "target_tokens", "vocabulary", "joint", "least", "lowercase")
+    settings: ClassVar[tuple[str, ...]] = (
+        "tokenizer",
+        "target_tokenizer",
+        "vocab_size",
+        "joint_vocab",
+        "min_frequency",
+        "lowercase",
+    )
     """The settings of data that make it."""
 
     source: Tokeniser
     target: Tokeniser
     lowercase: bool = False
-    longest_source: int = 256
-    longest_target: int = 256
+    max_source_length: int = 256
+    max_target_length: int = 256
     over_long: OverLong = "drop"
 
     @classmethod
@@ -91,28 +98,30 @@ class TextCodec:
         cls,
         records: Sequence[Record],
         data: Data = Data(),
-        source_tokens: str | None = None,
-        target_tokens: str | None = None,
+        source_tokenizer: str | None = None,
+        target_tokenizer: str | None = None,
     ) -> "TextCodec":
-        """Train the tokenisers on the records. A task whose sides differ names their kinds, over `data.tokens`."""
-        kinds = source_tokens or data.tokens, target_tokens or data.tokens
-        if data.joint and kinds[0] != kinds[1]:
+        """Train the tokenisers on the records. A task whose sides differ names their kinds, over `data.tokenizer`."""
+        kinds = source_tokenizer or data.tokenizer, target_tokenizer or data.tokenizer
+        if data.joint_vocab and kinds[0] != kinds[1]:
             raise ValueError(f"a joint vocabulary needs one kind of tokens, got {kinds[0]} and {kinds[1]}")
-        if min(data.longest_source, data.longest_target) < 2:
-            raise ValueError("longest_source and longest_target need at least 2: a token and the end")
+        if min(data.max_source_length, data.max_target_length) < 2:
+            raise ValueError("max_source_length and max_target_length need at least 2: a token and the end")
         change = str.lower if data.lowercase else str
         sources = [change(record.source) for record in records]
         targets = [change(record.target) for record in records if record.target is not None]
         if not sources or len(targets) < len(sources):
             raise DataError(f"tokens are learnt from pairs, got {len(sources)} sources and {len(targets)} targets")
-        size, least = data.vocabulary, data.least
-        source = tokenizers.train(kinds[0], sources + targets if data.joint else sources, size, least)
-        target = source if data.joint else tokenizers.train(kinds[1], targets, size, least)
-        return cls(source, target, data.lowercase, data.longest_source, data.longest_target, data.over_long)
+        size, least = data.vocab_size, data.min_frequency
+        source = tokenizers.train(kinds[0], sources + targets if data.joint_vocab else sources, size, least)
+        target = source if data.joint_vocab else tokenizers.train(kinds[1], targets, size, least)
+        return cls(source, target, data.lowercase, data.max_source_length, data.max_target_length, data.over_long)
 
     def fitted(self, data: Data) -> "TextCodec":
         """The same tokens, with the limits of this config."""
-        limits: dict[str, Any] = {name: getattr(data, name) for name in ("longest_source", "longest_target", "over_long")}
+        limits: dict[str, Any] = {
+            name: getattr(data, name) for name in ("max_source_length", "max_target_length", "over_long")
+        }
         return replace(self, **limits)
 
     @property
@@ -122,7 +131,7 @@ class TextCodec:
 
     def encode(self, record: Record) -> Example:
         """One record; it is never dropped, and what is too long is cut."""
-        example: Example = self.encode_all([record], "cut").examples[0]
+        example: Example = self.encode_all([record], "truncate").examples[0]
         return example
 
     def encode_all(self, records: Iterable[Record], over_long: OverLong | None = None) -> Corpus:
@@ -136,14 +145,16 @@ class TextCodec:
         cut_sources = cut_targets = 0
         for record, source in zip(records, sources, strict=True):
             target = None if record.target is None else next(targets)
-            long_source = len(source) >= self.longest_source
-            long_target = target is not None and len(target) >= self.longest_target
+            long_source = len(source) >= self.max_source_length
+            long_target = target is not None and len(target) >= self.max_target_length
             if drop and (long_source or long_target):
                 continue
             cut_sources += long_source
             cut_targets += long_target
-            source = [*source[: self.longest_source - 1], EOS]
-            examples.append(Example(source, None if target is None else [*target[: self.longest_target - 1], EOS], record))
+            source = [*source[: self.max_source_length - 1], EOS]
+            examples.append(
+                Example(source, None if target is None else [*target[: self.max_target_length - 1], EOS], record)
+            )
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), cut_sources, cut_targets, dropped, unknown(examples)))
 
@@ -154,7 +165,7 @@ class TextCodec:
     def source_pieces(self, record: Record) -> list[Piece]:
         """What each number of an encoded source covers of the prepared text; the end covers nothing, and shows its name."""
         text = self.prepare(record.source)
-        pieces = self.source.pieces(text)[: self.longest_source - 1]
+        pieces = self.source.pieces(text)[: self.max_source_length - 1]
         return [*pieces, Piece(NAMES[EOS], len(text), len(text))]
 
     def target_pieces(self, numbers: Iterable[int]) -> list[str]:
@@ -200,12 +211,12 @@ class TextCodec:
     def reads(self, record: Record) -> bool:
         """Whether a source is not longer than what the model reads, and it knows something in it."""
         tokens = self.source.encode(self.prepare(record.source))
-        return len(tokens) < self.longest_source and any(token not in (UNK, EOS) for token in tokens)
+        return len(tokens) < self.max_source_length and any(token not in (UNK, EOS) for token in tokens)
 
     def short(self, records: Sequence[Record]) -> list[int]:
         """The places of the records whose source is not longer than what the model reads."""
         tokens = self.source.encode_all([self.prepare(record.source) for record in records])
-        return [place for place, each in enumerate(tokens) if len(each) < self.longest_source]
+        return [place for place, each in enumerate(tokens) if len(each) < self.max_source_length]
 
     def prepare(self, text: str) -> str:
         """The text that is tokenised: in lower case, when the codec asks for that."""
@@ -216,7 +227,9 @@ class TextCodec:
         directory.mkdir(parents=True, exist_ok=True)
         names = ("joint",) if self.joint else ("source", "target")
         settings: dict[str, Any] = {"format": FORMAT, "joint": self.joint}
-        settings |= {name: getattr(self, name) for name in ("lowercase", "longest_source", "longest_target", "over_long")}
+        settings |= {
+            name: getattr(self, name) for name in ("lowercase", "max_source_length", "max_target_length", "over_long")
+        }
         path = directory / SETTINGS
         path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
         sides = zip(names, (self.source, self.target), strict=False)
@@ -234,7 +247,7 @@ class TextCodec:
         first, second = ("joint", "joint") if settings["joint"] else ("source", "target")
         source = tokenizers.load(directory, first)
         target = source if first == second else tokenizers.load(directory, second)
-        values = {name: settings[name] for name in ("lowercase", "longest_source", "longest_target", "over_long")}
+        values = {name: settings[name] for name in ("lowercase", "max_source_length", "max_target_length", "over_long")}
         return cls(source, target, **values)
 
 
@@ -251,10 +264,17 @@ def until_end(numbers: Iterable[int]) -> list[int]:
 
 
 def _check(settings: Any) -> None:
-    kinds = {"format": int, "joint": bool, "lowercase": bool, "longest_source": int, "longest_target": int, "over_long": str}
+    kinds = {
+        "format": int,
+        "joint": bool,
+        "lowercase": bool,
+        "max_source_length": int,
+        "max_target_length": int,
+        "over_long": str,
+    }
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
         raise ValueError("it is of another format")
     if wrong := [name for name, kind in kinds.items() if type(settings.get(name)) is not kind]:
         raise ValueError(f"{wrong[0]} is missing or of the wrong kind")
-    if settings["over_long"] not in ("cut", "drop"):
-        raise ValueError(f"over_long is {settings['over_long']!r}, and needs to be cut or drop")
+    if settings["over_long"] not in ("truncate", "drop"):
+        raise ValueError(f"over_long is {settings['over_long']!r}, and needs to be truncate or drop")

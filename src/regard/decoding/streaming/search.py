@@ -26,10 +26,10 @@ def stream_decided_tokens(
     each step. A beam decides the common prefix of all its hypotheses and the best finished one: seldom much before the end.
     """
     settings = finder.settings
-    if settings.risk != "none" or settings.groups > 1:
+    if settings.mbr != "none" or settings.beam_groups > 1:
         raise ValueError(
-            f"nothing is decided before the end of a search with search.risk={settings.risk} and "
-            f"search.groups={settings.groups}; it needs search.risk=none and search.groups=1"
+            f"nothing is decided before the end of a search with search.mbr={settings.mbr} and "
+            f"search.beam_groups={settings.beam_groups}; it needs search.mbr=none and search.beam_groups=1"
         )
     beams = finder.beams(1, phrases=guard is not None and guard.includes)
     most = resolve_limits(length, memory)

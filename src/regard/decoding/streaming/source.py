@@ -26,7 +26,7 @@ def stream_token_ids(codec: TextCodec, pieces: Iterable[str]) -> Iterator[list[i
     Together they are what `codec.encode` returns for the whole text. A source that is too long is cut, and the rest is not
     consumed.
     """
-    text, given, room = "", 0, codec.longest_source - 1
+    text, given, room = "", 0, codec.max_source_length - 1
     for piece in pieces:
         text += piece
         numbers = encode_stable_tokens(codec, text)[:room]

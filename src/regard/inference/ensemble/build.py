@@ -12,7 +12,7 @@ from regard.inference.load import load
 from regard.inference.predictor import Trained
 from regard.models.seq2seq import Seq2Seq
 
-SETTINGS = ("lowercase", "longest_source", "longest_target", "height", "width", "channels", "stride")
+SETTINGS = ("lowercase", "max_source_length", "max_target_length", "height", "width", "channels", "stride")
 """What the codecs of members must agree in, as far as they have it."""
 
 

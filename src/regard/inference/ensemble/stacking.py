@@ -103,7 +103,7 @@ def _batches(first: "Trained", records: Sequence[Record], members: int) -> Itera
     if not records or any(record.target is None for record in records):
         raise DataError(f"stacking learns from records with targets, got {len(records)} records, not all with one")
     prepared = [first.task.prepare(record) for record in records]
-    examples = first.codec.encode_all(prepared, over_long="cut").examples
+    examples = first.codec.encode_all(prepared, over_long="truncate").examples
     device = next(first.model.parameters()).device
     for _, batch in first.codec.loader(examples, max(1, first.config.data.budget // members)).in_order():
         yield batch.to(device)

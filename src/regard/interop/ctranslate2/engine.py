@@ -30,7 +30,7 @@ FORBIDDEN = (PAD, BOS)
 PATIENCE = 2.0
 """The library ends a beam search when patience x beams hypotheses have finished. Ours looks at what still grows; with this
 patience the two nearly always end with the same answer."""
-OWN = ("beam", "length", "times", "length_penalty", "batch")
+OWN = ("beam", "max_length", "max_length_ratio", "length_penalty", "batch_size")
 """The settings of a search that the library has too; every other has to be at its default."""
 
 
@@ -86,7 +86,7 @@ class Ctranslate2(Trained):
         by_limit: dict[int, list[int]] = defaultdict(list)
         for index, example in enumerate(examples):
             by_limit[self.longest(len(example.source))].append(index)
-        size = self.config.search.batch
+        size = self.config.search.batch_size
         for limit, indices in sorted(by_limit.items()):
             for first in range(0, len(indices), size):
                 some = indices[first : first + size]
@@ -105,10 +105,10 @@ class Ctranslate2(Trained):
                     f"the engine ctranslate2 has no search.{each.name}, got {getattr(search, each.name)}: leave it or "
                     "--engine out"
                 )
-        if search.length >= self.room:
+        if search.max_length >= self.room:
             raise RefusedError(
                 f"the engine ctranslate2 has room for {self.room - 1} tokens of this model's answers, got "
-                f"search.length={search.length}: lower it, or leave --engine out"
+                f"search.max_length={search.max_length}: lower it, or leave --engine out"
             )
         if any(map(any, asked)):
             raise RefusedError(

@@ -68,7 +68,7 @@ def specification(trained: Trained) -> Any:
         alignment_heads=heads if chosen is None else 1,
         layernorm_embedding=isinstance(encoder.embedding.norm, nn.LayerNorm),
     )
-    encode(made.encoder, encoder, max(ROOM, trained.config.data.longest_source))
+    encode(made.encoder, encoder, max(ROOM, trained.config.data.max_source_length))
     decode(made.decoder, decoder, room(trained), (aligned, chosen))
     made.register_source_vocabulary(spellings(trained.codec.source))
     made.register_target_vocabulary(spellings(trained.codec.target))
@@ -82,7 +82,7 @@ def room(trained: Trained) -> int:
     """How many positions the decoder is written out for."""
     data, search = trained.config.data, trained.config.search
     positions = halves(trained.model)[1].embedding.positions
-    return int(getattr(positions, "limit", max(ROOM, data.longest_target, search.length + 1)))
+    return int(getattr(positions, "limit", max(ROOM, data.max_target_length, search.max_length + 1)))
 
 
 def place(head: Head, decoder: Decoder) -> tuple[int, int | None]:

@@ -12,7 +12,7 @@ class Family(NamedTuple):
 
     architecture: str
     norm: Literal["pre", "post", "rms"]
-    norm_embedding: bool
+    embedding_norm: bool
     positions: Literal["waves", "table", "spaced_waves", "bias"]
     """Computed sinusoids, a table that is stored, sinusoids of other wavelengths (`waves.py`), or T5's bias of distances."""
     first: int = 0
@@ -43,7 +43,7 @@ RELATIVE = {"relative_attention_num_buckets": 32, "relative_attention_max_distan
 T5 = Family(
     "T5ForConditionalGeneration",
     "rms",
-    norm_embedding=False,
+    embedding_norm=False,
     positions="bias",
     bias=False,
     extra=frozenset(RELATIVE)
@@ -56,14 +56,14 @@ FAMILIES = {
     "marian": Family(
         "MarianMTModel",
         "post",
-        norm_embedding=False,
+        embedding_norm=False,
         positions="waves",
         extra=frozenset({"decoder_vocab_size", "share_encoder_decoder_embeddings", "static_position_embeddings"}),
     ),
-    "bart": Family("BartForConditionalGeneration", "post", norm_embedding=True, positions="table", first=2),
-    "mbart": Family("MBartForConditionalGeneration", "pre", norm_embedding=True, positions="table", first=2),
-    "pegasus": Family("PegasusForConditionalGeneration", "pre", norm_embedding=False, positions="table"),
-    "m2m_100": Family("M2M100ForConditionalGeneration", "pre", norm_embedding=False, positions="spaced_waves", bias=False),
+    "bart": Family("BartForConditionalGeneration", "post", embedding_norm=True, positions="table", first=2),
+    "mbart": Family("MBartForConditionalGeneration", "pre", embedding_norm=True, positions="table", first=2),
+    "pegasus": Family("PegasusForConditionalGeneration", "pre", embedding_norm=False, positions="table"),
+    "m2m_100": Family("M2M100ForConditionalGeneration", "pre", embedding_norm=False, positions="spaced_waves", bias=False),
     "t5": T5,
     "mt5": T5._replace(architecture="MT5ForConditionalGeneration"),
 }
@@ -83,7 +83,7 @@ def usual_task(kind: str) -> str:
     return "caption" if kind == PICTURES else "translate"
 
 
-def family(norm: str, norm_embedding: bool) -> str:
+def family(norm: str, embedding_norm: bool) -> str:
     """The family that a Transformer with norms in these places is written as: there is one for each."""
-    fitting = (name for name, each in FAMILIES.items() if (each.norm, each.norm_embedding) == (norm, norm_embedding))
+    fitting = (name for name, each in FAMILIES.items() if (each.norm, each.embedding_norm) == (norm, embedding_norm))
     return next(fitting)

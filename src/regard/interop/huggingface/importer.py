@@ -52,11 +52,17 @@ def described(
 ) -> TextConfig:
     """The config of a task whose network is this one."""
     longest, (activation, gated) = settings.max_position_embeddings, settings.activation
-    alike: dict[str, Any] = {"encoder": "transformer", "decoder": "transformer", "size": settings.d_model}
+    alike: dict[str, Any] = {"encoder": "transformer", "decoder": "transformer", "hidden_size": settings.d_model}
     alike |= {"layers": settings.encoder_layers, "decoder_layers": settings.decoder_layers, "gated": gated}
-    alike |= {"heads": settings.encoder_attention_heads, "feedforward": settings.encoder_ffn_dim, "activation": activation}
+    alike |= {
+        "heads": settings.encoder_attention_heads,
+        "feedforward_size": settings.encoder_ffn_dim,
+        "activation": activation,
+    }
     special = t5_import.described(settings, tie) if settings.family.positions == "bias" else _plain(settings)
-    data = Data(tokens="pretrained", joint=True, longest_source=longest, longest_target=longest, over_long="cut")
+    data = Data(
+        tokenizer="pretrained", joint_vocab=True, max_source_length=longest, max_target_length=longest, over_long="truncate"
+    )
     search = searched(settings, codec, longest, first)
     return replace(usual, data=data, model=Model(**alike | special), dropout=Dropout(), search=search)
 
@@ -65,7 +71,7 @@ def _plain(settings: Settings) -> dict[str, Any]:
     """What sets the network of a family with BART's names apart, in the words of our config."""
     kind = settings.family
     special: dict[str, Any] = {"attention": AttentionPart("transformer", heads=settings.encoder_attention_heads)}
-    special |= {"norm": kind.norm, "norm_embedding": kind.norm_embedding, "scale_embedding": bool(settings.scale_embedding)}
+    special |= {"norm": kind.norm, "embedding_norm": kind.embedding_norm, "scale_embedding": bool(settings.scale_embedding)}
     return special | {"positions": "sinusoidal" if kind.positions == "waves" else "learned"}
 
 

@@ -26,7 +26,7 @@ def layers(encoder: int, decoder: int, family: Family) -> Iterator[Pair]:
     for half, count in (("encoder", encoder), ("decoder", decoder)):
         for number in range(count):
             yield from _layer(f"{half}.{number}", f"model.{half}.layers.{number}", cross=half == "decoder")
-        if family.norm_embedding:
+        if family.embedding_norm:
             yield from _norm(f"{half}.embedding.norm", f"model.{half}.layernorm_embedding")
         if family.norm == "pre":
             yield from _norm(f"{half}.norm", f"model.{half}.layer_norm")

@@ -49,9 +49,9 @@ def searched(settings: Any, codec: TextCodec | PictureCodec, longest: int, first
     number = None if forced is None else tokens.numbers[forced]
     return Search(
         beam=settings.num_beams or 1,
-        length=max(1, min(settings.max_length or longest, longest) - 1),
-        times=0.0,
+        max_length=max(1, min(settings.max_length or longest, longest) - 1),
+        max_length_ratio=0.0,
         length_penalty=1.0 if settings.length_penalty is None else settings.length_penalty,
         block_ngrams=settings.no_repeat_ngram_size or 0,
-        first=number if first is None else number_of(tokens, first),
+        forced_bos=number if first is None else number_of(tokens, first),
     )

@@ -208,7 +208,7 @@ def _same(found: Settings, folder: Path) -> None:
 
 def _plain(found: Settings) -> dict[str, Any]:
     """What a family with the names of BART's says of itself, if it says so."""
-    first, embedded = found.family.norm == "pre", found.family.norm_embedding
+    first, embedded = found.family.norm == "pre", found.family.embedding_norm
     one = {"tie_word_embeddings": True, "share_encoder_decoder_embeddings": True, "decoder_vocab_size": found.vocab_size}
     norms = {"normalize_before": first, "add_final_layer_norm": first, "normalize_embedding": embedded}
     return {**one, **norms, "is_encoder_decoder": True, "is_decoder": False}

@@ -91,6 +91,13 @@ def described(settings: "Settings", tie: bool) -> dict[str, Any]:
     """What sets its network apart, in the words of our config."""
     wide = settings.encoder_attention_heads * settings.d_kv
     width = None if wide == settings.d_model else wide
-    special = {"norm": "rms", "bias": False, "self_attention": "t5", "shared_bias": True, "positions": "none", "tie": tie}
+    special = {
+        "norm": "rms",
+        "bias": False,
+        "self_attention": "t5",
+        "shared_bias": True,
+        "positions": "none",
+        "tie_embeddings": tie,
+    }
     look = AttentionPart("transformer+dot", heads=settings.encoder_attention_heads, size=width)
-    return special | {"scale_embedding": False, "self_size": width, "attention": look}
+    return special | {"scale_embedding": False, "self_attention_size": width, "attention": look}

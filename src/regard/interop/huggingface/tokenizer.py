@@ -20,9 +20,9 @@ ROLES = ("pad_token", "bos_token", "eos_token", "unk_token")
 def tokenizer(codec: TextCodec | PictureCodec) -> dict[str, bytes] | str:
     """tokenizer.json and tokenizer_config.json, or the reason why there are none: `regard` encodes then."""
     if isinstance(codec, PictureCodec):
-        tokens, longest = codec.target, codec.longest_target
+        tokens, longest = codec.target, codec.max_target_length
     else:
-        tokens, longest = codec.source, codec.longest_source
+        tokens, longest = codec.source, codec.max_source_length
     if codec.lowercase:
         return "texts are put in lower case first, which the tokenizers library does letter by letter"
     if isinstance(tokens, Pretrained):

@@ -45,7 +45,7 @@ def codec_of(settings: Settings, folder: Path) -> TextCodec:
     tokens, longest = tokens_of(settings, folder), settings.max_position_embeddings
     if tokens.model is not None:
         _ends(tokens, folder / TOKENIZER, settings.eos_token_id)
-    return TextCodec(tokens, tokens, longest_source=longest, longest_target=longest, over_long="cut")
+    return TextCodec(tokens, tokens, max_source_length=longest, max_target_length=longest, over_long="truncate")
 
 
 def tokens_of(settings: Any, folder: Path) -> Pretrained:

@@ -31,7 +31,7 @@ def fitting(trained: Trained) -> str:
         raise refused(f"{fault}. `regard export --to onnx` takes one network of any kind")
     if relative:
         return write_t5.KIND
-    return "m2m_100" if _many_languages(trained) else family(model.norm, model.norm_embedding)
+    return "m2m_100" if _many_languages(trained) else family(model.norm, model.embedding_norm)
 
 
 def refused(fault: str) -> RefusedError:
@@ -42,7 +42,7 @@ def refused(fault: str) -> RefusedError:
 def _many_languages(trained: Trained) -> bool:
     """Whether a model is an M2M100 from transformers: its positions are still those, and its output has no bias."""
     model, tokens, (_, decoder) = trained.config.model, trained.codec.target, halves(trained.model)
-    if not isinstance(tokens, Pretrained) or model.norm != "pre" or model.norm_embedding or model.positions != "learned":
+    if not isinstance(tokens, Pretrained) or model.norm != "pre" or model.embedding_norm or model.positions != "learned":
         return False
     bias = decoder.output.get_parameter("bias").detach().clone()
     bias[copies(tokens)] = 0.0
@@ -54,13 +54,16 @@ def _misfit(trained: Trained) -> str | None:
     encoder, decoder = halves(trained.model)
     model, output = trained.config.model, decoder.output
     if encoder.embedding.table.weight is not decoder.embedding.table.weight or getattr(output, "weight", None) is not None:
-        return "has several tables of embeddings, and one for all is needed: train with data.joint=true and model.tie=true"
+        return (
+            "has several tables of embeddings, and one for all is needed: train with data.joint_vocab=true and "
+            "model.tie_embeddings=true"
+        )
     waves_ = all(isinstance(half.embedding.positions, Sinusoidal) for half in (encoder, decoder))
-    if FAMILIES[family(model.norm, model.norm_embedding)].positions == "waves":
+    if FAMILIES[family(model.norm, model.embedding_norm)].positions == "waves":
         if not waves_:
             return (
                 "has learned positions and norms behind its layers, and Marian, which has these norms, has sinusoidal ones: "
-                "train with model.positions=sinusoidal, or with model.norm_embedding=true, which is BART"
+                "train with model.positions=sinusoidal, or with model.embedding_norm=true, which is BART"
             )
         if decoder.size % 2:
             return f"has an odd size ({decoder.size}), and an even one is needed"
@@ -106,4 +109,4 @@ def room(trained: Trained) -> int:
     """How many positions there are."""
     positions: Any = halves(trained.model)[1].embedding.positions
     data, search = trained.config.data, trained.config.search
-    return int(getattr(positions, "limit", max(ROOM, data.longest_source, data.longest_target, search.length + 1)))
+    return int(getattr(positions, "limit", max(ROOM, data.max_source_length, data.max_target_length, search.max_length + 1)))

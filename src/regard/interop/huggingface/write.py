@@ -78,10 +78,10 @@ def config(trained: Trained, kind: str, vocabulary: int) -> dict[str, Any]:
 def _plain(kind: str, trained: Trained, vocabulary: int, room: int) -> dict[str, Any]:
     """What a family with the names of BART's says beside what all say alike."""
     model = trained.config.model
-    table: dict[str, Any] = {"vocab_size": vocabulary, "d_model": model.size, "max_position_embeddings": room}
+    table: dict[str, Any] = {"vocab_size": vocabulary, "d_model": model.hidden_size, "max_position_embeddings": room}
     table |= {"encoder_layers": model.layers, "decoder_layers": model.decoder_layers or model.layers}
     for half in ("encoder", "decoder"):
-        table |= {f"{half}_attention_heads": model.heads, f"{half}_ffn_dim": model.feedforward or 4 * model.size}
+        table |= {f"{half}_attention_heads": model.heads, f"{half}_ffn_dim": model.feedforward_size or 4 * model.hidden_size}
     activation = "gelu_new" if model.activation == "gelu_tanh" else model.activation
     table |= {"activation_function": activation, "scale_embedding": model.scale_embedding}
     table |= {"tie_word_embeddings": True, "forced_eos_token_id": None, "dropout": trained.config.dropout.residual}
@@ -95,15 +95,15 @@ def generation(trained: Trained) -> dict[str, Any]:
     search, tokens, ids = trained.config.search, trained.codec.target, special(trained.codec.target)
     pretrained = isinstance(tokens, Pretrained)
     table: dict[str, Any] = {"pad_token_id": ids["pad"], "eos_token_id": ids["end"], "bos_token_id": ids["start"]}
-    table |= {"decoder_start_token_id": ids["start"], "max_length": search.length + 1, "num_beams": search.beam}
+    table |= {"decoder_start_token_id": ids["start"], "max_length": search.max_length + 1, "num_beams": search.beam}
     if ids["pad"] != ids["end"]:
         table |= {"suppress_tokens": [ids["pad"]] if pretrained else [ids["pad"], ids["start"]]}
     if search.beam > 1:
         table |= {"length_penalty": search.length_penalty, "early_stopping": False}
     if search.block_ngrams:
         table["no_repeat_ngram_size"] = search.block_ngrams
-    if search.first is not None:
-        table["forced_bos_token_id"] = tokens.ids[search.first] if isinstance(tokens, Pretrained) else search.first
+    if search.forced_bos is not None:
+        table["forced_bos_token_id"] = tokens.ids[search.forced_bos] if isinstance(tokens, Pretrained) else search.forced_bos
     return table
 
 

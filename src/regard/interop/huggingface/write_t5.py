@@ -20,18 +20,18 @@ def misfit(trained: Trained) -> str | None:
     """None where a T5 computes what the model does, else what it would need to be."""
     model = trained.config.model
     needed: dict[str, Any] = {"encoder": "transformer", "decoder": "transformer", "bias": False, "self_attention": "t5"}
-    needed |= {"shared_bias": True, "positions": "none", "scale_embedding": False, "norm_embedding": False}
+    needed |= {"shared_bias": True, "positions": "none", "scale_embedding": False, "embedding_norm": False}
     for name, value in needed.items():
         if getattr(model, name) != value:
             said = f"has model.norm=rms, which is T5's, and model.{name}={getattr(model, name)}"
             return f"{said}: train with model.{name}={str(value).lower()}"
     if {*model.attention.name.split("+")} != {"transformer", "dot"}:
         return f"looks at its source by {model.attention.name}, and T5 by transformer+dot"
-    width, read = model.self_size or model.size, model.attention.size or model.size
+    width, read = model.self_attention_size or model.hidden_size, model.attention.size or model.hidden_size
     if (model.heads, width) != (model.attention.heads, read):
         own, other = f"{model.heads} heads of {width} together", f"{model.attention.heads} of {read} for its source"
         return f"has {own} and {other}, and T5 has as many and as wide ones: train with equal numbers"
-    if model.embedding not in (None, model.size) or model.output.name != "projection":
+    if model.embedding_size not in (None, model.hidden_size) or model.output.name != "projection":
         return "has embeddings of another size than its layers, or another output than a projection, and T5 has not"
     if (model.activation, model.gated) not in _activations():
         return f"bends by {model.activation}, gated, and T5 has gates for {', '.join(GATED.values())}"
@@ -42,7 +42,10 @@ def _tables(trained: Trained) -> str | None:
     """What keeps its tables from being those of a T5."""
     encoder, decoder = halves(trained.model)
     if not torch.equal(encoder.embedding.table.weight, decoder.embedding.table.weight):
-        return "has several tables of embeddings, and one for all is needed: train with data.joint=true and model.tie=true"
+        return (
+            "has several tables of embeddings, and one for all is needed: train with data.joint_vocab=true and "
+            "model.tie_embeddings=true"
+        )
     tokens, bias = trained.codec.target, decoder.output.get_parameter("bias").detach().clone()
     if isinstance(tokens, Pretrained):
         bias[copies(tokens)] = 0.0
@@ -58,11 +61,18 @@ def _activations() -> dict[tuple[str, bool], str]:
 def config(trained: Trained, vocabulary: int, room: int) -> dict[str, Any]:
     """config.json, but for what all families say alike."""
     model = trained.config.model
-    table: dict[str, Any] = {"d_kv": (model.self_size or model.size) // model.heads, "n_positions": room, **RELATIVE}
+    table: dict[str, Any] = {
+        "d_kv": (model.self_attention_size or model.hidden_size) // model.heads,
+        "n_positions": room,
+        **RELATIVE,
+    }
     table |= {"num_layers": model.layers, "num_decoder_layers": model.decoder_layers or model.layers}
-    table |= {"num_heads": model.heads, "d_ff": model.feedforward or 4 * model.size, "vocab_size": vocabulary}
-    table |= {"feed_forward_proj": _activations()[model.activation, model.gated], "tie_word_embeddings": model.tie}
-    return table | {"d_model": model.size, "dropout_rate": trained.config.dropout.residual}
+    table |= {"num_heads": model.heads, "d_ff": model.feedforward_size or 4 * model.hidden_size, "vocab_size": vocabulary}
+    table |= {
+        "feed_forward_proj": _activations()[model.activation, model.gated],
+        "tie_word_embeddings": model.tie_embeddings,
+    }
+    return table | {"d_model": model.hidden_size, "dropout_rate": trained.config.dropout.residual}
 
 
 def weights(trained: Trained, rows: Tensor) -> dict[str, Tensor]:
@@ -72,8 +82,8 @@ def weights(trained: Trained, rows: Tensor) -> dict[str, Tensor]:
     found = {t5_import.SHARED: ours["decoder.embedding.table.weight"][rows]}
     for each in t5_import.named(told):
         found[each.theirs] = ours[each.ours].mT if each.ours.endswith(".b") else ours[each.ours]
-    if model.tie:
-        found["decoder.final_layer_norm.weight"] = found["decoder.final_layer_norm.weight"] * model.size**0.5
+    if model.tie_embeddings:
+        found["decoder.final_layer_norm.weight"] = found["decoder.final_layer_norm.weight"] * model.hidden_size**0.5
     else:
         found[t5_import.OUTPUT] = ours["decoder.output.weight"][rows]
     return found

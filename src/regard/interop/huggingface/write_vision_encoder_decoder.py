@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.config import PictureModel
+from regard.config import ImageToTextModel
 from regard.data.image.codec import PictureCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.inference.predictor import Trained
@@ -21,8 +21,8 @@ from regard.models.encoders.vit import Patches
 
 ARCHITECTURE = "VisionEncoderDecoderModel"
 BENT = {"relu": "relu", "gelu": "gelu", "swish": "swish", "gelu_tanh": "gelu_new"}
-PLAIN: dict[str, Any] = {"encoder": "patches", "decoder": "transformer", "positions": "learned", "join": "add"}
-PLAIN |= {"self_attention": "scaled_dot", "self_size": None, "gated": False, "bias": True}
+PLAIN: dict[str, Any] = {"encoder": "vit", "decoder": "transformer", "positions": "learned", "join": "add"}
+PLAIN |= {"self_attention": "scaled_dot", "self_attention_size": None, "gated": False, "bias": True}
 """What every such model has."""
 POOLER = ("encoder.pooler.dense.weight", "encoder.pooler.dense.bias")
 """Parameters that transformers makes and no decoder looks at: they are written as zeros."""
@@ -39,30 +39,35 @@ def misfit(trained: Trained) -> str | None:
     return _decoder(model) or _patches(trained) or _output(trained)
 
 
-def _decoder(model: PictureModel) -> str | None:
+def _decoder(model: ImageToTextModel) -> str | None:
     look = model.attention
-    if (look.name, look.heads, look.size or model.size) != ("transformer", model.heads, model.size):
+    if (look.name, look.heads, look.size or model.hidden_size) != ("transformer", model.heads, model.hidden_size):
         return f"looks at its picture by {look.name} with {look.heads} heads, and transformer with {model.heads} is needed"
-    if model.embedding not in (None, model.size) or model.output.name != "projection":
+    if model.embedding_size not in (None, model.hidden_size) or model.output.name != "projection":
         return "has embeddings of another size than its layers, or another output than a projection, and neither is known"
     if model.norm == "rms":
         return "has model.norm=rms, and a GPT-2 has pre, a TrOCR post"
-    if model.norm == "pre" and (model.norm_embedding or model.scale_embedding):
-        return "has norms first, as a GPT-2, which needs model.norm_embedding=false and model.scale_embedding=false"
+    if model.norm == "pre" and (model.embedding_norm or model.scale_embedding):
+        return "has norms first, as a GPT-2, which needs model.embedding_norm=false and model.scale_embedding=false"
     return None
 
 
 def _patches(trained: Trained) -> str | None:
-    model, codec, own = trained.config.model, trained.codec, trained.config.model.patches
-    if not own.table or own.whole not in (1, 2) or not codec.stretch:
-        return "needs data.stretch=true, model.patches.table=true and model.patches.whole=1, which make patches a ViT"
+    model, codec, own = trained.config.model, trained.codec, trained.config.model.vit
+    if not own.learned_positions or own.cls_tokens not in (1, 2) or not codec.stretch:
+        return (
+            "needs data.stretch=true, model.vit.learned_positions=true and model.vit.cls_tokens=1, which make patches a ViT"
+        )
     if (own.norm or model.norm) != "pre":
-        return f"has model.patches.norm={own.norm or model.norm}, and a ViT has pre"
+        return f"has model.vit.norm={own.norm or model.norm}, and a ViT has pre"
     if codec.height % codec.stride or codec.width % codec.stride:
         return f"has patches of {codec.stride} pixels, and a ViT's fill its pictures of {codec.height} x {codec.width}"
-    wide = model.map or model.size
-    if wide != model.size and (model.norm == "pre" or (own.size or wide) != wide):
-        return f"has a map of {wide} and a decoder of {model.size}: leave model.map out, and set model.patches.size"
+    wide = model.map_size or model.hidden_size
+    if wide != model.hidden_size and (model.norm == "pre" or (own.hidden_size or wide) != wide):
+        return (
+            f"has a map of {wide} and a decoder of {model.hidden_size}: leave model.map_size out, and set "
+            "model.vit.hidden_size"
+        )
     return None
 
 
@@ -77,12 +82,12 @@ def told(trained: Trained) -> PictureSettings:
     """The model in the words of transformers."""
     model, codec, encoder = trained.config.model, trained.codec, trained.model.get_submodule("encoder")
     assert isinstance(encoder, Patches), "it is no misfit"
-    own, wide, layers = model.patches, model.map or model.size, len(encoder.names)
-    seen: dict[str, Any] = {"model_type": "deit" if own.whole == 2 else "vit", "hidden_size": own.size or wide}
+    own, wide, layers = model.vit, model.map_size or model.hidden_size, len(encoder.names)
+    seen: dict[str, Any] = {"model_type": "deit" if own.cls_tokens == 2 else "vit", "hidden_size": own.hidden_size or wide}
     seen |= {"num_hidden_layers": layers, "num_attention_heads": own.heads or model.heads}
-    inner = own.feedforward or model.feedforward or 4 * (own.size or wide)
+    inner = own.feedforward_size or model.feedforward_size or 4 * (own.hidden_size or wide)
     seen |= {"intermediate_size": inner, "hidden_act": BENT[own.activation or model.activation], "qkv_bias": True}
-    seen |= {"layer_norm_eps": own.epsilon or 1e-5, "num_channels": codec.channels, "patch_size": codec.stride}
+    seen |= {"layer_norm_eps": own.norm_eps or 1e-5, "num_channels": codec.channels, "patch_size": codec.stride}
     seen["image_size"] = codec.height if codec.height == codec.width else [codec.height, codec.width]
     return PictureSettings(seen, _written(trained), {}, Standard(codec.mean, codec.deviation))
 
@@ -90,10 +95,10 @@ def told(trained: Trained) -> PictureSettings:
 def _written(trained: Trained) -> dict[str, Any]:
     """The decoder's settings."""
     model, tokens, ids = trained.config.model, trained.codec.target, special(trained.codec.target)
-    size, inner = model.size, model.feedforward or 4 * model.size
+    size, inner = model.hidden_size, model.feedforward_size or 4 * model.hidden_size
     rows = len(trained.model.state_dict()["decoder.embedding.positions.table.weight"])
     vocabulary = max(tokens.ids) + 1 if isinstance(tokens, Pretrained) else tokens.size
-    table: dict[str, Any] = {"vocab_size": vocabulary, "tie_word_embeddings": model.tie, "is_decoder": True}
+    table: dict[str, Any] = {"vocab_size": vocabulary, "tie_word_embeddings": model.tie_embeddings, "is_decoder": True}
     table |= {"add_cross_attention": True, "activation_function": BENT[model.activation]}
     table |= {"pad_token_id": ids["pad"], "bos_token_id": ids["start"], "eos_token_id": ids["end"]}
     depth = model.decoder_layers or model.layers
@@ -101,9 +106,9 @@ def _written(trained: Trained) -> dict[str, Any]:
         sizes = {"n_embd": size, "n_layer": depth, "n_head": model.heads, "n_inner": inner, "n_positions": rows}
         return table | {"model_type": "gpt2", "layer_norm_epsilon": 1e-5} | sizes
     table |= {"model_type": "trocr", "d_model": size, "decoder_layers": depth, "decoder_attention_heads": model.heads}
-    table |= {"decoder_ffn_dim": inner, "max_position_embeddings": rows, "layernorm_embedding": model.norm_embedding}
+    table |= {"decoder_ffn_dim": inner, "max_position_embeddings": rows, "layernorm_embedding": model.embedding_norm}
     table |= {"scale_embedding": model.scale_embedding, "use_learned_position_embeddings": True}
-    return table | ({} if model.map in (None, size) else {"cross_attention_hidden_size": model.map})
+    return table | ({} if model.map_size in (None, size) else {"cross_attention_hidden_size": model.map_size})
 
 
 def config(trained: Trained) -> dict[str, Any]:
@@ -134,7 +139,7 @@ def weights(trained: Trained) -> dict[str, Tensor]:
     made[vit.POSITIONS] = torch.cat((torch.zeros_like(whole_), places))[None]
     made |= {name: torch.zeros((size, size) if name.endswith("weight") else (size,)) for name in POOLER}
     made[kind.TABLE] = ours["decoder.embedding.table.weight"][rows]
-    if not trained.config.model.tie:
+    if not trained.config.model.tie_embeddings:
         made[kind.OUTPUT] = ours["decoder.output.weight"][rows]
     before = torch.zeros(trocr.FIRST if kind is trocr else 0, found.size)
     made[kind.POSITIONS] = torch.cat((before, ours["decoder.embedding.positions.table.weight"]))

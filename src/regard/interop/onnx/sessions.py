@@ -149,7 +149,7 @@ def readable(source: Tensor, longest: Longest) -> None:
         if source.shape[1] > longest:
             raise DataError(
                 f"this model reads sources of up to {longest} tokens, got {source.shape[1]}; cut them, or train "
-                "with a larger data.longest_source"
+                "with a larger data.max_source_length"
             )
         return
     (height, width), (most, widest) = source.shape[2:], longest.pixels

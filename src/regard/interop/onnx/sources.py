@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.config import PictureData
+from regard.config import ImageTextData
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
 from regard.models.encoders.backbones import PictureEncoder
@@ -51,8 +51,8 @@ Longest = int | Field
 def longest(config: TaskConfig) -> Longest:
     """How large the sources of a task may be."""
     data = config.data
-    if not isinstance(data, PictureData):
-        tokens: int = data.longest_source
+    if not isinstance(data, ImageTextData):
+        tokens: int = data.max_source_length
         return tokens
     stride: int = config.model.stride
     return Field(-(-data.height // stride), -(-data.width // stride), stride)

@@ -75,11 +75,11 @@ def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
             "that it was made from"
         )
     refuse_unfinite(model, "onnx")
-    own = getattr(trained.config.model, "patches", None)
-    if own is not None and (own.whole or own.table):
+    own = getattr(trained.config.model, "vit", None)
+    if own is not None and (own.cls_tokens or own.learned_positions):
         raise RefusedError(
             "onnx leaves the sizes of pictures open, and this model has one vector for each place or some for the whole "
-            "(model.patches.table, model.patches.whole): `regard export --to huggingface` takes a ViT"
+            "(model.vit.learned_positions, model.vit.cls_tokens): `regard export --to huggingface` takes a ViT"
         )
     weights = sum(each.numel() * each.element_size() for each in model.parameters())
     if weights > MOST:

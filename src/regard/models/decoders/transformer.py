@@ -120,12 +120,12 @@ class Transformer(BaseDecoder):
         bias: bool = True,
         attention: AttentionFactory = partial(build_attention, "transformer"),
         self_attention: str = "scaled_dot",
-        self_size: int | None = None,
+        self_attention_size: int | None = None,
         shared_bias: bool = False,
         norm: str = "pre",
         positions: Positions | str | None = "sinusoidal",
         scaled: bool = True,
-        norm_embedding: bool = False,
+        embedding_norm: bool = False,
         output: MakeOutput = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
@@ -137,11 +137,11 @@ class Transformer(BaseDecoder):
         embedding = embedding or size
         placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(
-            vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=norm_embedding
+            vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=embedding_norm
         )
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
-        looks = self_attention, self_size, norm, drop_residual, drop_attention
+        looks = self_attention, self_attention_size, norm, drop_residual, drop_attention
         made = Sublayers(size, heads, inner, activation, gated, bias, *looks)
         for name in self.names:
             self.add_module(name, Layer(source, attention, made))

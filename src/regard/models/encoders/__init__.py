@@ -16,8 +16,8 @@ def unpack_source(source: Padded, kind: str) -> tuple[Int[Tensor, "batch time"],
     """Tokens of a source and their padding mask; raises for packed rows, which this encoder would read across."""
     if source.documents is not None:
         raise ValueError(
-            f"a {kind} encoder reads one example a row, got packed rows; give each a row (train.packed=0), or use the "
-            "transformer encoder"
+            f"a {kind} encoder reads one example a row, got packed rows; give each a row (train.packing_length=0), or use "
+            "the transformer encoder"
         )
     return source.data, source.keep
 

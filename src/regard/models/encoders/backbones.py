@@ -1,4 +1,4 @@
-"""Factory of picture encoders by name: "residual", "dense", "patches"."""
+"""Factory of picture encoders by name: "resnet", "densenet", "vit"."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -8,7 +8,7 @@ from regard.models.encoders.densenet import Dense
 from regard.models.encoders.resnet import Residual
 from regard.models.encoders.vit import Patches
 
-KINDS = ("residual", "dense", "patches")
+KINDS = ("resnet", "densenet", "vit")
 STAGES = 4
 
 
@@ -34,20 +34,20 @@ def build_picture_encoder(
 ) -> Residual | Dense | Patches:
     """Build the picture encoder called `kind` for so many channels, with feature vectors of `size`.
 
-    `attention` names one inside a CNN; patches have self-attention instead. `layers` is the number of blocks in each of four
+    `attention` names one inside a CNN; vit has self-attention instead. `layers` is the number of blocks in each of four
     stages, of layers in each of three dense blocks, or of Transformer layers; None: the encoder's default. Options are those
     of the class.
     """
-    if kind == "residual":
+    if kind == "resnet":
         stages = {} if layers is None else {"stages": (layers,) * STAGES}
         return Residual(channels, size, attention=attention, dropout=dropout, **stages | options)
     deep = {} if layers is None else {"layers": layers}
-    if kind == "dense":
+    if kind == "densenet":
         return Dense(channels, size, attention=attention, dropout=dropout, **deep | options)
-    if kind != "patches":
+    if kind != "vit":
         raise ValueError(f"an encoder of pictures needs to be one of {', '.join(KINDS)}, got {kind!r}")
     if attention != "none":
         raise ValueError(
-            f"patches have no CNN for the attention {attention!r} to stand in; leave it out, or choose residual or dense"
+            f"vit has no CNN for the attention {attention!r} to stand in; leave it out, or choose resnet or densenet"
         )
     return Patches(channels, size, dropout=dropout, **deep | options)

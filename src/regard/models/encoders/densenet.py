@@ -53,7 +53,9 @@ class Dense(nn.Module):
     ):
         super().__init__()
         if layers < 1 or growth < 1:
-            raise ValueError(f"a dense encoder needs 1 layer or more and a growth of 1 or more, got {layers} and {growth}")
+            raise ValueError(
+                f"a densenet encoder needs 1 layer or more and a growth of 1 or more, got {layers} and {growth}"
+            )
         self.channels, self.size, self.stride = channels, size, 8 if fine else 16
         width = 2 * growth
         self.stem, self.norm = build_convolution(channels, width, 7, 2), norm_of(norm, width)

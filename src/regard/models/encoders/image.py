@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.types import Encoded
-from regard.config import PictureDropout, SightModel
+from regard.config import ImageDropout, ImageModel
 from regard.data.image.batch import Pictures
 from regard.models.encoders.backbones import build_picture_encoder
 from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
@@ -39,11 +39,11 @@ class StandardisingEncoder(nn.Module):
 
 
 def build_standardising_encoder(
-    model: SightModel, dropout: PictureDropout, standard: ChannelStatistics
+    model: ImageModel, dropout: ImageDropout, standard: ChannelStatistics
 ) -> StandardisingEncoder:
     """Build the picture encoder that a config describes."""
     encoder = build_picture_encoder(
-        model.encoder, len(standard[0]), model.map or model.size, **encoder_options(model, dropout)
+        model.encoder, len(standard[0]), model.map_size or model.hidden_size, **encoder_options(model, dropout)
     )
-    positions = None if model.encoder == "patches" else build_grid_positions(model.map_positions, encoder.size)
+    positions = None if model.encoder == "vit" else build_grid_positions(model.map_positions, encoder.size)
     return StandardisingEncoder(encoder, standard, positions)

@@ -50,7 +50,7 @@ class Residual(nn.Module):
     ):
         super().__init__()
         if stem not in (1, 2):
-            raise ValueError(f"a residual encoder needs a stem of stride 1 or 2, got {stem}")
+            raise ValueError(f"a resnet encoder needs a stem of stride 1 or 2, got {stem}")
         widths = list_channels(size, stages)
         self.channels, self.size, self.stride = channels, size, stem * 2 ** (len(stages) - 1)
         self.stem = build_convolution(channels, widths[0], 3 if stem == 1 else 7, stem)
@@ -95,11 +95,11 @@ class Block(nn.Module):
 def list_channels(size: int, stages: Sequence[int]) -> list[int]:
     """Number of channels of each stage: doubled from stage to stage, `size` in the last."""
     if not stages or min(stages) < 1:
-        raise ValueError(f"a residual encoder needs stages of 1 block or more, got {tuple(stages)}")
+        raise ValueError(f"a resnet encoder needs stages of 1 block or more, got {tuple(stages)}")
     halvings = 2 ** (len(stages) - 1)
     if size < halvings or size % halvings:
         raise ValueError(
-            f"a residual encoder of {len(stages)} stages needs a size that {halvings} divides, since channels double from "
+            f"a resnet encoder of {len(stages)} stages needs a size that {halvings} divides, since channels double from "
             f"stage to stage, got {size}; choose {max(1, round(size / halvings)) * halvings}"
         )
     return [size * 2**number // halvings for number in range(len(stages))]

@@ -65,12 +65,12 @@ class Transformer(nn.Module):
         gated: bool = False,
         bias: bool = True,
         self_attention: str = "scaled_dot",
-        self_size: int | None = None,
+        self_attention_size: int | None = None,
         shared_bias: bool = False,
         norm: str = "pre",
         positions: Positions | str | None = "sinusoidal",
         scaled: bool = True,
-        norm_embedding: bool = False,
+        embedding_norm: bool = False,
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         drop_attention: float = 0.0,
@@ -79,11 +79,11 @@ class Transformer(nn.Module):
         embedding = embedding or size
         placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(
-            vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=norm_embedding
+            vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=embedding_norm
         )
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
-        looks = self_attention, self_size, norm, drop_residual, drop_attention
+        looks = self_attention, self_attention_size, norm, drop_residual, drop_attention
         made = Sublayers(size, heads, inner, activation, gated, bias, *looks)
         every = [Layer(made) for _ in self.names]
         for name, layer in zip(self.names, every, strict=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from regard.alignment.head import Head
-from regard.config import PictureData, PictureDropout, PictureModel
+from regard.config import ImageDropout, ImageTextData, ImageToTextModel
 from regard.data import table
 from regard.data.image.augmentation import named
 from regard.data.image.codec import PictureCodec
@@ -49,9 +49,9 @@ class PictureConfig(TaskConfig):
     SIDE: ClassVar[int] = 64
     """The most pixels on a side of a picture that is drawn."""
 
-    data: PictureData = field(default_factory=PictureData)
-    model: PictureModel = field(default_factory=PictureModel)
-    dropout: PictureDropout = field(default_factory=PictureDropout)
+    data: ImageTextData = field(default_factory=ImageTextData)
+    model: ImageToTextModel = field(default_factory=ImageToTextModel)
+    dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
 def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None = None) -> tuple[Experiment, Report]:
@@ -63,11 +63,11 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     codec = begin.codec if begin else fitted(training.records, config)
     examples, report = codec.encode_all(training.records, drawn=training.drawn)
     report = report._replace(held_out=training.held_out)
-    valid, held = codec.encode_all(validation.records, "cut", validation.drawn)  # every record is judged
+    valid, held = codec.encode_all(validation.records, "truncate", validation.drawn)  # every record is judged
     if not examples or not valid:
         raise DataError(
-            f"too little is left: {report} to train on, {held} to validate with; a longer limit (data.longest_target) or "
-            "data.over_long=cut keeps more"
+            f"too little is left: {report} to train on, {held} to validate with; a longer limit (data.max_target_length) or "
+            "data.over_long=truncate keeps more"
         )
     gallery = codec.gallery(examples)
     codec = codec if begin else codec.standardised(gallery)
@@ -86,15 +86,15 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
         config=config,
         task=name,
         notes=report.notes(),
-        better=config.train.better,
-        upwards=config.train.better not in LOWER_IS_BETTER,
+        better=config.train.monitor,
+        upwards=config.train.monitor not in LOWER_IS_BETTER,
         beside=samples(validation.drawn or []),
     ), report
 
 
 def fitted(records: Sequence[Record], config: PictureConfig) -> PictureCodec:
     """A codec whose tokens are learnt from these records, for the map of the config's model."""
-    whole = config.model.patches.whole if config.model.encoder == "patches" else 0
+    whole = config.model.vit.cls_tokens if config.model.encoder == "vit" else 0
     return PictureCodec.fit(records, config.data, config.model.stride, whole)
 
 
@@ -139,7 +139,7 @@ def build(config: PictureConfig, codec: PictureCodec) -> Seq2Seq:
 
 def network(config: PictureConfig, vocabulary: int, standard: tuple[Sequence[float], Sequence[float]]) -> Seq2Seq:
     """The model that a config describes, for so many words, and for channels of this mean and deviation."""
-    data, longest = config.data, max(config.data.longest_target, config.search.length + 1)
+    data, longest = config.data, max(config.data.max_target_length, config.search.max_length + 1)
     box = data.height, data.width
     return image2seq.build(config.model, config.dropout, vocabulary, box, standard, longest)
 
@@ -152,7 +152,7 @@ def outline(config: PictureConfig) -> Seq2Seq:
     return network(config, 8, ((0.5,) * config.data.channels, (0.5,) * config.data.channels))
 
 
-def read(data: PictureData, path: str) -> list[Record]:
+def read(data: ImageTextData, path: str) -> list[Record]:
     """The records of a table."""
     return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 

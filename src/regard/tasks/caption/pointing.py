@@ -45,7 +45,7 @@ def hits(trained: "Trained", examples: Sequence[Pictured]) -> Iterator[tuple[int
     """Number of words with a correct peak, and of words that name an object, for each example."""
     codec, device = trained.codec, next(trained.model.parameters()).device
     table = codec.target.table
-    for indices, batch in codec.loader(examples, codec.budget(examples, trained.config.search.batch)).in_order():
+    for indices, batch in codec.loader(examples, codec.budget(examples, trained.config.search.batch_size)).in_order():
         with torch.no_grad():
             step = trained.model(batch.source.to(device), shifted(batch.target.data.to(device)), weights=True)
         looks = {

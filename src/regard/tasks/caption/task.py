@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from regard.config import AttentionPart, PictureData, PictureDropout, PictureModel, Train
+from regard.config import AttentionPart, ImageDropout, ImageTextData, ImageToTextModel, Train
 from regard.data.image.synthetic import captions
 from regard.data.image.synthetic.captions import Captioned
 from regard.data.table import Record
@@ -25,15 +25,17 @@ class Config(PictureConfig):
 
     SIDE: ClassVar[int] = SIDE
 
-    data: PictureData = field(default_factory=lambda: PictureData(height=64, width=64, batch=18, samples=4500))
-    model: PictureModel = field(
-        default_factory=lambda: PictureModel(
-            size=64, depth=1, decoder="transformer", layers=2, attention=AttentionPart("transformer")
+    data: ImageTextData = field(default_factory=lambda: ImageTextData(height=64, width=64, batch_size=18, samples=4500))
+    model: ImageToTextModel = field(
+        default_factory=lambda: ImageToTextModel(
+            hidden_size=64, depth=1, decoder="transformer", layers=2, attention=AttentionPart("transformer")
         )
     )
-    dropout: PictureDropout = field(default_factory=lambda: PictureDropout(embedding=0.0, residual=0.0))
+    dropout: ImageDropout = field(default_factory=lambda: ImageDropout(embedding=0.0, residual=0.0))
     train: Train = field(
-        default_factory=lambda: Train(max_steps=1150, rate=3e-3, schedule="cosine", warmup=100, evaluate_every=230)
+        default_factory=lambda: Train(
+            max_steps=1150, learning_rate=3e-3, schedule="cosine", warmup_steps=100, evaluate_every=230
+        )
     )
 
 
@@ -55,7 +57,7 @@ def draw(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: PictureConfig) -> Figures:
     """BLEU, chrF and exact match."""
     chinese = any("\u4e00" <= letter <= "\u9fff" for reference in references for letter in reference)
-    metric = Bleu(config.data.bleu if config.data.bleu != "auto" else "zh" if chinese else "13a")
+    metric = Bleu(config.data.bleu_tokenizer if config.data.bleu_tokenizer != "auto" else "zh" if chinese else "13a")
     return {
         "bleu": measured(metric, outputs, references),
         "chrf": measured(Chrf(), outputs, references),

@@ -35,7 +35,7 @@ class LabelCodec(Sight):
     With `clips` they are folders of up to so many `frames`.
     """
 
-    settings: ClassVar[tuple[str, ...]] = ("several", "clips", "height", "width", "channels")
+    settings: ClassVar[tuple[str, ...]] = ("multi_label", "clips", "height", "width", "channels")
     """The settings of data that make it."""
 
     labels: tuple[str, ...]
@@ -46,12 +46,12 @@ class LabelCodec(Sight):
     @classmethod
     def fit(cls, records: Sequence[Record], data: ClassifyData, stride: int) -> "LabelCodec":
         """All labels of the records, in alphabetical order."""
-        several = bool(data.several)
+        several = bool(data.multi_label)
         found = {label for record in records for label in split(record.target or "", several)}
         if len(found) < 2 - several:
             need = "1 label" if several else "2 different labels"
             raise DataError(f"to tell pictures apart takes {need} or more, got {', '.join(found) or 'none'}")
-        return cls(tuple(sorted(found)), several, data.clips, data.frames, **usual(data, stride))
+        return cls(tuple(sorted(found)), several, data.clips, data.max_frames, **usual(data, stride))
 
     def fitted(self, data: ClassifyData) -> "LabelCodec":
         """The same: a config has nothing to add."""

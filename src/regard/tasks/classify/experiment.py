@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from regard.alignment.head import Head
-from regard.config import ClassifyData, ClassifyModel, PictureDropout
+from regard.config import ClassifyData, ClassifyModel, ImageDropout
 from regard.data import table
 from regard.data.image.batch import Pictures
 from regard.data.image.synthetic import boxes, motion
@@ -55,7 +55,7 @@ class ClassifyConfig(TaskConfig):
 
     data: ClassifyData = field(default_factory=ClassifyData)
     model: ClassifyModel = field(default_factory=ClassifyModel)
-    dropout: PictureDropout = field(default_factory=PictureDropout)
+    dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
 class Records(NamedTuple):
@@ -92,15 +92,15 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
 
 
 def several(data: ClassifyData, glimpses: int = 0) -> bool:
-    """Whether a picture may have several labels: as data.several says, or else as drawn scenes have them, and no table."""
-    if data.several is not None:
-        return data.several
+    """Whether a picture may have several labels: as data.multi_label says, else as drawn scenes have them, and no table."""
+    if data.multi_label is not None:
+        return data.multi_label
     return data.train is None and not data.clips and not glimpses
 
 
 def settled(config: ClassifyConfig) -> ClassifyData:
     """The data of a config, whose `several` is yes or no."""
-    return replace(config.data, several=several(config.data, config.model.glimpses))
+    return replace(config.data, multi_label=several(config.data, config.model.glimpses))
 
 
 def stride(config: ClassifyConfig) -> int:
@@ -131,7 +131,7 @@ def drawn(task: Task, config: ClassifyConfig) -> tuple[Sequence[Drawn | Moving],
         return [Moving(each, size, data.language) for each in clips[0]], [
             Moving(each, size, data.language) for each in clips[1]
         ]
-    scenes = task.draw(data.samples, 0) if settled(config).several else boxes.draw(data.samples, most=1, radii=RADII)
+    scenes = task.draw(data.samples, 0) if settled(config).multi_label else boxes.draw(data.samples, most=1, radii=RADII)
     return [Drawn(each, size, data.language) for each in scenes[0]], [Drawn(each, size, data.language) for each in scenes[1]]
 
 
@@ -145,9 +145,9 @@ class Costs:
 
     def __call__(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
         assert isinstance(batch, PictureBatch), "pictures come in batches of pictures"
-        smoothing = self.config.train.smoothing
+        smoothing = self.config.train.label_smoothing
         if self.config.model.glimpses:
-            return looks(model, batch, self.config.model.copies, smoothing)
+            return looks(model, batch, self.config.model.episodes, smoothing)
         logits = answer(model, batch).logits
         if self.codec.several:
             return any_labels(logits, wanted(batch, len(self.codec.labels)), smoothing)
@@ -186,22 +186,23 @@ def network(config: ClassifyConfig, labels: int, standard: ChannelStatistics) ->
     """The model that a config describes: glimpses, clips, a query for each label or, without attention, a map's mean."""
     model, dropout = config.model, config.dropout
     if model.glimpses:
-        how: dict[str, Any] = {name: getattr(model, name) for name in ("side", "scales", "size", "deviation", "core")}
+        how: dict[str, Any] = {"side": model.glimpse_size, "scales": model.glimpse_scales, "size": model.hidden_size}
+        how |= {"deviation": model.location_std, "core": model.core}
         return Glimpses(labels, len(standard[0]), steps=model.glimpses, standard=standard, **how)
     encoder, part = build_standardising_encoder(model, dropout, standard), model.attention
     make = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
     if config.data.clips:
-        return Frames(encoder, labels, model.size, heads=model.heads, space=make, time=make, dropout=dropout.residual)
+        return Frames(encoder, labels, model.hidden_size, heads=model.heads, space=make, time=make, dropout=dropout.residual)
     if part.name == "none":
         return Pooled(encoder, labels, dropout.encoder)
-    return Labels(encoder, labels, model.size, make)
+    return Labels(encoder, labels, model.hidden_size, make)
 
 
 def outline(config: ClassifyConfig) -> nn.Module:
     """The model of a config for a few labels, to see whether it can be built; and whether its data can be read."""
     checked(config)
-    if config.model.glimpses and (config.data.clips or settled(config).several):
-        what = "clips (data.clips)" if config.data.clips else "several labels a picture (data.several)"
+    if config.model.glimpses and (config.data.clips or settled(config).multi_label):
+        what = "clips (data.clips)" if config.data.clips else "several labels a picture (data.multi_label)"
         raise ConfigError(f"model.glimpses={config.model.glimpses} is for pictures that have one label, not for {what}")
     return network(config, 3, plain(config))
 

@@ -24,11 +24,11 @@ class Glimpser(Classifier):
     """It looks step by step, and its places are pixels."""
 
     def ask(self, batch: PictureBatch, weights: bool = False) -> Asked:
-        """The mean of what is said after each of model.runs ways over a picture, of which the first is shown."""
+        """The mean of what is said after each of model.eval_episodes ways over a picture, of which the first is shown."""
         found = [
             self.model(batch.source, weights=weights and not number, aside=aside)
             for number, aside in enumerate(
-                asides(self.config.model.runs, self.config.model.glimpses, batch.source.data.device)
+                asides(self.config.model.eval_episodes, self.config.model.glimpses, batch.source.data.device)
             )
         ]
         kept = batch.source.keep.flatten(1)

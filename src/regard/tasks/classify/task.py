@@ -14,11 +14,11 @@ from regard.tasks.classify.synthetic import RADII
 class Config(ClassifyConfig):
     """A small residual network, and a learned query for each label that looks at its map."""
 
-    data: ClassifyData = field(default_factory=lambda: ClassifyData(height=64, width=64, batch=32, samples=4000))
-    model: ClassifyModel = field(default_factory=lambda: ClassifyModel(size=64, depth=1))
+    data: ClassifyData = field(default_factory=lambda: ClassifyData(height=64, width=64, batch_size=32, samples=4000))
+    model: ClassifyModel = field(default_factory=lambda: ClassifyModel(hidden_size=64, depth=1))
     train: Train = field(
         default_factory=lambda: Train(
-            max_steps=600, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=100, better="accuracy"
+            max_steps=600, learning_rate=3e-3, schedule="cosine", warmup_steps=50, evaluate_every=100, monitor="accuracy"
         )
     )
 

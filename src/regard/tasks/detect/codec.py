@@ -25,7 +25,7 @@ FORMAT = 1
 KIND = "pictures with things on them"
 KINDS: dict[str, type] = {"labels": list, "form": str}
 """What is saved beside how pictures are read, and as what."""
-FORMS = ("corners", "sides", "shares")
+FORMS = ("xyxy", "xywh", "cxcywh")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ObjectCodec(Sight):
     """The settings of data that make it, and that a run which starts with another cannot change."""
 
     labels: tuple[str, ...]
-    form: str = "corners"
+    form: str = "xyxy"
 
     @classmethod
     def fit(cls, given: Sequence[Annotated], data: DetectData, stride: int) -> "ObjectCodec":
@@ -45,11 +45,11 @@ class ObjectCodec(Sight):
         found = {label for each in given for label in each.labels or ()}
         if not found:
             raise DataError(f"to find things takes pictures with some on them, got {len(given):,} pictures with none")
-        return cls(tuple(sorted(found)), data.box_form, **usual(data, stride))
+        return cls(tuple(sorted(found)), data.box_format, **usual(data, stride))
 
     def fitted(self, data: DetectData) -> "ObjectCodec":
         """The same, for boxes in the form of other data."""
-        return ObjectCodec(**{**self.saved(), "labels": self.labels, "form": data.box_form})
+        return ObjectCodec(**{**self.saved(), "labels": self.labels, "form": data.box_format})
 
     def encode(self, given: Annotated) -> Pictured:
         """One picture."""

@@ -113,7 +113,7 @@ def _shares(box: Box, height: int, width: int) -> Box:
     return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
 
 
-EDGES: dict[str, Callable[[Box, int, int], Box]] = {"corners": _corners, "sides": _sides, "shares": _shares}
+EDGES: dict[str, Callable[[Box, int, int], Box]] = {"xyxy": _corners, "xywh": _sides, "cxcywh": _shares}
 """The left, top, right and bottom of a box in shares of its picture, by the form that it is given in."""
 
 
@@ -134,7 +134,7 @@ def mend(wrong: Iterable[str]) -> None:
         more = f"; and {len(found) - LISTED:,} more" * (len(found) > LISTED)
         raise DataError(
             f"{len(found):,} mistakes in what is where: {'; '.join(found[:LISTED])}{more}. Correct them or leave them out; "
-            "data.box_form says what the four numbers of a box are"
+            "data.box_format says what the four numbers of a box are"
         )
 
 

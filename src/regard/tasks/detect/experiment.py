@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import nn
 
 from regard.alignment.head import Head
-from regard.config import DetectData, DetectModel, PictureDropout
+from regard.config import DetectData, DetectModel, ImageDropout
 from regard.data.image.reading import present
 from regard.data.image.types import PictureBatch, Pictured
 from regard.data.image.writing import png
@@ -48,7 +48,7 @@ class DetectConfig(TaskConfig):
 
     data: DetectData = field(default_factory=DetectData)
     model: DetectModel = field(default_factory=DetectModel)
-    dropout: PictureDropout = field(default_factory=PictureDropout)
+    dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
 def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = None) -> tuple[Experiment, Report]:
@@ -68,7 +68,7 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
     both = zip((found.train, found.valid), drawn or (None, None), strict=True)
     training, valid = (codec.encode_all(table, part) for table, part in both)
     enough([*training.examples, *valid.examples], config.model.queries)
-    cost = partial(costs, SetLoss(), len(codec.labels), config.model.noised)
+    cost = partial(costs, SetLoss(), len(codec.labels), config.model.denoising_groups)
     beside = samples(drawn[1]) if drawn else {}
     report = training.report._replace(held_out=found.held_out)
     return assemble(name, config, begin, codec, training.examples, valid.examples, report, cost, FIGURES, beside)
@@ -122,11 +122,11 @@ def network(config: DetectConfig, labels: int, standard: ChannelStatistics) -> N
     return Network(
         build_standardising_encoder(model, dropout, standard),
         labels,
-        model.size,
+        model.hidden_size,
         queries=model.queries,
         layers=model.layers,
         heads=model.heads,
-        inner=model.feedforward,
+        inner=model.feedforward_size,
         attention=make,
         dropout=dropout.residual,
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from regard.config import DetectData, DetectModel, PictureDropout, Train
+from regard.config import DetectData, DetectModel, ImageDropout, Train
 from regard.data.image.synthetic import boxes
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.experiment import DetectConfig
@@ -19,11 +19,11 @@ class Config(DetectConfig):
     """A small residual network, and a decoder whose queries each find one thing on its map."""
 
     data: DetectData = field(default_factory=lambda: DetectData(height=SIDE, width=SIDE, samples=2000))
-    model: DetectModel = field(default_factory=lambda: DetectModel(size=64, depth=1, stride=4, layers=2, queries=16))
-    dropout: PictureDropout = field(default_factory=lambda: PictureDropout(residual=0.0))
+    model: DetectModel = field(default_factory=lambda: DetectModel(hidden_size=64, depth=1, stride=4, layers=2, queries=16))
+    dropout: ImageDropout = field(default_factory=lambda: ImageDropout(residual=0.0))
     train: Train = field(
         default_factory=lambda: Train(
-            max_steps=500, rate=2e-3, schedule="cosine", warmup=50, evaluate_every=250, better="map50"
+            max_steps=500, learning_rate=2e-3, schedule="cosine", warmup_steps=50, evaluate_every=250, monitor="map50"
         )
     )
 

@@ -20,9 +20,9 @@ class PairCodec(PictureCodec):
     """
 
     @property
-    def longest_source(self) -> int:
+    def max_source_length(self) -> int:
         """The most tokens of a text that is asked, its end included."""
-        return self.longest_target
+        return self.max_target_length
 
     def encode_all(
         self, records: Iterable[Record], over_long: OverLong | None = None, drawn: Sequence[Drawn] | None = None
@@ -46,12 +46,12 @@ class PairCodec(PictureCodec):
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Texts as numbers, EOS at the end of each; what is too long is cut."""
         encoded = self.target.encode_all([self.prepare(text) for text in texts])
-        return [[*each[: self.longest_target - 1], EOS] for each in encoded]
+        return [[*each[: self.max_target_length - 1], EOS] for each in encoded]
 
     def familiar(self, text: str) -> bool:
         """Whether a text is not longer than what the model reads, and it knows something in it."""
         tokens = self.target.encode(self.prepare(text))
-        return len(tokens) < self.longest_target and any(token != UNK for token in tokens)
+        return len(tokens) < self.max_target_length and any(token != UNK for token in tokens)
 
 
 def pairs(examples: Sequence[Pictured]) -> list[tuple[int, int]]:

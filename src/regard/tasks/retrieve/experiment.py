@@ -74,7 +74,7 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
         present([*first, *second])
     codec = begin.codec if begin else PairCodec.fit(first, config.data, config.model.stride)
     training = codec.encode_all(first, drawn=drawn[0])
-    valid = codec.encode_all(second, "cut", drawn[1])  # every record is judged
+    valid = codec.encode_all(second, "truncate", drawn[1])  # every record is judged
     known = Known.of(pairs(training.examples))
     cost = partial(costs, known, config.dropout.words)
     beside = samples(drawn[1] or ())
@@ -161,25 +161,31 @@ def network(config: RetrieveConfig, vocabulary: int, standard: ChannelStatistics
     part = model.attention
     make: AttentionFactory = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
     closer = None
-    if model.reranking:
+    if model.reranking_layers:
         closer = Reranking(
             pictures.size,
             texts.size,
-            model.size,
-            layers=model.reranking,
+            model.hidden_size,
+            layers=model.reranking_layers,
             heads=model.heads,
             attention=make,
             dropout=dropout.residual,
         )
-    return Matching(pictures, texts, model.space, attention=make, dropout=dropout.residual, reranking=closer)
+    return Matching(pictures, texts, model.projection_size, attention=make, dropout=dropout.residual, reranking=closer)
 
 
 def reader(config: RetrieveConfig, vocabulary: int) -> Recurrent | Convolution | Transformer:
     """The encoder of texts: as wide as the map of a picture, and told what patches are told."""
     model = config.model
-    told = {name: getattr(model, name) for name in ("heads", "feedforward", "norm", "activation", "self_attention")}
-    network = Model(encoder=model.text_encoder, size=model.size, layers=model.text_layers, positions=model.positions, **told)
-    encoder = build_encoder(network, config.dropout, vocabulary, config.data.longest_target)
+    told = {name: getattr(model, name) for name in ("heads", "feedforward_size", "norm", "activation", "self_attention")}
+    network = Model(
+        encoder=model.text_encoder,
+        hidden_size=model.hidden_size,
+        layers=model.text_layers,
+        positions=model.positions,
+        **told,
+    )
+    encoder = build_encoder(network, config.dropout, vocabulary, config.data.max_target_length)
     if model.text_encoder == "transformer":
         initialise(encoder)
     return encoder

@@ -143,7 +143,7 @@ class Retriever(Seeing):
             answers = iter(self.found(some, kind, best) if some else ())
             return [next(answers) if points else unscored() for points in pointing]
         asked = Index(vectors, [record.source if kind == "texts" else str(place(record)) for record in records], kind)
-        again = self.config.model.reranked if self.config.model.reranking else 0
+        again = self.config.model.rerank_top_k if self.config.model.reranking_layers else 0
         rows = index.search(asked.vectors, max(best, again)).rows.tolist()
         entries = {row: number for number, row in enumerate(sorted({row for few in rows for row in few}))}
         names, ways = [index.place(row) for row in entries], [(n, entries[row]) for n, few in enumerate(rows) for row in few]
@@ -221,11 +221,11 @@ class Retriever(Seeing):
 
     def measure(self, prepared: Sequence[Any], *, beam: int | None = None) -> Figures:
         """The task's measures; every record is judged, and a text that is too long is cut."""
-        return self.judge(self.codec.encode_all(prepared, "cut").examples)
+        return self.judge(self.codec.encode_all(prepared, "truncate").examples)
 
     def unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """The places of the records whose picture or text has a vector of numbers that are not finite."""
-        examples = self.codec.encode_all(prepared, "cut").examples
+        examples = self.codec.encode_all(prepared, "truncate").examples
         vectors = seen(self.model, examples, self.batches), read(self.model, [example.target or [] for example in examples])
         finite = torch.stack([each.isfinite().all(1) for each in vectors]).all(0).tolist()
         return {place: unscored() for place, whole in enumerate(finite) if not whole}
@@ -247,7 +247,7 @@ class Retriever(Seeing):
             logits = float(self.model.scale) * vectors[0] @ vectors[1].mT
         if self.model.reranking is None:
             return logits, logits.mT
-        looked = [nearest(each, self.config.model.reranked) for each in (logits, logits.mT)]
+        looked = [nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
         wanted = (looked[0] | looked[1].mT).nonzero()
         closer = logits.clone()
         closer[tuple(wanted.mT)] = fits(self.model, pictures, texts, [(p, t) for p, t in wanted.tolist()], self.batches)

@@ -15,13 +15,13 @@ class Config(RetrieveConfig):
     """A small residual network, a Transformer that reads, and one layer that looks at both together."""
 
     data: RetrieveData = field(
-        default_factory=lambda: RetrieveData(height=64, width=64, batch=32, samples=4500, longest_target=64)
+        default_factory=lambda: RetrieveData(height=64, width=64, batch_size=32, samples=4500, max_target_length=64)
     )
-    model: RetrieveModel = field(default_factory=lambda: RetrieveModel(size=64, depth=1))
+    model: RetrieveModel = field(default_factory=lambda: RetrieveModel(hidden_size=64, depth=1))
     dropout: RetrieveDropout = field(default_factory=lambda: RetrieveDropout(embedding=0.0, residual=0.0))
     train: Train = field(
         default_factory=lambda: Train(
-            max_steps=620, rate=3e-3, schedule="cosine", warmup=50, evaluate_every=310, better="recall"
+            max_steps=620, learning_rate=3e-3, schedule="cosine", warmup_steps=50, evaluate_every=310, monitor="recall"
         )
     )
 

@@ -26,56 +26,64 @@ from regard.tasks.vqa.data import Inquiry, places
 
 FORMAT = 1
 KIND = "pictures with questions"
-KINDS: dict[str, type] = {"answers": list, "lowercase": bool, "longest_question": int, "over_long": str}
+KINDS: dict[str, type] = {"answers": list, "lowercase": bool, "max_question_length": int, "over_long": str}
 """What is saved beside the tokens and how pictures are read, and as what."""
 
 
 @dataclass(frozen=True)
 class AskedCodec(Sight):
-    """How pictures are read, a tokeniser for questions, and all answers. `longest_question` counts EOS."""
+    """How pictures are read, a tokeniser for questions, and all answers. `max_question_length` counts EOS."""
 
     kind: ClassVar[str] = KIND
-    settings: ClassVar[tuple[str, ...]] = ("tokens", "vocabulary", "least", "lowercase", "height", "width", "channels")
+    settings: ClassVar[tuple[str, ...]] = (
+        "tokenizer",
+        "vocab_size",
+        "min_frequency",
+        "lowercase",
+        "height",
+        "width",
+        "channels",
+    )
     """The settings of data that make it."""
 
     question: Tokeniser
     answers: tuple[str, ...]
     lowercase: bool = True
-    longest_question: int = 64
+    max_question_length: int = 64
     over_long: OverLong = "drop"
 
     @classmethod
     def fit(cls, records: Sequence[Inquiry], data: VqaData, stride: int) -> "AskedCodec":
         """Train the tokeniser on the questions of the records; the answers are all of theirs, in alphabetical order."""
-        if data.longest_question < 2:
-            raise ValueError("longest_question needs at least 2: a token and the end")
+        if data.max_question_length < 2:
+            raise ValueError("max_question_length needs at least 2: a token and the end")
         answers = sorted({record.target.strip() for record in records if record.target is not None})
         if len(answers) < 2:
             raise DataError(f"to answer takes 2 different answers or more, got {', '.join(answers) or 'none'}")
         texts = [record.question.lower() if data.lowercase else record.question for record in records]
-        question = tokenizers.train(data.tokens, texts, data.vocabulary, data.least)
-        limits = data.longest_question, data.over_long
+        question = tokenizers.train(data.tokenizer, texts, data.vocab_size, data.min_frequency)
+        limits = data.max_question_length, data.over_long
         return cls(question, tuple(answers), data.lowercase, *limits, **usual(data, stride))
 
     def fitted(self, data: VqaData) -> "AskedCodec":
         """The same tokens and answers, with the limits of this config."""
-        return replace(self, longest_question=data.longest_question, over_long=data.over_long)
+        return replace(self, max_question_length=data.max_question_length, over_long=data.over_long)
 
     @property
-    def longest_source(self) -> int:
+    def max_source_length(self) -> int:
         """The most tokens of a question, EOS among them."""
-        return self.longest_question
+        return self.max_question_length
 
     def encode(self, record: Inquiry) -> Pictured:
         """One record; it is never dropped, and a question that is too long is cut."""
-        example: Pictured = self.encode_all([record], over_long="cut").examples[0]
+        example: Pictured = self.encode_all([record], over_long="truncate").examples[0]
         return example
 
     def encode_all(
         self,
         records: Iterable[Inquiry],
         drawn: Sequence[Callable[[], Tensor]] | None = None,
-        over_long: OverLong = "cut",
+        over_long: OverLong = "truncate",
     ) -> Corpus:
         """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
         records = list(records)
@@ -89,12 +97,12 @@ class AskedCodec(Sight):
         examples: list[Pictured] = []
         cut = 0
         for record, picture, tokens in zip(records, pictures, self._tokens(records), strict=True):
-            long = len(tokens) >= self.longest_question
+            long = len(tokens) >= self.max_question_length
             if long and over_long == "drop":
                 continue
             cut += long
             held = None if record.target is None else [numbers[record.target.strip()]]
-            asked = [*tokens[: self.longest_question - 1], EOS]
+            asked = [*tokens[: self.max_question_length - 1], EOS]
             examples.append(Pictured(picture, record=record, labels=held, question=asked))
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), cut, 0, dropped, unknown(examples)))
@@ -111,7 +119,7 @@ class AskedCodec(Sight):
     def words(self, example: Pictured) -> list[Piece]:
         """What each token of a question covers of its text; the end covers nothing, and shows its name."""
         text = self.prepare(example.record.question)
-        return [*self.question.pieces(text)[: self.longest_question - 1], Piece(NAMES[EOS], len(text), len(text))]
+        return [*self.question.pieces(text)[: self.max_question_length - 1], Piece(NAMES[EOS], len(text), len(text))]
 
     def knows(self, record: Any) -> bool:
         """Whether there is a picture, and any token of the question is one that the model has seen."""
@@ -123,7 +131,7 @@ class AskedCodec(Sight):
 
     def short(self, records: Sequence[Any]) -> list[int]:
         """The places of the records whose question is not longer than what the model reads."""
-        return [number for number, each in enumerate(self._tokens(records)) if len(each) < self.longest_question]
+        return [number for number, each in enumerate(self._tokens(records)) if len(each) < self.max_question_length]
 
     def prepare(self, text: str) -> str:
         """The text that is tokenised: in lower case, when the codec asks for that."""
@@ -171,6 +179,6 @@ def _checked(settings: Any) -> dict[str, Any]:
     values = checked(settings, KINDS)
     if not all(isinstance(answer, str) and answer for answer in values["answers"]) or not values["answers"]:
         raise ValueError("answers need to be words")
-    if values["over_long"] not in ("cut", "drop"):
-        raise ValueError(f"over_long is {values['over_long']!r}, and needs to be cut or drop")
+    if values["over_long"] not in ("truncate", "drop"):
+        raise ValueError(f"over_long is {values['over_long']!r}, and needs to be truncate or drop")
     return values

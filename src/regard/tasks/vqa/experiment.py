@@ -11,7 +11,7 @@ from torch import nn
 
 from regard import registry
 from regard.alignment.head import Head
-from regard.config import PictureDropout, VqaData, VqaModel
+from regard.config import ImageDropout, VqaData, VqaModel
 from regard.data.image.reading import present
 from regard.data.image.synthetic.questions import Asked
 from regard.data.image.types import PictureBatch
@@ -54,7 +54,7 @@ class AskConfig(TaskConfig):
 
     data: VqaData = field(default_factory=VqaData)
     model: VqaModel = field(default_factory=VqaModel)
-    dropout: PictureDropout = field(default_factory=PictureDropout)
+    dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
 def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None) -> tuple[Experiment, Report]:
@@ -80,7 +80,7 @@ def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None
         training.examples,
         valid.examples,
         training.report._replace(held_out=found.held_out),
-        partial(costs, config.train.smoothing),
+        partial(costs, config.train.label_smoothing),
         FIGURES if named else (*FIGURES, LOOKS),
         samples(drawn[1] or ()),
     )
@@ -131,9 +131,9 @@ def network(config: AskConfig, vocabulary: int, answers: int, standard: ChannelS
         build_standardising_encoder(model, dropout, standard),
         reader(config, vocabulary),
         answers,
-        model.size,
+        model.hidden_size,
         hops=model.hops,
-        words=partial(build_attention, model.words, **options),
+        words=partial(build_attention, model.word_attention, **options),
         regions=partial(build_attention, part.name, **options),
         dropout=dropout.residual,
     )
@@ -144,14 +144,16 @@ def reader(config: AskConfig, vocabulary: int) -> Recurrent | Transformer:
     model, dropout = config.model, config.dropout
     options: dict[str, Any] = {"layers": model.question_layers}
     options |= {"drop_embedding": dropout.embedding, "drop_residual": dropout.residual}
-    if model.question == "recurrent":
-        return Recurrent(vocabulary, model.size, variational=dropout.variational, **options)
+    if model.question_encoder == "recurrent":
+        return Recurrent(vocabulary, model.hidden_size, variational=dropout.variational, **options)
     positions = None
     if model.positions != "none":
-        positions = registry.build(model.positions, "positions", size=model.size, limit=config.data.longest_question)
+        positions = registry.build(
+            model.positions, "positions", size=model.hidden_size, limit=config.data.max_question_length
+        )
     options |= {"heads": model.heads, "self_attention": model.self_attention, "drop_attention": dropout.attention}
-    options |= {"inner": model.feedforward, "activation": model.activation, "norm": model.norm}
-    made = Transformer(vocabulary, model.size, positions=positions, **options)
+    options |= {"inner": model.feedforward_size, "activation": model.activation, "norm": model.norm}
+    made = Transformer(vocabulary, model.hidden_size, positions=positions, **options)
     initialise(made)
     return made
 
@@ -159,8 +161,8 @@ def reader(config: AskConfig, vocabulary: int) -> Recurrent | Transformer:
 def outline(config: AskConfig) -> nn.Module:
     """The model of a config for a few words, to see whether it can be built; and whether its data can be read."""
     checked(config)
-    if config.data.longest_question < 2:
-        raise ConfigError("data.longest_question needs to be 2 or more, a token and the end, got 1")
+    if config.data.max_question_length < 2:
+        raise ConfigError("data.max_question_length needs to be 2 or more, a token and the end, got 1")
     return network(config, 8, 3, plain(config))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from regard.config import PictureDropout, Train, VqaData, VqaModel
+from regard.config import ImageDropout, Train, VqaData, VqaModel
 from regard.data.image.synthetic import questions
 from regard.data.image.synthetic.questions import Asked
 from regard.tasks.vqa.data import Inquiry
@@ -23,12 +23,12 @@ class Config(AskConfig):
 
     SIDE: ClassVar[int] = SIDE
 
-    data: VqaData = field(default_factory=lambda: VqaData(height=64, width=64, batch=18, samples=24000))
-    model: VqaModel = field(default_factory=lambda: VqaModel(size=64, depth=1, map_positions="none"))
-    dropout: PictureDropout = field(default_factory=lambda: PictureDropout(embedding=0.0, residual=0.0))
+    data: VqaData = field(default_factory=lambda: VqaData(height=64, width=64, batch_size=18, samples=24000))
+    model: VqaModel = field(default_factory=lambda: VqaModel(hidden_size=64, depth=1, map_positions="none"))
+    dropout: ImageDropout = field(default_factory=lambda: ImageDropout(embedding=0.0, residual=0.0))
     train: Train = field(
         default_factory=lambda: Train(
-            max_steps=800, rate=2.5e-3, schedule="cosine", warmup=50, evaluate_every=400, better="accuracy"
+            max_steps=800, learning_rate=2.5e-3, schedule="cosine", warmup_steps=50, evaluate_every=400, monitor="accuracy"
         )
     )
 

@@ -22,8 +22,8 @@ Prepare = Callable[[Any], Any]
 
 
 def film(experiment: "Experiment", directory: Path, step: int, *, prepare: Prepare) -> "Film | None":
-    """The callback that a config asks for with train.film, resumed at `step`; None where it asks for none."""
-    sentence = experiment.config.train.film
+    """The callback that a config asks for with train.record_example, resumed at `step`; None where it asks for none."""
+    sentence = experiment.config.train.record_example
     if sentence is None:
         return None
     return Film(experiment, encoded(experiment, sentence, prepare), directory / FILM, step)
@@ -34,17 +34,19 @@ def encoded(experiment: "Experiment", sentence: str, prepare: Prepare) -> "Encod
     from regard.data.text.codec import TextCodec
 
     if not isinstance(experiment.codec, TextCodec):
-        raise ConfigError("train.film needs a task that reads text, whose codec makes tokens of a sentence; leave it out")
+        raise ConfigError(
+            "train.record_example needs a task that reads text, whose codec makes tokens of a sentence; leave it out"
+        )
     source, tab, target = sentence.partition("\t")
     if not source.strip() or (tab and not target.strip()):
-        raise ConfigError(f"train.film needs a sentence, or two with a tab between them, got {sentence!r}")
-    prepared = prepare(Record(source, target if tab else None, "train.film"))
+        raise ConfigError(f"train.record_example needs a sentence, or two with a tab between them, got {sentence!r}")
+    prepared = prepare(Record(source, target if tab else None, "train.record_example"))
     if not tab:
         every = [*(experiment.valid or ()), *getattr(experiment.train, "examples", ())]
         found = next((each.record.target for each in every if each.record.source == prepared.source), None)
         if found is None:
             raise ConfigError(
-                f"train.film has the source {source!r}, which is not in the data, so its target is not known; "
+                f"train.record_example has the source {source!r}, which is not in the data, so its target is not known; "
                 "give both with a tab between them, or a source of data.valid or data.train"
             )
         prepared = prepared._replace(target=found)
@@ -60,7 +62,7 @@ class Film:
 
         self.experiment, self.probe, self.path = experiment, probe, path
         self.words = Words(experiment.codec)  # type: ignore[arg-type]
-        self.every: int = experiment.config.train.film_every
+        self.every: int = experiment.config.train.record_every
         self.recorder = record(experiment.model, name=experiment.task)
         self.recorder.frames = [frame for frame in self.before() if frame.step <= step]
         self.taken = self.recorder.every(self.every, self.run)
@@ -80,7 +82,7 @@ class Film:
         there = [found.examples[0].axes[name].labels for name in ("source", "target") if name in found.examples[0].axes]
         if there != [self.words.read(self.probe).labels, self.words.answered(self.probe.target or []).labels]:
             raise RefusedError(
-                f"{self.path} is the film of {found.examples[0].title!r}, and train.film is now "
+                f"{self.path} is the film of {found.examples[0].title!r}, and train.record_example is now "
                 f"{self.probe.record.source!r}: move the file away to begin another, or give the old sentence to go on"
             )
         return list(found.training)

@@ -12,11 +12,11 @@ KINDS = {name: options for name, options in OPTIONS.items() if options.get("join
 @pytest.mark.parametrize("attention", ["bilinear", "transformer", "additive"])
 @pytest.mark.parametrize("size", [8, 20])
 def test_steps_are_the_decoders_through_reordering_and_leaving(kind, attention, size):
-    walked(Engine, built(attention, **{"size": size} | KINDS[kind]))
+    walked(Engine, built(attention, **{"hidden_size": size} | KINDS[kind]))
 
 
 def test_int8_is_near():
-    near(Engine, built(size=64))
+    near(Engine, built(hidden_size=64))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_it_finds_what_the_encoder_finds(kind, source):
 
 @torch.no_grad()
 def test_several_threads_find_the_same(two_threads):
-    encoder = built(size=64).encoder
+    encoder = built(hidden_size=64).encoder
     source = pad([[4 + (place * row) % 7 for place in range(40 - row)] for row in range(9)])
     torch.testing.assert_close(Engine(encoder)(source), encoder(source), atol=1e-5, rtol=1e-5)
 

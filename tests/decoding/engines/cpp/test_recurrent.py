@@ -21,7 +21,7 @@ def test_a_cell_is_one_matrix_of_what_enters_and_of_its_state():
 
 
 def test_int8_is_near():
-    near(Engine, built(size=64))
+    near(Engine, built(hidden_size=64))
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from ..cpu.walked import near, walked
 OPTIONS = {
     "pre": {},
     "post": {"norm": "post"},
-    "untied": {"tie": False},
-    "wider heads, no biases": {"self_size": 12, "bias": False},
+    "untied": {"tie_embeddings": False},
+    "wider heads, no biases": {"self_attention_size": 12, "bias": False},
     "learned": {"positions": "learned"},
     "no positions": {"positions": "none"},
-    "lanes and more": {"size": 40, "heads": 2},
+    "lanes and more": {"hidden_size": 40, "heads": 2},
 }
 
 
@@ -25,7 +25,7 @@ def test_steps_are_the_decoders_through_reordering_and_leaving(kind, attention):
 
 
 def test_int8_is_near():
-    near(Engine, built(size=64))
+    near(Engine, built(hidden_size=64))
 
 
 def test_an_attention_with_two_projections_behind_it_is_not_covered():
@@ -40,8 +40,8 @@ def test_an_attention_with_two_projections_behind_it_is_not_covered():
         ("bilinear", {"decoder": "recurrent"}, "needs the Transformer decoder, got Recurrent"),
         ("transformer", {"activation": "gelu"}, "needs relu, got GELU"),
         ("transformer", {"norm": "rms"}, "needs layer norms"),
-        ("transformer", {"norm_embedding": True}, "needs an embedding without a norm"),
-        ("transformer", {"embedding": 6}, "needs an embedding as wide as its layers"),
+        ("transformer", {"embedding_norm": True}, "needs an embedding without a norm"),
+        ("transformer", {"embedding_size": 6}, "needs an embedding as wide as its layers"),
         ("additive+sparsemax", {}, "needs Softmax and Everywhere, got Sparsemax"),
     ],
 )

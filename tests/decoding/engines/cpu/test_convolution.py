@@ -18,10 +18,10 @@ from .walked import near, walked
 
 OPTIONS = {
     "convolution": {"encoder": "convolution"},
-    "narrow": {"embedding": 6},
-    "one token at a time": {"kernel": 1},
-    "wide": {"kernel": 5, "layers": 3},
-    "untied": {"encoder": "transformer", "tie": False, "positions": "none"},
+    "narrow": {"embedding_size": 6},
+    "one token at a time": {"kernel_size": 1},
+    "wide": {"kernel_size": 5, "layers": 3},
+    "untied": {"encoder": "transformer", "tie_embeddings": False, "positions": "none"},
     "set beside": {"join": "concat"},
 }
 
@@ -48,7 +48,7 @@ def test_a_convolution_at_one_place_is_a_matrix(kernel):
 
 @pytest.mark.parametrize("attention", ["bilinear", "additive+sparsemax", "mocha"])
 def test_int8_is_near(attention):
-    near(Engine, built(attention, size=64))
+    near(Engine, built(attention, hidden_size=64))
 
 
 def products(part):
@@ -66,7 +66,7 @@ def products(part):
 
 
 def test_in_int8_every_matrix_is_rounded_and_takes_a_quarter():
-    decoder = built("transformer", size=64).decoder
+    decoder = built("transformer", hidden_size=64).decoder
     exact, rounded = (products(Engine(decoder, each)) for each in ("float32", "int8"))
     assert {type(each) for each in rounded} == {Int8Linear}
     assert len(rounded) == len(exact) == 2 * len(("convolution", "query", "W_Q", "W_O")) + len(("in", "out", "words"))
@@ -82,8 +82,8 @@ def run(tmp_path_factory):
     """A small model that has learned something of the built-in grammar."""
     config = Config(
         data=Data(batch_tokens=512, samples=120),
-        model=Model(encoder="convolution", decoder="convolution", size=32, layers=2),
-        train=Train(max_steps=60, evaluate_every=60, rate=1e-2),
+        model=Model(encoder="convolution", decoder="convolution", hidden_size=32, layers=2),
+        train=Train(max_steps=60, evaluate_every=60, learning_rate=1e-2),
     )
     directory = tmp_path_factory.mktemp("run")
     train(tasks.experiment("translate", config)[0], directory, quiet=True)

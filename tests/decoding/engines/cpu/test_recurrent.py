@@ -37,7 +37,7 @@ def test_a_cell_takes_the_step_of_its_layer(name):
 
 @pytest.mark.parametrize("attention", ["bilinear", "additive+sparsemax", "mocha"])
 def test_int8_is_near(attention):
-    near(Engine, built(attention, size=64))
+    near(Engine, built(attention, hidden_size=64))
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ OPTIONS = {
     "pre": {},
     "post": {"norm": "post"},
     "gelu": {"activation": "gelu"},
-    "narrow": {"embedding": 6},
-    "normed": {"norm_embedding": True},
+    "narrow": {"embedding_size": 6},
+    "normed": {"embedding_norm": True},
     "rms": {"norm": "rms"},
-    "wider heads, no biases": {"self_size": 12, "bias": False},
+    "wider heads, no biases": {"self_attention_size": 12, "bias": False},
 }
 
 
@@ -47,7 +47,7 @@ def test_long_targets_outgrow_their_room_and_lose_nothing(width):
 
 
 def test_int8_is_near():
-    near(Engine, built(size=64))
+    near(Engine, built(hidden_size=64))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ PRE, POST = "transformer, transformer, pre", "transformer, transformer, post"
 def model(kind: str = PRE, attention: str = "transformer", ends: float = 0.0, target: int = 60, **options):
     """A model whose targets differ, and where EOS is likelier than its weights say."""
     torch.manual_seed(3)
-    built = made(attention, target=target, **KINDS[kind] | {"tie": False} | options).eval()
+    built = made(attention, target=target, **KINDS[kind] | {"tie_embeddings": False} | options).eval()
     with torch.no_grad():
         built.decoder.output.weight.mul_(6.0)
         built.decoder.output.bias[EOS] = ends

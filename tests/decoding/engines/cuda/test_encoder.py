@@ -39,7 +39,9 @@ def test_wider_sources_are_remembered_as_they_are(kind):
 @pytest.mark.parametrize(("attention", "positions"), [("transformer", "learned"), ("location", "sinusoidal")])
 @torch.no_grad()
 def test_no_source_is_made_wider_than_the_model_has_places(attention, positions):
-    config = Model("transformer", "transformer", size=8, heads=2, attention=AttentionPart(attention), positions=positions)
+    config = Model(
+        "transformer", "transformer", hidden_size=8, heads=2, attention=AttentionPart(attention), positions=positions
+    )
     built = build(config, Dropout(), 11, 13, False, longest=(30, 12)).eval()
     run = find_encoding(built, "float32")
     for length, wide in ((3, 16), (17, 30), (30, 30)):

@@ -21,13 +21,13 @@ from .small import POST, PRE, SOURCE, alike, model
 
 OPTIONS = {
     "gelu": {"activation": "gelu"},
-    "normed": {"norm_embedding": True, "scale_embedding": False},
+    "normed": {"embedding_norm": True, "scale_embedding": False},
     "deeper": {"layers": 1, "decoder_layers": 3},
     "set beside": {"join": "concat"},
     "learned": {"positions": "learned"},
     "no positions": {"positions": "none"},
-    "narrow": {"embedding": 6},
-    "tied": {"tie": True, "embedding": 6},
+    "narrow": {"embedding_size": 6},
+    "tied": {"tie_embeddings": True, "embedding_size": 6},
 }
 FEW = [
     (PRE, "transformer"),

@@ -97,7 +97,7 @@ def test_pictures_of_any_size_are_read_by_its_processor_and_answered_by_its_sear
     (folder / "generation_config.json").write_text(json.dumps({"num_beams": 3, "max_length": 7}))
     put(tmp_path / "run", files(folder, first="9"))
     trained = regard.load(tmp_path / "run", "cpu")
-    assert (trained.config.search.beam, trained.config.search.length, trained.name) == (3, 6, "caption")
+    assert (trained.config.search.beam, trained.config.search.max_length, trained.name) == (3, 6, "caption")
     assert_close(trained.model.mean.flatten(), torch.tensor([0.4, 0.5, 0.6]))
     assert_close(trained.model.deviation.flatten(), torch.tensor([0.2, 0.3, 0.4]))
     path = tmp_path / "wide.png"

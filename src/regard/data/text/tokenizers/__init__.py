@@ -31,8 +31,8 @@ def train(kind: str, texts: Sequence[str], size: int, least: int = 1) -> Tokenis
     """A tokeniser of one kind for these texts: at most `size` numbers, no word or character seen less than `least` times."""
     if kind == PRETRAINED:
         raise ValueError(
-            "pretrained tokens come with a model from elsewhere (`regard import`), and with train.start=RUN from its run; "
-            f"to train tokens, name one of {', '.join(KINDS)}"
+            "pretrained tokens come with a model from elsewhere (`regard import`), and with train.init_from=RUN from its "
+            f"run; to train tokens, name one of {', '.join(KINDS)}"
         )
     trained: Tokeniser = _find(kind).train(texts, size, least)
     return trained

@@ -64,4 +64,4 @@ def weights(told: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, 
 
 def described(told: "PictureSettings") -> dict[str, Any]:
     """What sets its network apart, in the words of our config."""
-    return {"norm": "pre", "norm_embedding": False, "scale_embedding": False}
+    return {"norm": "pre", "embedding_norm": False, "scale_embedding": False}

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard import tasks
-from regard.config import AttentionPart, PictureData, PictureDropout, PictureModel
+from regard.config import AttentionPart, ImageDropout, ImageTextData, ImageToTextModel
 from regard.data.image.codec import PictureCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
@@ -45,8 +45,8 @@ def codec_of(told: PictureSettings, folder: Path) -> PictureCodec:
     (height, width), longest = told.box, told.positions
     return PictureCodec(
         tokens_of(told, folder),
-        longest_target=longest,
-        over_long="cut",
+        max_target_length=longest,
+        over_long="truncate",
         height=height,
         width=width,
         channels=told.channels,
@@ -63,15 +63,19 @@ def described(
 ) -> PictureConfig:
     """The config of a task whose network is this one."""
     (height, width), longest = told.box, told.positions
-    data = PictureData(height=height, width=width, channels=told.channels, stretch=True, tokens="pretrained")
-    data = replace(data, longest_target=longest, over_long="cut")
-    alike: dict[str, Any] = {"decoder": "transformer", "size": told.size, "layers": told.layers, "heads": told.heads}
-    alike |= {"feedforward": told.feedforward, "activation": ACTIVATIONS[told.decoder["activation_function"]], "tie": tie}
+    data = ImageTextData(height=height, width=width, channels=told.channels, stretch=True, tokenizer="pretrained")
+    data = replace(data, max_target_length=longest, over_long="truncate")
+    alike: dict[str, Any] = {"decoder": "transformer", "hidden_size": told.size, "layers": told.layers, "heads": told.heads}
+    alike |= {
+        "feedforward_size": told.feedforward,
+        "activation": ACTIVATIONS[told.decoder["activation_function"]],
+        "tie_embeddings": tie,
+    }
     alike |= {"attention": AttentionPart("transformer", heads=told.heads), "positions": "learned"}
-    alike |= {"map": None if told.map == told.size else told.map}
-    model = PictureModel(**alike | vit.described(told) | told.kind.described(told))
+    alike |= {"map_size": None if told.map == told.size else told.map}
+    model = ImageToTextModel(**alike | vit.described(told) | told.kind.described(told))
     search = searched(told, codec, longest, first)
-    return replace(usual, data=data, model=model, dropout=PictureDropout(), search=search)
+    return replace(usual, data=data, model=model, dropout=ImageDropout(), search=search)
 
 
 def weights(told: PictureSettings, codec: PictureCodec, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -73,4 +73,4 @@ def weights(told: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, 
 def described(told: "PictureSettings") -> dict[str, Any]:
     """What sets its network apart, in the words of our config."""
     normed, scaled = told.decoder.get("layernorm_embedding", True), told.decoder.get("scale_embedding", False)
-    return {"norm": "post", "norm_embedding": bool(normed), "scale_embedding": bool(scaled)}
+    return {"norm": "post", "embedding_norm": bool(normed), "scale_embedding": bool(scaled)}

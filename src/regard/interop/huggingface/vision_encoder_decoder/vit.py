@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from regard.config import PatchesPart
+from regard.config import VitPart
 from regard.interop.huggingface.settings import ACTIVATIONS
 from regard.interop.huggingface.vision_encoder_decoder.parameters import Piece, linear, norm, taken
 
@@ -62,14 +62,14 @@ def weights(told: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, 
 def described(told: "PictureSettings") -> dict[str, Any]:
     """What sets its network apart, in the words of our config."""
     table = told.encoder
-    patches = PatchesPart(
-        size=table["hidden_size"],
+    patches = VitPart(
+        hidden_size=table["hidden_size"],
         heads=table["num_attention_heads"],
-        feedforward=table["intermediate_size"],
+        feedforward_size=table["intermediate_size"],
         activation=ACTIVATIONS[table["hidden_act"]],  # type: ignore[arg-type]
         norm="pre",
-        epsilon=table["layer_norm_eps"],
-        table=True,
-        whole=len(TOKENS[table["model_type"]]),
+        norm_eps=table["layer_norm_eps"],
+        learned_positions=True,
+        cls_tokens=len(TOKENS[table["model_type"]]),
     )
-    return {"encoder": "patches", "stride": told.patch, "depth": table["num_hidden_layers"], "patches": patches}
+    return {"encoder": "vit", "stride": told.patch, "depth": table["num_hidden_layers"], "vit": patches}
