@@ -1,4 +1,4 @@
-"""What was asked of the kernels on a GPU beside what they reach, and how fast searches are: no figure is typed by hand.
+"""Tables of the goals and results of the kernels on a GPU, and of the speed of searches, from the measured rows.
 
 python docs/reached.py [RESULTS] [DOCS]        reads benchmarks/results/*.csv, writes tables of speed.md and search.md
 
@@ -149,7 +149,7 @@ PARTS = {"additive": additive, "dot": dot, "flash": flash, "recurrent": recurren
 
 def reached(results: Path) -> str:
     """The table of everything that was asked."""
-    lines = ["| what | asked | reached |", "|---|---|---|"]
+    lines = ["| measurement | goal | result |", "|---|---|---|"]
     for name, part in PARTS.items():
         lines += [f"| {each.what} | {each.asked} | {each.reached} |" for each in part(read(results / f"{name}.csv"))]
     return "\n".join(lines)
@@ -158,7 +158,7 @@ def reached(results: Path) -> str:
 def decoding(rows: list[Row]) -> str:
     """Milliseconds a sentence of both sides, and what a beam adds to the memory of greedy search."""
     lines = [
-        "| beam, sentences | ours | Hugging Face | times as fast | asked | memory over greedy |",
+        "| beam, sentences | ours | Hugging Face | times as fast | goal | memory over greedy |",
         "|---|---|---|---|---|---|",
     ]
     sides = {(row["name"], row["beam"], row["batch"]): row for row in rows}

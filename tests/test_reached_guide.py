@@ -31,7 +31,7 @@ def told(reached, name, rows):
 
 def test_what_has_no_row_was_not_measured(reached, tmp_path):
     lines = reached.reached(tmp_path).splitlines()
-    assert lines[0] == "| what | asked | reached |"
+    assert lines[0] == "| measurement | goal | result |"
     assert "| additive, one step, 64x1x512x1024 | under 1.6 x the time of reading its bytes once | not measured |" in lines
     assert "| additive fwd, 32x256x256x512 | 4.5 x torch.compile | not measured |" in lines
     assert "| recurrent decoder, 64x50x50x1024 | 10 x eager; under 2 x the cuDNN LSTM alone | not measured |" in lines

@@ -1,9 +1,11 @@
-"""The README runs, prints what it says, and says the same in both languages."""
+"""The READMEs: code and commands run in the order in which they stand, print the output shown, and are equal in both languages."""
 
 import importlib.util
 import io
+import os
 import re
-import shlex
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -11,6 +13,8 @@ import pytest
 
 TOP = Path(__file__).parent.parent
 READMES = ["README.md", "README.zh-CN.md"]
+BUILD = ("make ", ". .venv/")
+"""Beginnings of the commands that build and activate the environment, which the tests already run in."""
 
 
 def blocks(name: str) -> list[tuple[str, str]]:
@@ -22,19 +26,58 @@ def without_comments(code: str) -> list[str]:
     return [re.sub(r"\s*#.*$", "", line) for line in code.splitlines()]
 
 
+def run_python(code: str, names: dict[str, object]) -> str:
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code, names)
+    return printed.getvalue()
+
+
 @pytest.mark.parametrize("name", READMES)
-def test_the_code_prints_what_the_readme_says(name):
+def test_python_code_prints_the_output_shown(name):
     names: dict[str, object] = {}
-    found = blocks(name)
-    programs = [place for place, (language, _) in enumerate(found) if language == "python"]
-    assert programs
+    page = blocks(name)
+    programs = [place for place, (language, code) in enumerate(page) if language == "python" and "runs/" not in code]
+    assert len(programs) > 3
     for place in programs:
-        printed = io.StringIO()
-        with redirect_stdout(printed):
-            exec(found[place][1], names)
-        language, expected = found[place + 1]
+        language, expected = page[place + 1]
         assert language == "text"
-        assert printed.getvalue() == expected
+        assert run_python(page[place][1], names) == expected
+
+
+def install_command(folder: Path) -> dict[str, str]:
+    """Environment whose PATH has a command `regard` that runs these sources."""
+    folder.mkdir()
+    command = folder / "regard"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m regard "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    path = os.pathsep.join(filter(None, [str(TOP / "src"), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path}
+
+
+@pytest.mark.unhooked
+@pytest.mark.timeout(900)
+def test_the_page_runs_from_top_to_bottom_in_an_empty_directory(tmp_path, monkeypatch):
+    environment = install_command(tmp_path / "bin")
+    page = tmp_path / "page"
+    page.mkdir()
+    monkeypatch.chdir(page)
+    names: dict[str, object] = {}
+    output = ""
+    for language, code in blocks(READMES[0]):
+        if language == "python":
+            output = run_python(code, names)
+        elif language == "bash":
+            commands = "\n".join(line for line in code.splitlines() if not line.startswith(BUILD))
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", commands], env=environment, capture_output=True, text=True, encoding="utf-8"
+            )
+            assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
+            output = done.stdout if commands else ""
+        elif output:
+            assert code.splitlines()[0] in output
+    written = {"answers.txt", "luong.zip", "bird.attn.safetensors", "bird.html", "bird.svg", "runs"}
+    assert written <= {path.name for path in page.iterdir()}
 
 
 def test_both_languages_show_the_same_code():
@@ -42,23 +85,40 @@ def test_both_languages_show_the_same_code():
     assert english == chinese
 
 
-def test_every_command_of_the_readme_exists():
-    from regard.cli import app
-
+def test_build_commands_are_those_of_the_makefile():
     makefile = (TOP / "Makefile").read_text(encoding="utf-8")
-    commands = [
-        shlex.split(line, comments=True)
-        for language, code in blocks("README.md")
-        if language == "bash"
-        for line in code.splitlines()
-    ]
-    assert {command[0] for command in commands} == {"make", "regard", "echo"}
-    known = {command.name or command.callback.__name__ for command in app.registered_commands}
-    for command in commands:
-        if "regard" in command:
-            assert command[command.index("regard") + 1] in known, command
+    lines = [line for language, code in blocks("README.md") if language == "bash" for line in without_comments(code)]
+    build = [line.split() for line in lines if line.startswith(BUILD)]
+    assert len(build) > 1
+    for command in build:
         if command[0] == "make":
             assert re.search(rf"^{command[1]}:", makefile, re.MULTILINE), command
+        else:
+            assert f"BIN := {Path(command[1]).parent}\n" in makefile
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_commands_and_options_in_the_prose_exist(name):
+    from regard.cli import app
+
+    prose = re.sub(r"```.*?```", "", (TOP / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+    commands = {command.name or command.callback.__name__: command.callback for command in app.registered_commands}
+    spans = [span.split() for span in re.findall(r"`([^`]+)`", prose)]
+    assert {words[1] for words in spans if words[0] == "regard" and words[1:]} <= {name.strip("_") for name in commands}
+    parameters = {parameter.strip("_") for callback in commands.values() for parameter in callback.__annotations__}
+    options = {word[2:] for words in spans for word in words if re.fullmatch(r"--[a-z]+", word)}
+    assert len(options) > 5
+    assert options <= parameters
+
+
+def test_settings_in_the_prose_are_listed_by_regard_show():
+    page = subprocess.run(
+        [sys.executable, "-m", "regard", "show", "translate"], capture_output=True, text=True, encoding="utf-8"
+    ).stdout
+    for name in READMES:
+        settings = re.findall(r"--([a-z]+\.[a-z_]+)", (TOP / name).read_text(encoding="utf-8"))
+        assert len(settings) > 5
+        assert [setting for setting in settings if setting not in page] == []
 
 
 def test_the_picture_is_drawn_from_the_real_stages():
@@ -68,9 +128,21 @@ def test_the_picture_is_drawn_from_the_real_stages():
     assert (TOP / "docs" / "normalisers.svg").read_text(encoding="utf-8") == module.picture()
 
 
-def test_every_local_link_leads_somewhere():
-    for name in READMES:
-        links = re.findall(r"\]\(([^)#:]+)\)", (TOP / name).read_text(encoding="utf-8"))
-        assert links
-        for link in links:
-            assert (TOP / link).exists(), f"{name} links to {link}"
+def anchors(page: Path) -> set[str]:
+    """Anchors of the headings of a Markdown page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+PAGES = sorted(path.relative_to(TOP).as_posix() for path in (*TOP.glob("*.md"), *TOP.glob("docs/*.md")))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_local_link_leads_to_a_file_and_its_heading(name):
+    page = TOP / name
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^):]+)\)", text):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), f"{name} links to {link}"
+        assert not anchor or anchor in anchors(target), f"{name} links to {link}"
