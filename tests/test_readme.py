@@ -70,7 +70,11 @@ def test_the_page_runs_from_top_to_bottom_in_an_empty_directory(tmp_path, monkey
         elif language == "bash":
             commands = "\n".join(line for line in code.splitlines() if not line.startswith(BUILD))
             done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", commands], env=environment, capture_output=True, text=True, encoding="utf-8"
+                ["bash", "-euo", "pipefail", "-c", commands],
+                env=environment,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
             )
             assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
             output = done.stdout if commands else ""
