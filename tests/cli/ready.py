@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 ANSWERING = ["regard.cli", "regard.inference.predictor", "regard.inference.load", "regard.tasks._validate"]
-TRAINING = ["torch._dynamo", "accelerate", "regard.inference.init_from", "regard.training.loop", "regard.metrics.text"]
+TRAINING = ["torch._dynamo", "regard.inference.init_from", "regard.training.loop", "regard.metrics.text"]
 HEAVY = {"torch._dynamo", "triton", "transformers", "matplotlib"}
 STREAMS = [os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT]
 

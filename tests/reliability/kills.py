@@ -33,7 +33,6 @@ SMALL = ["--model.hidden_size=8", "--data.samples=24", "--train.device=cpu"]
 STEPS = ["--train.max_steps=4", "--train.evaluate_every=2", "--train.checkpoint_every=2", "--train.log_every=2"]
 IMPORTED = [
     "torch._dynamo",
-    "accelerate",
     "regard.inference.init_from",
     "regard.inference.load",
     "regard.tasks._validate",

@@ -44,12 +44,11 @@ def ahead(optimiser: Optimizer) -> bool:
 
 def step_unless(optimiser: Any, bad: Bool[Tensor, ""]) -> None:
     """A step of an optimiser that goes `ahead`, which changes nothing where the device finds `bad` to be true."""
-    plain = getattr(optimiser, "optimizer", optimiser)  # accelerate's has PyTorch's inside
-    plain.found_inf = bad.float()
+    optimiser.found_inf = bad.float()
     try:
-        plain.step()
+        optimiser.step()
     finally:
-        del plain.found_inf
+        del optimiser.found_inf
 
 
 def set_rate(optimiser: Optimizer, rate: float) -> None:

@@ -44,15 +44,12 @@ class Update:
     """
 
     def __init__(self, experiment: Experiment):
-        from accelerate import Accelerator  # type: ignore[import-untyped]
-
         self.experiment = experiment
         self.settings = settings = experiment.config.train
         self.device = choose(settings.device)
-        self.accelerator = Accelerator(device_placement=False, mixed_precision="no")
-        model = experiment.model.to(self.device).train()
+        self.model = model = experiment.model.to(self.device).train()
         loss = None if experiment.learning is None else experiment.learning.to(self.device).train()
-        self.model, self.optimiser = self.accelerator.prepare(model, optimiser(model, settings, loss))
+        self.optimiser = optimiser(model, settings, loss)
         average = None if settings.ema_decay is None else Average(model, settings.ema_decay)
         self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
         self.compiled = Compiled(model) if settings.compile else None
@@ -147,7 +144,7 @@ class Update:
         if self.graphs is not None:
             return self.graphs(batch)
         loss = self.cost(batch.to(self.device))
-        self.accelerator.backward(loss.total)
+        loss.total.backward()  # type: ignore[no-untyped-call]
         parts = {name: torch.as_tensor(value).detach() for name, value in loss.parts.items()}
         return Loss(loss.total.detach(), loss.tokens, parts)
 
