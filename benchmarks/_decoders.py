@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from regard.data.batch import Padded
-from regard.data.text.vocabulary import BOS, EOS, PAD
+from regard.data.special_tokens import BOS, EOS, PAD
 from regard.decoding import beam as reference
 from regard.decoding.engines.beam import beam as native
 from regard.decoding.engines.cpp.select import is_usable

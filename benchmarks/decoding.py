@@ -28,9 +28,9 @@ from _decoders import Answers, Side, sides
 from attention import commit, hardware
 from regard.config import AttentionPart, Data, Dropout, Model
 from regard.data.batch import Padded
+from regard.data.special_tokens import EOS, PAD
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
-from regard.data.text.vocabulary import EOS, PAD
 from regard.inference.load import load
 from regard.inference.predictor import Trained
 from regard.models.seq2seq import build

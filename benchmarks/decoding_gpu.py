@@ -29,7 +29,7 @@ import _bare  # noqa: F401
 from _timing import WHERE, Measured, put, tried, where
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Padded
-from regard.data.text.vocabulary import BOS, EOS, PAD
+from regard.data.special_tokens import BOS, EOS, PAD
 from regard.decoding import beam as reference
 from regard.decoding.engines.cuda import encoder, select
 from regard.decoding.hypothesis import Hypothesis

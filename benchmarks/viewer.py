@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from attention import commit, hardware
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.html.render import BUDGET, html
 from regard.viewer.html.server import Server
 from regard.viewer.trace import Example, Look, Trace

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.viewer.axes import Array, Audio, Image, Index, Series, Text
+from regard.data.axis import Array, Audio, Image, Index, Series, Text
 from regard.viewer.trace import Edge, Example, Graph, Look, Node, Trace
 
 RANDOM = np.random.default_rng(0)

@@ -5,9 +5,9 @@ import torch
 
 from regard.alignment.unknown import dictionary, replaced, words
 from regard.config import Data
+from regard.data.special_tokens import EOS, UNK
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
-from regard.data.text.vocabulary import EOS, UNK
 from regard.errors import ConfigError, DataError
 
 from .conftest import made

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from regard.attention import Attended, Memory, MultiHead
 from regard.attention.types import Encoded
 from regard.data.batch import pad
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.models.types import Step
 from regard.tree import Tree, select
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.text.vocabulary import EOS, UNK
+from regard.data.special_tokens import EOS, UNK
 from regard.decoding import beam, greedy
 from regard.decoding.penalties import penalise_coverage, penalise_length
 

@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.backpointers import SearchStep
 from regard.decoding.beam_state import ActiveBeam, Candidates
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding import beam
 from regard.decoding.backpointers import Ending
 from regard.decoding.diverse import merge_groups

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.data.text.vocabulary import EOS, UNK
+from regard.data.special_tokens import EOS, UNK
 from regard.decoding import greedy
 from regard.decoding.greedy import choose_most_likely
 from regard.tree import select

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
+from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.decoding.logprobs import UndistributedError, compute_logprobs, mask_special_tokens, no_token_error
 from regard.errors import DataError
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.mbr import normalise_scores, rank_by_utility
 

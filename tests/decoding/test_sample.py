@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.data.batch import pad
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding import greedy, rate, sample
 from regard.decoding.sample import Sampler
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.config import Search
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding import beam, greedy
 from regard.decoding import search as finders
 from regard.decoding.constraints.spelling import Spelling

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.decoding import beam
 from regard.decoding.search_tree import SearchTree
 

@@ -1,6 +1,6 @@
 import torch
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.stepwise import decode_stepwise
 
 from .decoders import Recurrent, sources, table

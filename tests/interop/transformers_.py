@@ -9,8 +9,8 @@ from safetensors.torch import save
 
 from regard import tasks
 from regard.config import AttentionPart, Data, Model, Search, Train
+from regard.data.special_tokens import BOS, PAD
 from regard.data.table import Record
-from regard.data.text.vocabulary import BOS, PAD
 from regard.inference.load import load
 from regard.inference.predictor import Trained
 from regard.tasks.translate import Config

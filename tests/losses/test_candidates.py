@@ -3,7 +3,7 @@ import torch
 
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import pad
-from regard.data.text.vocabulary import BOS, EOS, PAD
+from regard.data.special_tokens import BOS, EOS, PAD
 from regard.decoding.score import rate
 from regard.losses.candidates import decode_greedily, sample_outputs, score_outputs, switch_to_eval
 from regard.models.seq2seq import build

@@ -7,7 +7,7 @@ from regard.attention.multihead import MultiHead
 from regard.attention.types import Attended, Encoded
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, pad
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.losses.moment_matching import compute_moments, list_single_contexts, moment_distance, moment_matching_loss
 from regard.losses.teacher_forcing import Teacher, teach
 from regard.losses.types import Progress

@@ -7,7 +7,7 @@ import torch
 
 from regard.config import AttentionPart, Data, Dropout, Model, Search, Train
 from regard.data.batch import Batch, pad
-from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
+from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.losses.candidates import decode_greedily, sample_outputs
 from regard.losses.sequence_risk import Risk
 from regard.losses.teacher_forcing import Teacher, teach

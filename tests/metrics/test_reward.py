@@ -2,7 +2,7 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.metrics.reward import Reward, cut_at_eos, edit_similarity
 
 WORDS = {4: "the", 5: "cat", 6: "sat", 7: "down", 8: "猫", 9: "追", 10: "鼠"}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.viewer.axes import Audio, Image, Index, Series, Text
+from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Look, Node, Trace
 
 ENGLISH = ("Tom", "chase", "Jerry", "<eos>")

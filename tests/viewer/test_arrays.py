@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.viewer.axes import Image, Index, Text
+from regard.data.axis import Image, Index, Text
 from regard.viewer.io.check import TraceError
 from regard.viewer.trace import Trace
 

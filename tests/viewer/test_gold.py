@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Text
+from regard.data.axis import Text
 from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Example, Links, Look, Trace
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.trace import Example, Look, Trace
 
 HALF = np.array([[[1, 0], [0.5, 0.5]]], np.float32)

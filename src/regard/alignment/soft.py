@@ -12,9 +12,9 @@ from regard.alignment.posterior import posterior
 from regard.alignment.words import Units
 from regard.data.batch import Batch
 from regard.data.loader import Loader
+from regard.data.special_tokens import EOS
 from regard.data.table import Record
 from regard.data.text.codec import Example
-from regard.data.text.vocabulary import EOS
 
 if TYPE_CHECKING:
     from regard.inference.predictor import Trained

@@ -12,7 +12,7 @@ from regard.data.lines import unreadable
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from regard.data.text.stdin_stream import Stream
+    from regard.cli._stdin_stream import Stream
     from regard.decoding.constraints.spec import ConstraintSpec
     from regard.inference.predictor import Trained
 
@@ -89,7 +89,7 @@ def listened(model: "Trained", stream: Any, missed: Unread | None = None) -> Str
     Of a line that is too long the beginning is answered before anybody knows; it is counted when its end has come. `missed`
     takes note of a line whose scores are not finite.
     """
-    from regard.data.text.stdin_stream import spoken
+    from regard.cli._stdin_stream import spoken
     from regard.decoding.logprobs import UndistributedError
 
     model.listen(())  # refused, if so, before anything is read
@@ -120,7 +120,7 @@ def _noted(line: Iterator[str], heard: list[str]) -> Iterator[str]:
 
 def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
     """What has come of a line when the model knows some of it for certain; or all of it, and whether it knows any."""
-    from regard.data.text.vocabulary import UNK
+    from regard.data.special_tokens import UNK
     from regard.decoding.streaming.source import encode_stable_tokens
 
     text, room = "", model.codec.max_source_length - 1

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 from torch.nn import functional
 
-from regard.data.text.vocabulary import BOS, PAD
+from regard.data.special_tokens import BOS, PAD
 
 Documents = Int[Tensor, "batch time"]
 """The number of the example at each place of packed rows, counted from 1 in each row; 0 where there is nothing."""

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from regard.data.batch import Batch, Padded
 from regard.data.bucketing import levels
+from regard.data.special_tokens import PAD
 from regard.data.text.codec import Example
-from regard.data.text.vocabulary import PAD
 
 Numbers = NDArray[np.int64]
 

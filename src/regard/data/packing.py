@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from regard.data.batch import Batch, Padded
 from regard.data.loader import Numbers, Sequences
+from regard.data.special_tokens import PAD
 from regard.data.text.codec import Example
-from regard.data.text.vocabulary import PAD
 
 OPEN = 256
 """Rows that are filled at the same time; when there are more, the fullest is closed."""

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.data.text.vocabulary import BOS
+from regard.data.special_tokens import BOS
 from regard.decoding import diverse
 from regard.decoding.attention_weights import collect_weights_by_row, cross, find_key_mask
 from regard.decoding.backpointers import Ending, History, SearchStep, make_empty_hypothesis

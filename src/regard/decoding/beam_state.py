@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.types import State
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.backpointers import SearchStep
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.decoding.max_length import find_device

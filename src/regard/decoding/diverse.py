@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.backpointers import Ending
 from regard.decoding.beam_state import ActiveBeam, Candidates, Extensions
 from regard.decoding.logprobs import IMPOSSIBLE

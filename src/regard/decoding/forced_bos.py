@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import NAMES
+from regard.data.special_tokens import NAMES
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.decoding.max_length import find_tensor
 from regard.errors import ConfigError

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.text.vocabulary import BOS, PAD, UNK
+from regard.data.special_tokens import BOS, PAD, UNK
 from regard.errors import DataError
 
 IMPOSSIBLE = float("-inf")

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.decoding.attention_weights import collect_weights_by_row
 from regard.decoding.backpointers import Ending, History, SearchStep, make_empty_hypothesis
 from regard.decoding.constraints.state import Guard, unsatisfiable_error

@@ -23,7 +23,7 @@ from regard.inference.prediction import Prediction
 from regard.tasks._protocol import Figures, Task, TaskConfig
 
 if TYPE_CHECKING:
-    from regard.viewer.axes import Axis
+    from regard.data.axis import Axis
     from regard.viewer.record import Recorder
     from regard.viewer.trace import Choice, Trace
 

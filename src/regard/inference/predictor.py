@@ -13,9 +13,9 @@ from regard.alignment.head import Head
 from regard.alignment.unknown import dictionary, replaced
 from regard.data.image.codec import PictureCodec
 from regard.data.image.types import Pictured
+from regard.data.special_tokens import UNK
 from regard.data.table import Record
 from regard.data.text.codec import Example, TextCodec
-from regard.data.text.vocabulary import UNK
 from regard.decoding.align import align as links
 from regard.decoding.attention_weights import is_cross_attention
 from regard.decoding.constraints.spec import ConstraintSpec, Phrases, expand_specs

@@ -10,8 +10,8 @@ import torch
 from regard.attention.mechanisms.monotonic import Monotonic
 from regard.attention.types import Memory
 from regard.config import Search
+from regard.data.special_tokens import EOS
 from regard.data.table import Record
-from regard.data.text.vocabulary import EOS
 from regard.decoding.attention_weights import is_cross_attention
 from regard.decoding.streaming.simultaneous_search import ReceivedSource, stream_certain_tokens
 from regard.decoding.streaming.source import covers as settles

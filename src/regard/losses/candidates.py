@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.batch import pad, shifted
-from regard.data.text.vocabulary import BOS, PAD
+from regard.data.special_tokens import BOS, PAD
 from regard.decoding.greedy import greedy
 from regard.decoding.sample import sample
 from regard.models.seq2seq import Seq2Seq

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 
 Detokenise = Callable[[Sequence[int]], str]
 """Function from token ids to text."""

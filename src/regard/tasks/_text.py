@@ -15,9 +15,9 @@ from regard.data import table
 from regard.data.lines import bounds
 from regard.data.loader import Loader
 from regard.data.packing import Packed
+from regard.data.special_tokens import EOS, UNK
 from regard.data.table import Record
 from regard.data.text.codec import Example, Report, TextCodec
-from regard.data.text.vocabulary import EOS, UNK
 from regard.errors import DataError
 from regard.losses.guided_alignment import attach_links
 from regard.losses.teacher_forcing import Teacher

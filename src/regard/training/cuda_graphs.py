@@ -16,7 +16,7 @@ from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
 from regard.data.image.types import PictureBatch
 from regard.data.modality import AnyBatch
-from regard.data.text.vocabulary import PAD
+from regard.data.special_tokens import PAD
 from regard.losses.types import Loss
 from regard.training.experiment import Experiment, Repeating
 from regard.training.gradient import accumulate, out_of_memory, release

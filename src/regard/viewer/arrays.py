@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.viewer.axes import Array, Audio, Axis, Image, Index, Series, Text
+from regard.data.axis import Array, Audio, Axis, Image, Index, Series, Text
 from regard.viewer.gold import links
 from regard.viewer.io.check import check
 from regard.viewer.io.errors import TraceError

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.io.check_gold import check_gold
 from regard.viewer.io.errors import TraceError
 from regard.viewer.metrics.alignment import of_heads

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.viewer.axes import Array, Axis
+from regard.data.axis import Array, Axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from regard.data.image.codec import PictureCodec
 from regard.data.image.types import Pictured
 from regard.data.image.writing import png
 from regard.data.records import Record
-from regard.data.text.vocabulary import EOS, UNK
+from regard.data.special_tokens import EOS, UNK
 from regard.errors import DataError
 
 RECORDS = [Record("a.png", "a Red star", "t.tsv:1"), Record("b.png", "two stars", "t.tsv:2")]

@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import Data
+from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.data.split import HeldOut
 from regard.data.table import DataError, Record
 from regard.data.text.codec import Example, Report, TextCodec
-from regard.data.text.tokenizers import KINDS
-from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
+from regard.data.tokenizers import KINDS
 
 RECORDS = [
     Record("Tom chases Jerry", "汤姆追逐杰瑞", "a:1"),

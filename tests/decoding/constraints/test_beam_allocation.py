@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.beam_state import Candidates
 from regard.decoding.constraints.beam_allocation import allocate_banks, select_candidates, suggest_tokens
 from regard.decoding.constraints.spelling import Spelling

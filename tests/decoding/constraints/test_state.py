@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.batch import pad
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.decoding import beam, greedy, rate, sample
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Spelling

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding import beam as reference
 from regard.decoding import greedy
 from regard.decoding.engines.beam import beam

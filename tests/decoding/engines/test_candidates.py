@@ -1,6 +1,6 @@
 import numpy as np
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.engines.candidates import Candidates, extend
 
 IMPOSSIBLE = -np.inf

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding import greedy as reference
 from regard.decoding.engines.cpu.buffers import Buffers
 from regard.decoding.engines.eager import EagerEngine

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import Search
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Spelling
 from regard.decoding.constraints.state import Constraints, Guard

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention.types import Attended, Memory
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.decoding.streaming.simultaneous_search import ReceivedSource, has_stopped, stream_certain_tokens, try_step
 from regard.models.decoders import DecoderMemory
 from regard.models.types import Step

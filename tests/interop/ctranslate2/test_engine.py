@@ -6,7 +6,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.alignment.head import Head
-from regard.data.text.vocabulary import BOS, PAD
+from regard.data.special_tokens import BOS, PAD
 from regard.errors import RefusedError
 from regard.interop.ctranslate2.engine import Ctranslate2, opened
 from regard.interop.ctranslate2.specification import files

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 import regard
 from regard.data.batch import Padded
-from regard.data.text.vocabulary import BOS
+from regard.data.special_tokens import BOS
 from regard.errors import RefusedError
 from regard.interop.huggingface.importer import files
 from regard.interop.output import put

@@ -11,7 +11,7 @@ import transformers
 from torch.testing import assert_close
 
 from regard.data.batch import Padded
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.errors import DamagedError, RefusedError
 from regard.inference.load import load
 from regard.interop.huggingface.importer import files as take

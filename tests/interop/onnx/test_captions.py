@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 
 import regard
 from regard.cli import app
+from regard.data.axis import Image
 from regard.data.image.batch import Pictures
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.writing import png
@@ -16,7 +17,6 @@ from regard.interop.onnx.engine import opened as by_graphs
 from regard.interop.onnx.sessions import ENCODER
 from regard.tasks.caption import task
 from regard.training.run_directory import STEP
-from regard.viewer.axes import Image
 from regard.viewer.trace import Trace
 
 pytestmark = [pytest.mark.unhooked, pytest.mark.timeout(600)]

@@ -6,7 +6,7 @@ from torch.autograd import gradcheck
 from torch.testing import assert_close
 
 from regard.attention import Attended, Attention, Encoded, Pointer
-from regard.data.text.vocabulary import EOS, PAD, UNK
+from regard.data.special_tokens import EOS, PAD, UNK
 from regard.models.layers.pointer import NO_TOKEN, PointerGenerator, is_pointer
 
 

@@ -7,6 +7,7 @@ import torch
 import regard
 from regard import tasks
 from regard.config import AttentionPart, ImageTextData, ImageToTextModel, Search, Train, VitPart
+from regard.data.axis import Image
 from regard.data.image.writing import png
 from regard.data.table import DataError, Record
 from regard.errors import ConfigError, RefusedError
@@ -16,7 +17,6 @@ from regard.tasks.caption import experiment as captioning
 from regard.tasks.caption.task import Config
 from regard.training.loop import train
 from regard.training.run_directory import verify
-from regard.viewer.axes import Image
 from regard.viewer.io import load, save
 
 DATA = ImageTextData(height=32, width=32, samples=60, batch_pixels=1 << 14)

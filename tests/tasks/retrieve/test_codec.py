@@ -4,8 +4,8 @@ import torch
 from regard.config import RetrieveData
 from regard.data.image.writing import png
 from regard.data.records import Record
+from regard.data.special_tokens import EOS
 from regard.data.table import DataError
-from regard.data.text.vocabulary import EOS
 from regard.tasks.retrieve.codec import PairCodec, pairs
 
 

@@ -7,6 +7,7 @@ import regard
 from regard import tasks
 from regard.config import RetrieveData, RetrieveModel, Train
 from regard.data import table
+from regard.data.axis import Image, Text
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
@@ -16,7 +17,6 @@ from regard.tasks.retrieve.index import Index
 from regard.tasks.retrieve.predictor import SAMPLES
 from regard.tasks.retrieve.task import Config
 from regard.training.loop import train
-from regard.viewer.axes import Image, Text
 from regard.viewer.io import load, save
 
 CONFIG = Config(

@@ -7,7 +7,7 @@ from regard.config import VqaData
 from regard.data.image.synthetic.questions import draw
 from regard.data.image.writing import png
 from regard.data.records import Record
-from regard.data.text.vocabulary import EOS, UNK
+from regard.data.special_tokens import EOS, UNK
 from regard.errors import DataError
 from regard.tasks.vqa.codec import AskedCodec
 from regard.tasks.vqa.data import Inquiry

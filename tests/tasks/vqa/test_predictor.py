@@ -7,6 +7,7 @@ from torch.testing import assert_close
 import regard
 from regard import tasks
 from regard.config import Train, VqaModel
+from regard.data.axis import Image, Text
 from regard.data.image.synthetic.questions import Asked, Question
 from regard.data.image.synthetic.scene import Scene, Thing
 from regard.errors import DataError
@@ -15,7 +16,6 @@ from regard.tasks.vqa.predictor import hit, last
 from regard.tasks.vqa.synthetic import Drawn
 from regard.tasks.vqa.task import Config
 from regard.training.loop import train
-from regard.viewer.axes import Image, Text
 from regard.viewer.io import load, save
 
 

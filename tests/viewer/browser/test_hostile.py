@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Text
+from regard.data.axis import Text
 from regard.viewer.html import render
 from regard.viewer.html.server import Server
 from regard.viewer.trace import Choice, Edge, Example, Graph, Look, Node, Trace

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from regard.data.axis import Index
 from regard.viewer import source
-from regard.viewer.axes import Index
 from regard.viewer.html import render
 from regard.viewer.trace import Example, Look, Trace
 

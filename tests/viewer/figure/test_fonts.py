@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from regard.viewer.axes import Text
+from regard.data.axis import Text
 from regard.viewer.figure import figure, fonts
 
 from .traces import raster, softmax, trace, translation

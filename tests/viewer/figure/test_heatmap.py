@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.figure import figure
 
 from .traces import causal, softmax, texts, trace, translated, translation

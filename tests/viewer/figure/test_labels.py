@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.transforms import Affine2D
 
-from regard.viewer.axes import Audio, Index, Series, Text
+from regard.data.axis import Audio, Index, Series, Text
 from regard.viewer.figure import figure, fonts
 from regard.viewer.figure.labels import dates, labels, role, shown, wide, widths
 

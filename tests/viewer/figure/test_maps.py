@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.figure import figure, maps
 from regard.viewer.palettes import names, table
 

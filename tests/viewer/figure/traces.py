@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.text import Text as Written
 from PIL import Image as Picture
 
-from regard.viewer.axes import Audio, Image, Index, Series, Text
+from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer.figure import figure
 from regard.viewer.trace import Edge, Example, Graph, Look, Node, Trace
 

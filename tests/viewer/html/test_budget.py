@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.html.pack import Pack
 from regard.viewer.html.payload import payload
 from regard.viewer.metrics.quantise import quantise, reduce, restore

@@ -7,8 +7,8 @@ from importlib import metadata
 import numpy as np
 import pytest
 
+from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer import palettes
-from regard.viewer.axes import Audio, Image, Index, Series, Text
 from regard.viewer.html.licences import LICENCES
 from regard.viewer.html.pack import Pack
 from regard.viewer.html.payload import axis, beams, graph, payload

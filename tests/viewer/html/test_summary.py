@@ -1,6 +1,6 @@
 import numpy as np
 
-from regard.viewer.axes import Index, Text
+from regard.data.axis import Index, Text
 from regard.viewer.html.summary import told
 from regard.viewer.trace import Example, Look, Trace
 

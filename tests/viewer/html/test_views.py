@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.html.views import FLOWED, ROLLED, views
 from regard.viewer.metrics import rollout
 from regard.viewer.metrics.quantise import quantise

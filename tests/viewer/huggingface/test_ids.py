@@ -5,7 +5,7 @@ from copy import copy
 import pytest
 import torch
 
-from regard.viewer.axes import Image, Index
+from regard.data.axis import Image, Index
 from regard.viewer.huggingface.ids import line_of, placed
 from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Trace

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.huggingface.stacks import Draft, stacks_of
 from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Trace

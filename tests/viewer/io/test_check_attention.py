@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.io.check import check
 from regard.viewer.io.check_attention import heads_of, tolerance
 from regard.viewer.trace import Look

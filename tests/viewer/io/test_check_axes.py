@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Audio, Image, Index, Series, Text
+from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer.io.check import check
 from regard.viewer.trace import Example, Trace
 

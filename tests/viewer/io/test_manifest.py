@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.io import load, offsets, save
 from regard.viewer.io.errors import TraceError
 from regard.viewer.io.schema import fault

@@ -9,7 +9,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from regard.viewer.axes import Audio, Image, Index, Series, Text
+from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer.io import load, save
 from regard.viewer.io.check import check
 from regard.viewer.io.errors import TraceError

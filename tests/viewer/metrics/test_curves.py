@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from regard.attention import statistics
-from regard.viewer.axes import Audio, Image, Index, Text
+from regard.data.axis import Audio, Image, Index, Text
 from regard.viewer.metrics import curves
 
 CAUSAL = np.tril(np.ones((3, 3), bool))

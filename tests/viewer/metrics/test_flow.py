@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.metrics import rollout
 from regard.viewer.metrics.flow import flow, maximum, of, pairs
 from regard.viewer.trace import Example, Look, Trace

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.metrics.matrices import MEAN, every_row, matrix, scale
 from regard.viewer.trace import Example, Frame, Look
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Index
+from regard.data.axis import Index
 from regard.viewer.metrics.rollout import mixing, of, product, rollout, stack, traced
 from regard.viewer.trace import Example, Look, Trace
 

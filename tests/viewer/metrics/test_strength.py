@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.viewer.axes import Index, Text
+from regard.data.axis import Index, Text
 from regard.viewer.metrics import curves
 from regard.viewer.metrics.strength import summary
 from regard.viewer.trace import Look

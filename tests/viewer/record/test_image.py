@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from regard import tasks
+from regard.data.axis import Image
 from regard.data.image.writing import png
 from regard.tasks.classify import experiment
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.predictor import Classifier
-from regard.viewer.axes import Image
 from regard.viewer.io import load, save
 
 CODEC = LabelCodec(("dark", "light"), height=16, width=16)

@@ -5,8 +5,8 @@ from torch import nn
 
 import regard
 from regard.attention import MultiHead
+from regard.data.axis import Text
 from regard.data.batch import pad
-from regard.viewer.axes import Text
 from regard.viewer.io.check import check
 
 from ...models.small import KINDS, batch, made

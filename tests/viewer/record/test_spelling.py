@@ -1,9 +1,9 @@
 import pytest
 
 from regard.config import Data
+from regard.data.special_tokens import BOS, EOS, UNK
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
-from regard.data.text.vocabulary import BOS, EOS, UNK
 from regard.viewer.io.check_axes import check_axis
 from regard.viewer.record.spelling import Words, written
 

@@ -7,7 +7,7 @@ from regard.attention import visual
 from regard.attention.scope.causal import Causal
 from regard.attention.scope.dilated import Dilated
 from regard.attention.score.dot import Dot
-from regard.viewer.axes import Image, Index
+from regard.data.axis import Image, Index
 from regard.viewer.io.check import check
 from regard.viewer.record.visual_hooks import stage
 

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import ImageTextData
+from regard.data import tokenizers
 from regard.data.image.preprocess import Sight, checked, usual
 from regard.data.image.reading import place, present
 from regard.data.image.types import Pictured
 from regard.data.records import Record
+from regard.data.special_tokens import EOS, UNK
 from regard.data.table import DataError
-from regard.data.text import tokenizers
 from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report, until_end
-from regard.data.text.tokenizers import Tokeniser
-from regard.data.text.vocabulary import EOS, UNK
+from regard.data.tokenizers import Tokeniser
 
 FORMAT = 1
 KINDS: dict[str, type] = {"lowercase": bool, "max_target_length": int, "over_long": str}

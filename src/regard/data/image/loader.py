@@ -22,7 +22,7 @@ from regard.data.image.bucketing import order
 from regard.data.image.cache import Gallery
 from regard.data.image.types import Part, PictureBatch
 from regard.data.prefetch_ahead import Window
-from regard.data.text.vocabulary import PAD
+from regard.data.special_tokens import PAD
 from regard.data.weak_method import weakly
 
 OPTIONAL = ("target", "labels", "boxes", "question")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from regard.config import Data
+from regard.data import tokenizers
 from regard.data.batch import Padded, pad
+from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.split import HeldOut
 from regard.data.table import DataError, Record
-from regard.data.text import tokenizers
-from regard.data.text.tokenizers import Piece, Tokeniser
-from regard.data.text.vocabulary import EOS, NAMES, UNK
+from regard.data.tokenizers import Piece, Tokeniser
 
 if TYPE_CHECKING:
     from regard.data.loader import Loader

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.beam_state import ActiveBeam, Candidates, Extensions
 from regard.decoding.constraints.state import ConstraintState, Guard
 from regard.decoding.logprobs import IMPOSSIBLE

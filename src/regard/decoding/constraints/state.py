@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.constraints import prefix as prefixes
 from regard.decoding.constraints.ngrams import mask_repeats
 from regard.decoding.constraints.phrases import Phrases

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.decoding.backpointers import make_empty_hypothesis
 from regard.decoding.engines.candidates import Candidates, Floats, Numbers, extend
 from regard.decoding.engines.finished import Pool

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.data.text.vocabulary import BOS, EOS, PAD
+from regard.data.special_tokens import BOS, EOS, PAD
 from regard.decoding.engines.candidates import Array, Numbers
 from regard.decoding.engines.cpu.buffers import Buffers
 from regard.decoding.engines.types import Engine

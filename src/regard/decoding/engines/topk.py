@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import BOS, PAD, UNK
+from regard.data.special_tokens import BOS, PAD, UNK
 from regard.decoding.logprobs import IMPOSSIBLE, no_distribution_error
 from regard.decoding.topk import select_highest
 

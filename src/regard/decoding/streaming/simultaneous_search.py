@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 from regard.attention.types import State
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.decoding.logprobs import IMPOSSIBLE, compute_logprobs, mask_special_tokens, no_token_error
 from regard.decoding.max_length import find_device
 from regard.models.decoders import DecoderMemory

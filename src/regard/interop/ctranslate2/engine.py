@@ -11,8 +11,8 @@ import torch
 
 from regard.alignment.head import Head
 from regard.config import Search
+from regard.data.special_tokens import BOS, EOS, PAD
 from regard.data.text.codec import Example
-from regard.data.text.vocabulary import BOS, EOS, PAD
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError

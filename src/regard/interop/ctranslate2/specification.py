@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from regard.alignment.head import Head
 from regard.attention.multihead import MultiHead
-from regard.data.text.tokenizers import Tokeniser
-from regard.data.text.vocabulary import BOS, EOS, NAMES, UNK
+from regard.data.special_tokens import BOS, EOS, NAMES, UNK
+from regard.data.tokenizers import Tokeniser
 from regard.errors import RefusedError
 from regard.inference.predictor import Trained
 from regard.interop.compat import halves, misfit, refuse_unfinite

@@ -12,9 +12,9 @@ from regard import config as configuration
 from regard import manifest, tasks
 from regard.config import Search
 from regard.data.image.codec import PictureCodec
+from regard.data.special_tokens import PAD
 from regard.data.text.codec import TextCodec
-from regard.data.text.tokenizers.pretrained import SPECIAL
-from regard.data.text.vocabulary import PAD
+from regard.data.tokenizers.pretrained import SPECIAL
 from regard.errors import RefusedError
 from regard.interop.huggingface.vocab import number_of
 from regard.training.run_directory import CONFIG, MODEL

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from regard.data.text.tokenizers import Tokeniser
-from regard.data.text.tokenizers.pretrained import Pretrained
-from regard.data.text.vocabulary import BOS, EOS, PAD
+from regard.data.special_tokens import BOS, EOS, PAD
+from regard.data.tokenizers import Tokeniser
+from regard.data.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 
 

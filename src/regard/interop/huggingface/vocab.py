@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.data.text.codec import TextCodec
-from regard.data.text.tokenizers.pretrained import SPECIAL, Pretrained, read
-from regard.data.text.vocabulary import BOS, EOS, PAD, UNK
+from regard.data.tokenizers.pretrained import SPECIAL, Pretrained, read
 from regard.errors import DamagedError, RefusedError
 from regard.interop.huggingface.settings import Settings
 from regard.regular_files import read_regular

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.data.axis import Axis, Text
 from regard.data.image.types import PictureBatch, Pictured
 from regard.inference.image_predictor import Glance, Shown
 from regard.tasks.classify.glimpse_loss import averaged
 from regard.tasks.classify.predictor import Asked, Classifier, Where
-from regard.viewer.axes import Axis, Text
 from regard.viewer.record.image_axis import shown
 
 GLIMPSES = "glimpses"

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.data.axis import Axis, Text
 from regard.data.batch import Padded
 from regard.data.image.types import PictureBatch, Pictured
 from regard.inference.image_predictor import Glance, Seeing, Shown
@@ -19,7 +20,6 @@ from regard.models.encoders.feature_map import downsample_mask
 from regard.models.readout import Weights
 from regard.tasks._protocol import Figures
 from regard.tasks.classify.synthetic import Drawn
-from regard.viewer.axes import Axis, Text
 from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
 

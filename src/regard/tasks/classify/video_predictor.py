@@ -8,11 +8,11 @@ from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.data.axis import Axis, Text
 from regard.data.image.types import Pictured
 from regard.inference.image_predictor import Glance, Shown
 from regard.tasks.classify.predictor import Asked, Classifier, Where
 from regard.tasks.classify.synthetic_video import Moving
-from regard.viewer.axes import Axis, Text
 from regard.viewer.record.image_axis import shown
 
 SPACE, TIME, BOTH = "space.attention", "time.attention", "clip"

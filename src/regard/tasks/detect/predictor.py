@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.data.axis import Axis, Text
 from regard.data.image.types import PictureBatch, Pictured
 from regard.data.records import Record
 from regard.errors import DataError
@@ -20,7 +21,6 @@ from regard.tasks._protocol import Figures
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detected, detections
-from regard.viewer.axes import Axis, Text
 from regard.viewer.record.boxes import framed
 from regard.viewer.record.image_axis import shown
 

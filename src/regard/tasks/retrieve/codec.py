@@ -7,8 +7,8 @@ from regard.data.image.codec import Drawn, PictureCodec
 from regard.data.image.reading import place
 from regard.data.image.types import Pictured
 from regard.data.records import Record
+from regard.data.special_tokens import EOS, UNK
 from regard.data.text.codec import Corpus, OverLong
-from regard.data.text.vocabulary import EOS, UNK
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data import table
+from regard.data.axis import Axis, Text
 from regard.data.image.reading import missing, place, size
 from regard.data.image.types import PictureBatch, Pictured
 from regard.data.records import Record
@@ -26,7 +27,6 @@ from regard.tasks.retrieve.metrics import FIGURES as FIGURES
 from regard.tasks.retrieve.metrics import figures
 from regard.tasks.retrieve.model import Matching
 from regard.tasks.retrieve.reranking import Pair, arranged, fits, nearest, read, seen
-from regard.viewer.axes import Axis, Text
 from regard.viewer.record.image_axis import shown
 from regard.viewer.record.spelling import Words
 

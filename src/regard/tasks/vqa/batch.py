@@ -8,7 +8,7 @@ import torch
 from regard.data.batch import Padded, pad
 from regard.data.image.loader import Loader
 from regard.data.image.types import Part, PictureBatch, Pictured
-from regard.data.text.vocabulary import PAD
+from regard.data.special_tokens import PAD
 
 MOST = 64
 """The most questions of a picture in one batch; one with more comes several times."""

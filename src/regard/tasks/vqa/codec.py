@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import VqaData, quoted
+from regard.data import tokenizers
 from regard.data.image.augment import Change
 from regard.data.image.cache import Gallery, shared
 from regard.data.image.preprocess import Sight, checked, usual
 from regard.data.image.reading import place, present
 from regard.data.image.types import Pictured
 from regard.data.image.unknown_label import refuse
+from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
-from regard.data.text import tokenizers
 from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report
-from regard.data.text.tokenizers import Piece, Tokeniser
-from regard.data.text.vocabulary import EOS, NAMES, UNK
+from regard.data.tokenizers import Piece, Tokeniser
 from regard.tasks.vqa.batch import Shared, grouped
 from regard.tasks.vqa.data import Inquiry, places
 

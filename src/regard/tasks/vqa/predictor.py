@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.data.axis import Axis, Text
 from regard.data.image.types import PictureBatch, Pictured
 from regard.inference.image_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
@@ -18,7 +19,6 @@ from regard.tasks._protocol import Figures
 from regard.tasks.classify.predictor import labelled
 from regard.tasks.vqa.data import Inquiry, typed
 from regard.tasks.vqa.synthetic import Drawn
-from regard.viewer.axes import Axis, Text
 from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
 

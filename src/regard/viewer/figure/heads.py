@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.figure import maps
 from regard.viewer.figure.labels import role
 from regard.viewer.figure.style import DPI, GREY, Drawing, told

@@ -12,7 +12,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, Locator
 
-from regard.viewer.axes import Array, Audio, Axis, Series, Text
+from regard.data.axis import Array, Audio, Axis, Series, Text
 from regard.viewer.figure.fonts import enough
 
 POINTS = 8

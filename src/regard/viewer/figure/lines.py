@@ -8,7 +8,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import Normal, Stroke
 
-from regard.viewer.axes import Array, Axis, Text
+from regard.data.axis import Array, Axis, Text
 from regard.viewer.figure.fonts import enough
 from regard.viewer.figure.labels import LEADING, POINTS, labels, name_places, role, widths
 from regard.viewer.figure.style import Drawing, told

@@ -11,7 +11,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.figure.style import GREY, LINE, Drawing
 from regard.viewer.metrics.quantise import reduce
 from regard.viewer.palettes import table

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.image import AxesImage
 
-from regard.viewer.axes import Array, Audio, Image, Series, Text
+from regard.data.axis import Array, Audio, Image, Series, Text
 from regard.viewer.figure import maps
 from regard.viewer.figure.fonts import enough
 from regard.viewer.figure.labels import labels, name_places, shown

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from regard.viewer.axes import Array, Axis
+from regard.data.axis import Array, Axis
 from regard.viewer.figure.labels import labels, name_places, role, shown, widths
 from regard.viewer.figure.style import GREY, Drawing, told
 from regard.viewer.figure.subject import Subject

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from regard.viewer.axes import Array, Axis, Text
+from regard.data.axis import Array, Axis, Text
 from regard.viewer.figure import fonts
 from regard.viewer.figure.labels import labels, shown
 from regard.viewer.figure.style import WIDTHS, Drawing, settings

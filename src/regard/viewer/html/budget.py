@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.html.pack import Pack, Ref
 from regard.viewer.html.views import views
 from regard.viewer.metrics import matrices

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 
 KINDS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "i32", "float16": "f16", "float32": "f32"}
 """What the page calls the types that it can read; all are little-endian."""

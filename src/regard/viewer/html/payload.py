@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from regard.data.axis import Array, Audio, Axis, Image, Series, Text
 from regard.viewer import palettes
-from regard.viewer.axes import Array, Audio, Axis, Image, Series, Text
 from regard.viewer.html import budget
 from regard.viewer.html.licences import LICENCES
 from regard.viewer.html.pack import Pack

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.html import render
 from regard.viewer.metrics import matrices
 from regard.viewer.metrics.quantise import pyramid, quantise

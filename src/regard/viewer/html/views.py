@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.metrics import flow, matrices, rollout
 from regard.viewer.metrics.matrices import MEAN
 from regard.viewer.metrics.quantise import quantise

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from regard.data.axis import Array
 from regard.viewer.arrays import array_of
-from regard.viewer.axes import Array
 from regard.viewer.huggingface.pieces import plain
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from regard.data.axis import Array, Text
 from regard.viewer.arrays import array_of
-from regard.viewer.axes import Array, Text
 from regard.viewer.huggingface.answers import Answer, ends
 from regard.viewer.huggingface.pieces import shown
 from regard.viewer.huggingface.replay import Tree, replay

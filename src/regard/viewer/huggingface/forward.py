@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from regard.data.axis import Axis, Text
 from regard.viewer.arrays import array_of
-from regard.viewer.axes import Axis, Text
 from regard.viewer.huggingface.ids import placed
 from regard.viewer.huggingface.reading import Reading
 from regard.viewer.huggingface.stacks import Draft, Kept, Stacks, stacks_of

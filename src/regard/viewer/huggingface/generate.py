@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from regard.data.axis import Array
 from regard.viewer.arrays import array_of
-from regard.viewer.axes import Array
 from regard.viewer.huggingface.answers import Answer, answers, joined
 from regard.viewer.huggingface.decoding import choices, tree
 from regard.viewer.huggingface.ids import line_of, placed

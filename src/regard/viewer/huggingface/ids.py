@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from regard.data.axis import Axis, Index, Text
 from regard.viewer.arrays import AXES
-from regard.viewer.axes import Axis, Index, Text
 from regard.viewer.huggingface.pieces import covered, plain
 from regard.viewer.io.errors import TraceError
 

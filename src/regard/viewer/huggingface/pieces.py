@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from regard.viewer.axes import Text
+from regard.data.axis import Text
 from regard.viewer.io.errors import TraceError
 
 UNFINISHED = "\ufffd"

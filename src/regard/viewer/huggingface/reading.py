@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from regard.viewer.axes import Axis
+from regard.data.axis import Axis
 from regard.viewer.huggingface.ids import placed
 from regard.viewer.huggingface.pieces import covered
 from regard.viewer.huggingface.stacks import Kept

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 
 NOBODY = -1e8
 """transformers gives rows that do not exist a score of -1e9."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.viewer.axes import Array, Axis
+from regard.data.axis import Array, Axis
 from regard.viewer.io.errors import TraceError
 from regard.viewer.source import TRANSFORMERS
 from regard.viewer.trace import Look

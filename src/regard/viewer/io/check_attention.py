@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from regard.viewer.axes import Array, Axis
+from regard.data.axis import Array, Axis
 from regard.viewer.io.errors import TraceError, finite, first, floats, shaped, text
 from regard.viewer.source import in_eight_bits
 from regard.viewer.trace import Look

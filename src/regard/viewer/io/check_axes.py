@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.viewer.axes import Audio, Image, Index, Series, Text
+from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer.io.errors import TraceError, finite, shaped, text
 
 LONGEST = 1 << 24

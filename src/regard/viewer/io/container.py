@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.io.errors import TraceError
 
 DTYPES = {"U8": "u1", "BOOL": "?", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.viewer.axes import Array, Audio, Axis, Image, Index, Series, Text
+from regard.data.axis import Array, Audio, Axis, Image, Index, Series, Text
 from regard.viewer.io.errors import TraceError
 from regard.viewer.metrics.quantise import restore
 from regard.viewer.source import EIGHT_BITS, joined

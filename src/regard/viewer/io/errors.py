@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 
 LONGEST = 1000
 """The most characters of an error, which is cut there: names in a file may have any length."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.viewer.axes import Array, Audio, Axis, Image, Series, Text
+from regard.data.axis import Array, Audio, Axis, Image, Series, Text
 from regard.viewer.io.check_attention import heads_of
 from regard.viewer.io.container import NAMES
 from regard.viewer.io.errors import TraceError

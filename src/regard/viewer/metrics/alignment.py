@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from regard.alignment.links import Gold, Link
 from regard.alignment.score import error_rate
-from regard.viewer.axes import Axis, Text
+from regard.data.axis import Axis, Text
 from regard.viewer.trace import Links, Look
 
 __all__ = ["Gold", "alignment_error", "of_heads"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from regard.viewer.axes import Axis, Image, Text
+from regard.data.axis import Axis, Image, Text
 
 Array = npt.NDArray[Any]
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.metrics.rollout import last, mixing, stack
 from regard.viewer.trace import Example, Look, Trace
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 
 
 def causal(allowed: Array) -> bool:

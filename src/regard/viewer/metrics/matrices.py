@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.metrics.quantise import scale_of
 from regard.viewer.trace import Example, Frame, Look
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.metrics.curves import shares
 from regard.viewer.trace import Example, Look, Trace
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.viewer.axes import Array, Axis
+from regard.data.axis import Array, Axis
 from regard.viewer.metrics.alignment import of_heads
 from regard.viewer.metrics.curves import (
     away,

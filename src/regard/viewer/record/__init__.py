@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.visual import Visual
-from regard.viewer.axes import Axis
+from regard.data.axis import Axis
 from regard.viewer.record import probe
 from regard.viewer.record.assemble import Between, Run, examples
 from regard.viewer.record.calls import Call

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regard.attention.statistics import BY_KEY
+from regard.data.axis import Array, Axis, Image, Index
 from regard.viewer import source
-from regard.viewer.axes import Array, Axis, Image, Index
 from regard.viewer.record.calls import Call
 from regard.viewer.trace import Example, Look
 

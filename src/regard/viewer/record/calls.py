@@ -15,7 +15,7 @@ from regard.attention.scope.padding import Padding
 from regard.attention.stateful import Stateful
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Memory
-from regard.viewer.axes import Array
+from regard.data.axis import Array
 from regard.viewer.record.hooks import STATISTICS, Listening
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from jaxtyping import Shaped
 from torch import Tensor
 
+from regard.data.axis import Image
 from regard.data.image.writing import pixels_of
-from regard.viewer.axes import Image
 
 
 def shown(picture: Shaped[Tensor, "channels height width"], stride: int, whole: int = 0) -> Image:

@@ -6,13 +6,13 @@ A source that is a picture is an axis of the places of its map.
 from collections.abc import Sequence
 from typing import Any
 
+from regard.data.axis import Image, Text
 from regard.data.image.codec import PictureCodec
 from regard.data.image.types import Pictured
+from regard.data.special_tokens import BOS, NAMES
 from regard.data.text.codec import Example, TextCodec
-from regard.data.text.tokenizers import Tokeniser
-from regard.data.text.tokenizers.offsets import SILENT, Span, real, spans
-from regard.data.text.vocabulary import BOS, NAMES
-from regard.viewer.axes import Image, Text
+from regard.data.tokenizers import Tokeniser
+from regard.data.tokenizers.offsets import SILENT, Span, real, spans
 from regard.viewer.record.image_axis import shown
 from regard.viewer.record.language import guess
 

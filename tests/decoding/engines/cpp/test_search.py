@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from regard.attention.positions.learned import Learned
 from regard.data.batch import pad
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding import beam as reference
 from regard.decoding import greedy
 from regard.decoding.engines.beam import beam

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.engines.cuda.beam import LOGPROB, ROW, SCORE, TOKEN, Beam
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/decoding_gpu.py checks on a GPU", allow_module_level=True)
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.engines.cuda.beam import Beam
 from regard.decoding.engines.cuda.beam_triton import launch
 

@@ -1,6 +1,6 @@
 import torch
 
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.decoding.engines.cuda.greedy import Greedy
 
 CPU = torch.device("cpu")

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.engines.cuda.results import SearchResults
 
 

@@ -9,7 +9,7 @@ import regard
 from regard.data.image.batch import collect
 from regard.data.image.types import Pictured
 from regard.data.image.writing import png
-from regard.data.text.vocabulary import BOS
+from regard.data.special_tokens import BOS
 from regard.errors import RefusedError
 from regard.interop.huggingface.importer import files
 from regard.interop.output import put

@@ -8,7 +8,7 @@
 
 namespace regard {
 
-constexpr int64_t PAD = 0, BOS = 1, EOS = 2;  // data/text/vocabulary.py
+constexpr int64_t PAD = 0, BOS = 1, EOS = 2;  // data/special_tokens.py
 constexpr int64_t BLOCK = 16 * WIDTH;         // columns with a noted maximum: the top k lie in the k best blocks
 
 inline float highest(const float* from, int64_t count) {

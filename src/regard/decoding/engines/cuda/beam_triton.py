@@ -7,7 +7,7 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.engines.cuda.types import Counter
 from regard.kernels.runtime import compile
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batch import Padded
-from regard.data.text.vocabulary import PAD
+from regard.data.special_tokens import PAD
 from regard.decoding.engines.cpu.encoder import encode as on_cpu
 from regard.decoding.engines.cuda.buckets import ALIGNED, round_up
 from regard.decoding.engines.cuda.graph import Pool, ReplayedGraph, create_pool

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import BOS, EOS
+from regard.data.special_tokens import BOS, EOS
 from regard.decoding.engines.cuda import fused_layer
 from regard.decoding.engines.cuda.topk import prepare_top_tokens, select_top_tokens
 from regard.decoding.engines.cuda.types import Counter, Project

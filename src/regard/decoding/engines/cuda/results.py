@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.data.text.vocabulary import EOS
+from regard.data.special_tokens import EOS
 from regard.decoding.engines.candidates import Array, Floats, Numbers
 from regard.decoding.engines.cuda.beam import LOGPROB, ROW, SCORE, TOKEN
 from regard.decoding.hypothesis import Hypothesis

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import BOS, PAD
+from regard.data.special_tokens import BOS, PAD
 from regard.decoding.engines.cuda.types import Project
 from regard.decoding.logprobs import IMPOSSIBLE
 from regard.kernels.runtime import capability

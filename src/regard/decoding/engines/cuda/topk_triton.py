@@ -8,7 +8,7 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.text.vocabulary import BOS
+from regard.data.special_tokens import BOS
 from regard.kernels.runtime import compile
 
 WIDEST, MOST = 65_536, 16

@@ -1,0 +1,5 @@
+"""Special tokens: ids of padding, begin and end of a sequence, and unknown tokens, in front of every vocabulary."""
+
+PAD, BOS, EOS, UNK = range(4)
+NAMES = ("<pad>", "<bos>", "<eos>", "<unk>")
+"""Their names in what is shown. A text that holds such a name does not thereby hold the special token."""
