@@ -10,6 +10,7 @@ import typer
 
 from regard.cli import Command, app
 from regard.cli._bad_inputs import TOLD
+from regard.cli._engine_report import report_engines
 from regard.cli._image_options import sees
 from regard.cli._search_options import PART, search_by
 from regard.cli.train import ANY, settings
@@ -35,6 +36,9 @@ def evaluate(
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once; 1 is greedy.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
+    ] = False,
 ) -> None:
     """Measure a trained model on --data.test=FILE, which has the columns of the training data.
 
@@ -56,6 +60,8 @@ def evaluate(
     search = [each for each in options if each.startswith(PART)]
     sees(model, {"beam": beam}, search)
     search_by(model, search, beam)
+    if verbose:
+        report_engines(context, model)
     data = model.config.data
     test = given.get("data.test", data.test)
     if test is None:

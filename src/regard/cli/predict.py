@@ -10,6 +10,7 @@ import typer
 from regard import io
 from regard.cli import Command, app
 from regard.cli._bad_inputs import Unread, unread
+from regard.cli._engine_report import report_engines
 from regard.cli._fingerprint import source, work
 from regard.cli._image_options import asks, posed, sees
 from regard.cli._journal import Journal
@@ -83,6 +84,9 @@ def predict(
     listen: Annotated[
         bool, typer.Option("--listen", help="Answer standard input while it still arrives (monotonic models).")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
+    ] = False,
 ) -> None:
     """Answer one input, or every line of a file or of standard input.
 
@@ -118,6 +122,8 @@ def predict(
     searches(model, index)
     asks(model, question)
     search_by(model, settings, beam)
+    if verbose:
+        report_engines(context, model, engine)
     if trace is not None:
         _watched(model)
     noted: list[tuple[str, ConstraintSpec]] = []

@@ -1,5 +1,6 @@
 """Search by the settings: chooses the algorithm and the engine."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from regard.decoding.engines.select import select_engine
 from regard.decoding.engines.types import Engine
 from regard.decoding.greedy import greedy
 from regard.decoding.hypothesis import Hypothesis
+from regard.decoding.max_length import find_device
 from regard.decoding.mbr import Utility, rank_by_utility
 from regard.decoding.sample import sample
 from regard.decoding.search_tree import SearchTree as Branches
@@ -23,6 +25,7 @@ from regard.errors import ConfigError
 from regard.models.types import Decoder
 from regard.tree import Tree
 
+LOGGER = logging.getLogger(__name__)
 MIN_CONSTRAINED_BEAM = 8
 """Minimum beam size with required phrases: some hypotheses before each, some after."""
 
@@ -56,6 +59,7 @@ class Searcher:
         """Hypotheses for each source, the `best` first, no two of one text; fewer where there are no more."""
         settings, phrases = self.settings, guard is not None and guard.includes
         search = self.fast(decoder, memory, plain=not weights and tree is None and guard is None)
+        LOGGER.info("engine: %s on %s", "reference" if search is None else "fast", find_device(memory))
         if settings.mbr != "none" and settings.mbr_from == "sample":
             found = self._draw(decoder, memory, lengths, weights, guard)
         elif search is not None:

@@ -1,0 +1,23 @@
+from .conftest import regard
+
+
+def test_predict_reports_its_engine_once_on_standard_error(run_directory):
+    done = regard("predict", run_directory, "--device", "cpu", "--verbose", given="Tom chases Jerry\na cat sees a dog\n")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("engine: ")
+    assert " on cpu" in line
+
+
+def test_evaluate_reports_its_engine(run_directory, tmp_path):
+    path = tmp_path / "test.tsv"
+    path.write_text("Tom chases Jerry\t汤姆追逐杰瑞\n", encoding="utf-8")
+    done = regard("evaluate", run_directory, f"--data.test={path}", "--device", "cpu", "--verbose")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("engine: ")
+
+
+def test_without_verbose_nothing_is_reported(run_directory):
+    done = regard("predict", run_directory, "Tom chases Jerry", "--device", "cpu")
+    assert done.stderr == ""
