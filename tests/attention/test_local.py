@@ -7,7 +7,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import registry
-from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax
+from regard.attention import Attention, Dot, Encoded, Memory, Sampled, Softmax, dispatch
 from regard.attention.local import (
     Windows,
     build_window,

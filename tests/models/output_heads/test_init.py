@@ -62,7 +62,7 @@ def test_every_layer_is_under_these_contracts():
 
 @everywhere
 def test_step_by_step_is_the_same_as_all_at_once_and_sums_to_one(part, options, tie):
-    model = made(output=part, tie=tie, **options).eval()
+    model = made(output=part, tie_embeddings=tie, **options).eval()
     memory = model.encode(SOURCE)
     whole = model.decoder(INPUT, memory).output
     state, found = model.decoder.start(memory), []
@@ -77,7 +77,7 @@ def test_step_by_step_is_the_same_as_all_at_once_and_sums_to_one(part, options, 
 
 @everywhere
 def test_a_gradient_reaches_every_parameter(part, options, tie):
-    model = made(output=part, tie=tie, **options)
+    model = made(output=part, tie_embeddings=tie, **options)
     teach(model, BATCH).total.backward()
     left = [name for name, each in model.named_parameters() if each.grad is None or not each.grad.abs().sum() > 0]
     assert not left

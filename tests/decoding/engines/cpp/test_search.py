@@ -56,7 +56,7 @@ def test_it_finds_what_the_reference_finds(kind, seed, beams, alpha, data):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_of_equally_likely_tokens_the_leftmost_is_written(kind):
-    decoder, memory = read(kind, 3, tie=False)
+    decoder, memory = read(kind, 3, tie_embeddings=False)
     with torch.no_grad():
         decoder.output.weight[8:12] = decoder.output.weight[4:8]
         decoder.output.bias[8:12] = decoder.output.bias[4:8]
@@ -72,7 +72,7 @@ def test_of_equally_likely_tokens_the_leftmost_is_written(kind):
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_several_threads_find_the_same(kind, precision, two_threads):
-    model = MODELS[kind](size=64, target=600)
+    model = MODELS[kind](hidden_size=64, target=600)
     with torch.no_grad():
         memory = model.encode(pad([[4 + (place * row) % 7 for place in range(40 - row)] for row in range(8)]))
     engine = ENGINES[kind](model.decoder, precision)
