@@ -25,8 +25,8 @@ OPTIONS = {
 }
 DECODERS = {
     "recurrent": {},
-    "recurrent, bahdanau, narrow": {"order": "bahdanau", "embedding": 6},
-    "convolution": {"decoder": "convolution", "layers": 2, "embedding": 6},
+    "recurrent, bahdanau, narrow": {"order": "bahdanau", "embedding_size": 6},
+    "convolution": {"decoder": "convolution", "layers": 2, "embedding_size": 6},
     "transformer": {"encoder": "transformer", "decoder": "transformer"},
 }
 every = pytest.mark.parametrize("part", OPTIONS.values(), ids=OPTIONS)
@@ -104,7 +104,7 @@ def test_what_is_saved_is_what_is_loaded(part):
 
 @pytest.mark.parametrize(("name", "steps"), [("attention, cosine", 20), ("mixture", 60)])
 def test_it_learns_a_few_sentences_by_heart(name, steps):
-    model = made(output=OPTIONS[name], size=16)
+    model = made(output=OPTIONS[name], hidden_size=16)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.05)
     losses = []
     for _ in range(steps):
