@@ -1,11 +1,14 @@
 import gzip
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.alignment.links import Gold
-from regard.alignment.pharaoh import read, spelt, written
+from regard.alignment.pharaoh import read, read_gold, spelt, written
+from regard.alignment.soft import Soft
+from regard.alignment.words import Units
 from regard.errors import DataError
 
 
@@ -82,3 +85,36 @@ def test_a_word_of_any_length_is_quoted_short(tmp_path, text, need):
         read(str(tmp_path / "gold.links"))
     assert f"'{'x' * 80}'..." in str(raised.value)
     assert len(str(raised.value)) < 400
+
+
+def words(count):
+    return Units(("w",) * count, torch.ones(count, 1, dtype=torch.bool))
+
+
+PAIRS = [Soft(words(2), words(3), {}), Soft(words(1), words(1), {})]
+
+
+def test_gold_links_belong_to_the_pairs(tmp_path):
+    path = file(tmp_path, "1-1 2p3\n1-1\n")
+    assert read_gold(path, PAIRS, first=1) == [Gold({(0, 0)}, {(1, 2)}), Gold({(0, 0)}, frozenset())]
+
+
+def test_a_file_that_writes_the_target_first_is_turned(tmp_path):
+    assert read_gold(file(tmp_path, "2-1 0p0\n\n"), PAIRS, flip=True)[0] == Gold({(1, 2)}, {(0, 0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "2-0\n\n",
+            r"links.txt, pair 1, links 2-0, counted from 0, and the pair has 2 words in its source and 3 in its target",
+        ),
+        ("0-0\n0p1\n", r"links.txt, pair 2, links 0-1"),
+        ("0p0\n\n", "links.txt has no sure link, and nothing can be measured without one"),
+        ("0-0\n", "links.txt has 1 lines of links for 2 pairs"),
+    ],
+)
+def test_links_of_other_pairs_are_refused(tmp_path, text, told):
+    with pytest.raises(DataError, match=told):
+        read_gold(file(tmp_path, text), PAIRS)

@@ -1,7 +1,7 @@
 import pytest
 
 from regard import tasks
-from regard.alignment.hard import every
+from regard.alignment.heads import every
 from regard.alignment.links import flipped
 from regard.alignment.reverse import reverse
 from regard.alignment.soft import soft

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.alignment.hard import every
+from regard.alignment.heads import every
 from regard.alignment.links import Gold
 from regard.alignment.score import counts, figures
 from regard.alignment.soft import soft

@@ -4,7 +4,7 @@ import pytest
 
 import regard
 from regard import manifest
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.errors import DamagedError
 from regard.inference.alignment_head import head_in, note
 from regard.training.run_directory import RunDirectory, verify

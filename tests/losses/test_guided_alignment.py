@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.attention.types import Attended
 from regard.config import AttentionPart, Data, Model, Train
 from regard.data.batch import Batch, pad

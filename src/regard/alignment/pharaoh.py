@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from regard.alignment.links import Gold, Link, Links
+from regard.alignment.links import Gold, Link, Links, flipped, inside
+from regard.alignment.soft import Soft
 from regard.config import quoted
 from regard.data.lines import Line, lines
 from regard.errors import DataError
@@ -87,3 +88,15 @@ def _keyed(path: str, rows: list[Line], sentences: int | None) -> list[Gold]:
         (possible if key[4] == "P" else sure).setdefault(number, set()).add(_link(key[2], key[3], line.where, 1))
     last = max(*sure, *possible, 0) if sentences is None else sentences
     return [Gold(frozenset(sure.get(n, ())), frozenset(possible.get(n, ()))) for n in range(1, last + 1)]
+
+
+def read_gold(path: str, pairs: Sequence[Soft], *, first: int = 0, flip: bool = False) -> list[Gold]:
+    """The links of a file, seen to belong to the pairs; `flip` where the file writes the target's word first."""
+    found = read(path, first=first, sentences=len(pairs))
+    if flip:
+        found = [Gold(flipped(each.sure), flipped(each.possible)) for each in found]
+    for number, (pair, each) in enumerate(zip(pairs, found, strict=True), start=1):
+        inside((*each.sure, *each.possible), len(pair.source.texts), len(pair.target.texts), f"{path}, pair {number},")
+    if not any(each.sure for each in found):
+        raise DataError(f"{path} has no sure link, and nothing can be measured without one")
+    return found

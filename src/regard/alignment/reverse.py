@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.alignment.hard import Merge, every
+from regard.alignment.heads import Merge, every
 from regard.alignment.links import Links, flipped
 from regard.alignment.soft import Soft, soft
 from regard.data.records import Record

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.alignment import words as units
-from regard.alignment.hard import linked
+from regard.alignment.heads import linked
 from regard.alignment.words import Units, merge
 from regard.config import quoted
 from regard.data.lines import lines

@@ -13,8 +13,7 @@ from regard.cli.train import ANY, settings
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.alignment.head import Head
-    from regard.alignment.head_selection import Candidate
+    from regard.alignment.heads import Candidate, Head
     from regard.alignment.links import Gold, Links
     from regard.alignment.soft import Soft
     from regard.data.table import Record
@@ -64,8 +63,9 @@ def align(
     _idle(gold, {"--from-one": from_one, "--flip": flip, "--json": as_json})
     if choose:
         _overruled({"--attention": attention, "--head": head, "--shift": shift, "--threshold": threshold})
-    from regard.alignment import gold as golden
-    from regard.alignment import hard, score
+    from regard.alignment import score
+    from regard.alignment.heads import every
+    from regard.alignment.pharaoh import read_gold
     from regard.alignment.soft import soft
     from regard.inference.load import load
 
@@ -73,13 +73,13 @@ def align(
     model.text_codec("regard align")
     records = _records(model, context.args)
     pairs = soft(model, records, tokens=letters)
-    right = None if gold is None else golden.gold(str(gold), pairs, first=int(from_one), flip=flip)
+    right = None if gold is None else read_gold(str(gold), pairs, first=int(from_one), flip=flip)
     names = (*score.WORDS, *score.LETTERS) if _single(model, letters) else score.WORDS
     by = by or ("aer" if names == score.WORDS else "accuracy")
     tried = _tried(directory, pairs, right, by, merge) if right is not None and choose else []
     used = tried[0].head if tried else _head(model, attention, head, shift)
     ways: dict[str, Any] = {"threshold": threshold, "by": merge}
-    found = hard.every(pairs, used, **ways)
+    found = every(pairs, used, **ways)
     if reverse is not None:
         found = _joined(found, load(reverse, device), records, pairs, symmetrise or "grow-diag", tokens=letters, **ways)
     _write(found, out, printed=right is None)
@@ -147,7 +147,7 @@ def _head(model: "Trained", attention: str | None, number: int | None, shift: bo
 
 def _tried(directory: Path, pairs: "list[Soft]", gold: "list[Gold]", by: str, merge: str) -> "list[Candidate]":
     """Every head, the best first, which is noted in the directory."""
-    from regard.alignment.head_selection import choose
+    from regard.alignment.heads import choose
     from regard.inference import alignment_head
 
     found = choose(pairs, gold, cast(Any, by), merge=cast(Any, merge))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import manifest
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.errors import DamagedError
 from regard.training.run_directory import RunDirectory
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import torch
 
 from regard import tasks
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.alignment.unknown import dictionary, replaced
 from regard.data.image.codec import PictureCodec
 from regard.data.image.types import Pictured

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.alignment import pharaoh, words
-from regard.alignment.head import Head, parse
+from regard.alignment.heads import Head, parse
 from regard.alignment.links import inside
 from regard.attention.module import Attention
 from regard.attention.normalise import widen

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.data.image.augmentation import named
 from regard.data.image.types import Pictured
 from regard.data.modality import AnyBatch

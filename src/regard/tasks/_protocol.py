@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkab
 
 from torch import nn
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.config import Dropout, Search, Train
 from regard.data.text.codec import Report
 from regard.metrics.text import Bucket, Measurement

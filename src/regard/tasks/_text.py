@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.config import Data, Model
 from regard.data import table
 from regard.data.lines import bounds

@@ -4,7 +4,7 @@ import pytest
 from torch.testing import assert_close
 
 import regard
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.data.table import Record
 from regard.inference.ensemble.build import differs, saved, together
 from regard.inference.predictor import Trained

@@ -6,7 +6,7 @@ import torch
 
 import regard
 from regard import io, manifest
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.errors import DamagedError, RefusedError, UnwritableError
 from regard.inference.alignment_head import note
 from regard.inference.ensemble.directory import Settings, read, write

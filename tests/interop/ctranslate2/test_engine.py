@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.data.special_tokens import BOS, PAD
 from regard.errors import RefusedError
 from regard.interop.ctranslate2.engine import Ctranslate2, opened

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from regard import manifest, tasks
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.config import AttentionPart, Data, ImageTextData, ImageToTextModel, Model, Search, Train
 from regard.inference.alignment_head import note
 from regard.interop.onnx import write as writing

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import regard
 from regard import manifest
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.cli import app
 from regard.data.table import Record
 from regard.errors import DamagedError, RefusedError

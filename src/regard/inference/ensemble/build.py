@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.data.image.codec import PictureCodec
 from regard.data.text.codec import TextCodec
 from regard.inference.ensemble.model import Ensemble

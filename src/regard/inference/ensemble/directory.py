@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard import io, manifest
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.errors import DamagedError, RefusedError, UnwritableError
 from regard.inference.alignment_head import head_in
 from regard.inference.ensemble.average import AVERAGES

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.config import Search
 from regard.data.special_tokens import BOS, EOS, PAD
 from regard.data.text.codec import Example

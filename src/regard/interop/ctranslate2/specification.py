@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.attention.multihead import MultiHead
 from regard.data.special_tokens import BOS, EOS, NAMES, UNK
 from regard.data.tokenizers import Tokeniser

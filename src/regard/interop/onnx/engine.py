@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.data.image.codec import PictureCodec
 from regard.data.text.codec import TextCodec
 from regard.errors import DamagedError, RefusedError

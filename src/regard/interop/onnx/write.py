@@ -11,7 +11,7 @@ from pathlib import Path
 
 from regard import config as configuration
 from regard import manifest
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.errors import RefusedError
 from regard.inference.alignment_head import ENTRY
 from regard.inference.load import opened

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.config import ClassifyData, ClassifyModel, ImageDropout
 from regard.data import table
 from regard.data.image.batch import Pictures

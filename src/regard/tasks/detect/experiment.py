@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.config import DetectData, DetectModel, ImageDropout
 from regard.data.image.reading import present
 from regard.data.image.types import PictureBatch, Pictured

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.attention.types import Encoded
 from regard.config import Model, RetrieveData, RetrieveDropout, RetrieveModel
 from regard.data import table

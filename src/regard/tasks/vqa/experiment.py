@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from regard import registry
-from regard.alignment.head import Head
+from regard.alignment.heads import Head
 from regard.config import ImageDropout, VqaData, VqaModel
 from regard.data.image.reading import present
 from regard.data.image.synthetic.questions import Asked
