@@ -9,12 +9,12 @@ import pytest
 
 from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer import palettes
-from regard.viewer.html.licences import LICENCES
 from regard.viewer.html.pack import Pack
-from regard.viewer.html.payload import axis, beams, graph, payload
+from regard.viewer.html.payload import LICENCES, MIT, axis, beams, graph, payload
 from regard.viewer.trace import Beams, Edge, Example, Frame, Graph, Links, Look, Node, Trace
 
 from ..invented import translation
+from ..node import VIEWER
 from .opened import opened, told
 
 
@@ -193,3 +193,28 @@ def test_heads_have_an_alignment_error_where_people_made_links_and_at_every_mome
     _, run = told(Trace("t", (example,), training=film))
     assert [each["summary"]["alignment"] for each in run["examples"][0]["attentions"]] == [[None, None], [0, 1]]
     assert run["training"][0]["summary"]["cross"]["alignment"] == [1, 0]
+
+
+def test_every_package_in_the_page_is_named_in_its_version_and_no_other():
+    locked = json.loads((VIEWER / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    built = {
+        (path.removeprefix("node_modules/"), each["version"], each["license"])
+        for path, each in locked.items()
+        if path and not each.get("dev")
+    }
+    named = set()
+    for entry in LICENCES:
+        scope = entry["name"].rpartition("/")[0]
+        for each in entry["name"].split(" and "):
+            name, version = each.split(" ")
+            named.add((name if "/" in name or not scope else f"{scope}/{name}", version, entry["licence"]))
+    assert named == built
+
+
+def test_every_text_names_its_holder_and_holds_the_whole_licence():
+    for entry in LICENCES:
+        holder, terms = entry["text"].split("\n\n")
+        assert holder.startswith("Copyright (c) 20")
+        assert terms == MIT
+    for part in ("without restriction", "this permission notice shall be included in all copies", '"AS IS"'):
+        assert part in MIT

@@ -6,7 +6,7 @@ from torch import nn
 import regard
 from regard.attention import MultiHead
 from regard.viewer.io.check import check
-from regard.viewer.record.probe import MOST, interval, thinned
+from regard.viewer.record.probe import MOST, interval, thinned, undisturbed
 from regard.viewer.trace import Frame
 
 
@@ -89,3 +89,21 @@ def test_the_last_frame_stays_though_it_is_out_of_step():
 def test_every_needs_a_number_of_steps():
     with pytest.raises(ValueError, match="every needs a number of steps from 1 on, got 0"):
         regard.record(Network()).every(0, ())
+
+
+def test_modes_and_generators_are_as_before_also_after_an_error():
+    model = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5)).eval()).train()
+    model[1].eval()
+    before = [module.training for module in model.modules()]
+    torch.manual_seed(4)
+    expected = torch.rand(3)
+    torch.manual_seed(4)
+    with undisturbed(model):
+        assert not any(module.training for module in model.modules())
+        assert not torch.is_grad_enabled()
+        torch.rand(10)
+    with pytest.raises(KeyError), undisturbed(model):
+        raise KeyError
+    assert [module.training for module in model.modules()] == before == [True, True, False, False]
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.is_grad_enabled()

@@ -3,11 +3,16 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from regard.viewer.record.no_side_effects import undisturbed
 from regard.viewer.trace import Frame
 
 if TYPE_CHECKING:
     from regard.viewer.record import Recorder
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
 
 MOST = 200
 """Frames that a film keeps: with one more, every second goes, and from then on they are taken half as often."""
@@ -59,3 +64,17 @@ def thinned(frames: Iterable[Frame], every: int) -> list[Frame]:
     frames = list(frames)
     last = max((frame.step for frame in frames), default=0)
     return [frame for frame in frames if frame.step % interval(last, every) == 0 or frame.step == last]
+
+
+@contextmanager
+def undisturbed(model: nn.Module) -> Iterator[None]:
+    """Inside, the model is in evaluation mode and without gradients; afterwards, it and all generators are as before."""
+    training = {module: module.training for module in model.modules()}
+    devices = {each.device.index for each in model.parameters() if each.device.type == "cuda"}
+    with torch.random.fork_rng(sorted(each or 0 for each in devices)), torch.no_grad():
+        model.eval()
+        try:
+            yield
+        finally:
+            for module, before in training.items():
+                module.training = before
