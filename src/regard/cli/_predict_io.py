@@ -209,8 +209,7 @@ def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
 
 def _shown(answer: "Prediction") -> str:
     """What each piece of an answer looked at: places of a text in one table, those of a picture on a map each."""
-    from regard.cli.show.grid_heatmap import places
-    from regard.cli.show.heatmap import heat
+    from regard.cli.show.heatmap import heat, places
 
     assert answer.weights is not None
     if answer.grid is None:

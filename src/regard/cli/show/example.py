@@ -5,11 +5,13 @@ import inspect
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard import registry
 from regard.attention import Attention, attend
-from regard.attention.local import Windows
+from regard.attention.local import Windows, count_keys
+from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.mechanisms.memory_network import MemoryNetwork
 from regard.attention.mechanisms.mocha import ChunkNormaliser, Mocha
 from regard.attention.mechanisms.monotonic import Monotonic
@@ -19,7 +21,6 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score import combine, compare, is_positional, prepare
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory, Request
-from regard.cli.show.local_stages import apart
 
 SOURCE, TARGET = ("Tom", "chases", "Jerry"), ("汤姆", "追逐", "杰瑞")
 KEY = torch.tensor([[1.0, 0.1, 1.2, 0.0], [0.1, 1.6, 0.2, 0.2], [1.0, 0.0, 0.1, 1.3]])
@@ -188,3 +189,13 @@ def _smaller(stage: Any, kind: str) -> Any:
 
 def _brief(value: Any) -> str:
     return f"{' x '.join(map(str, value.shape))} tensor" if isinstance(value, Tensor) else repr(value)
+
+
+def apart(module: Windows, query: Float[Tensor, "batch queries query"], memory: Memory) -> dict[str, Any]:
+    """The stages of an attention through a window, the window among them."""
+    if module.centre is None:
+        return {"score": module.score, "normalise": module.normalise, "scope": module.scope}
+    centre = module.centre(query, count_keys(memory), 0)
+    scope = WindowScope(centre, module.width)
+    normalise = GaussianWindow(module.normalise, centre, module.width) if module.centre.gaussian else module.normalise
+    return {"score": module.score, "normalise": normalise, "scope": scope}
