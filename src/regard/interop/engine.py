@@ -40,7 +40,6 @@ def opened(
         return found
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
-    from regard.inference.compile import compile_in
     from regard.inference.load import opened as run
     from regard.inference.predictor import Trained
     from regard.interop.onnx.engine import allow
@@ -59,3 +58,27 @@ def opened(
     if compiled:
         compile_in(model)
     return model
+
+
+def compile_in(model: "Writer") -> None:
+    """Let a model search with compiled code, which lies in the user's cache folder and never beside the model."""
+    if next(model.model.parameters()).device.type == "cpu":
+        on_cpu(model)
+    elif model.config.model.decoder != "transformer":
+        raise ConfigError(
+            f"--compile is for transformer decoders on a GPU, and this one is {model.config.model.decoder}, whose steps are "
+            "replayed as they are: leave it out"
+        )
+    model.compiled = True
+
+
+def on_cpu(model: "Writer") -> None:
+    """Make the machine code ready that searches on a CPU, or refuse a model that it does not take.
+
+    Where it cannot be made, a warning says why, and the usual engine answers.
+    """
+    from regard.decoding.engines.cpp.select import find_reason, is_usable
+
+    if why := find_reason(getattr(model.model, "decoder", None)):
+        raise ConfigError(f"--compile does not cover this model on a CPU: {why}; leave it out")
+    is_usable(model.config.search.precision)

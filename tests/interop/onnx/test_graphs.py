@@ -1,7 +1,9 @@
 import pytest
 import torch
 
-from regard.interop.onnx.graphs import Encoding, Sizes, Stepping, example, outputs, recalled, remembered
+from regard.attention.types import Memory
+from regard.interop.onnx.graphs import Encoding, Sizes, Stepping, example, filled, named, outputs, recalled, remembered
+from regard.models.decoders.transformer import TransformerState
 from regard.tree import repeat
 
 from .models import small
@@ -94,3 +96,22 @@ def test_beams_of_an_example_begin_alike():
     given = example(model, Sizes(sources=2, beams=3, keys=4, written=0))
     begun = repeat(model.decoder.start(given.memory), 3)
     assert torch.equal(given.inputs["state.hidden.0"].flatten(0, 1), begun.hidden[0])
+
+
+def test_a_tensor_is_called_by_the_way_to_it_and_nothing_has_no_name():
+    one, two, three = torch.ones(1), torch.ones(2), torch.ones(3)
+    tree = TransformerState((Memory(one, two),), ((), {"deep": [None, three]}))
+    assert named(tree, "state") == {
+        "state.caches.0.keys": one,
+        "state.caches.0.values": two,
+        "state.attentions.1.deep.1": three,
+    }
+
+
+def test_tensors_go_back_to_where_their_names_came_from():
+    tree = TransformerState((Memory(torch.ones(1), torch.ones(2)),), ((), {"deep": [None, torch.ones(3)]}))
+    doubled = filled(tree, [2 * each for each in named(tree, "state").values()])
+    assert named(doubled, "state").keys() == named(tree, "state").keys()
+    assert doubled.caches[0].keep is None
+    assert doubled.attentions[0] == ()
+    assert [each.tolist() for each in named(doubled, "state").values()] == [[2], [2, 2], [2, 2, 2]]

@@ -11,6 +11,7 @@ Of a picture, `keep` is True where it has a pixel. Its map is smaller, so that t
 rows and columns: which places of the map have any. That is the `keep` of a step.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -19,13 +20,12 @@ from torch import Tensor, nn
 from regard.attention.types import Encoded, Memory
 from regard.data.batch import Padded
 from regard.data.image.batch import Pictures
-from regard.interop.onnx.names import filled, named
 from regard.interop.onnx.sources import Sizes, drawn, vocabulary
 from regard.models.decoders import DecoderMemory
 from regard.models.image2seq import Picture2Seq
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
-from regard.tree import Tree, repeat
+from regard.tree import Tree, map_tree, repeat
 
 OUTPUT = "log_probabilities"
 KEPT = "kept"
@@ -148,3 +148,24 @@ def example(model: Seq2Seq, sizes: Sizes = Sizes(), seed: int = 0) -> Example:
         state = model.decoder.step(token, memory, state).state
     keep = places(encoded) if isinstance(source, Pictures) else source.keep
     return Example(source, keep, tokens[-1], memory, state)
+
+
+def named(tree: Tree, path: str) -> dict[str, Tensor]:
+    """Every tensor by the way to it: "state.hidden.0". What holds nothing, None and (), has no name."""
+    if isinstance(tree, Tensor):
+        return {path: tree}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        parts: Iterable[tuple[str, Tree]] = zip(tree._fields, tree, strict=True)
+    elif isinstance(tree, Mapping):
+        parts = tree.items()
+    elif isinstance(tree, (tuple, list)):
+        parts = ((str(number), each) for number, each in enumerate(tree))
+    else:
+        parts = ()
+    return {name: tensor for part, inside in parts for name, tensor in named(inside, f"{path}.{part}").items()}
+
+
+def filled(tree: Tree, tensors: Iterable[Tensor]) -> Tree:
+    """The same tree with these tensors in it, in the order in which `named` has them."""
+    following = iter(tensors)
+    return map_tree(lambda _: next(following), tree)

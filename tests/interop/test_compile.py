@@ -14,7 +14,7 @@ from regard.decoding.engines.cpp import select
 from regard.decoding.engines.cpp.build import UnavailableError
 from regard.decoding.engines.cuda import transformer as cached
 from regard.errors import ConfigError
-from regard.inference.compile import compile_in
+from regard.interop.engine import compile_in
 from regard.kernels.flex_block_mask import compiled as flex_blocks
 from regard.tasks.translate import Config
 from regard.training.compile import Compiled
