@@ -12,9 +12,9 @@ from regard.attention import Attention, Everywhere, Padding, Softmax, attend
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
 from regard.attention.mechanisms.luong import Luong
-from regard.cli import show
 from regard.cli.show.example import KEY, QUERY, Apart, Later, Stages, apart, build, inputs, stages, told, untrained, work
 from regard.cli.show.page import covered
+from regard.cli.show.steps import write_steps
 
 STAGES = [(kind, name) for kind in ("score", "normalise", "scope") for name in registry.names(kind)]
 
@@ -108,8 +108,8 @@ def test_without_a_window_there_is_nothing_to_take_apart():
 
 
 def test_the_page_says_what_is_hidden_and_how_a_share_falls_off():
-    assert "stands at position 0; hidden from it: Jerry, since allowed(q, k) ⇔ |k - p_q| ≤ width" in show.steps("local_m")
-    told = re.search(r"= ([\d.]+),  \1 · exp\(-\(2 - ([\d.]+)\)² / \(2 · 0\.5²\)\) = ([\d.]+)", show.steps("local_p"))
+    assert "stands at position 0; hidden from it: Jerry, since allowed(q, k) ⇔ |k - p_q| ≤ width" in write_steps("local_m")
+    told = re.search(r"= ([\d.]+),  \1 · exp\(-\(2 - ([\d.]+)\)² / \(2 · 0\.5²\)\) = ([\d.]+)", write_steps("local_p"))
     inner, centre, share = map(float, told.groups())
     assert share == pytest.approx(inner * math.exp(-((2 - centre) ** 2) / 0.5), abs=2e-3)
 

@@ -5,28 +5,27 @@ import torch
 
 from regard import registry
 from regard.attention import dispatch
-from regard.cli import show
-from regard.cli.show.page import constructor, covered, drawing
+from regard.cli.show.page import constructor, covered, drawing, write_page
 
 SHOWN = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in registry.names(kind)]
 
 
 def test_a_constructor_comes_with_its_defaults_and_what_it_hands_on():
-    assert "\n    Additive(query: int, key: int, hidden: int | None = None, heads: int = 1)\n" in show.page("additive")
+    assert "\n    Additive(query: int, key: int, hidden: int | None = None, heads: int = 1)\n" in write_page("additive")
     options = constructor(registry.find("bahdanau"))
     assert "options, which are those of Attention: value=None, size=None, normalise='softmax'" in options
     assert "score=" not in options
 
 
 def test_a_kernel_is_shown_by_its_module():
-    assert show.page("sdpa", "kernels").startswith(
+    assert write_page("sdpa", "kernels").startswith(
         "sdpa (kernels)\n==============\n\nPyTorch's scaled_dot_product_attention"
     )
 
 
 def test_a_page_leaves_the_random_numbers_alone():
     before = torch.get_rng_state()
-    show.page("transformer")
+    write_page("transformer")
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -113,8 +112,8 @@ def test_a_scope_that_is_the_same_for_every_query_says_so():
 
 
 def test_an_output_layer_says_how_a_training_is_told_of_it():
-    text = show.page("mixture", "output_heads")
+    text = write_page("mixture", "output_heads")
     assert text.startswith("mixture (output_heads)\n======================\n\nMixture of softmaxes")
     assert text.rstrip().endswith("regard train TASK --model.output=mixture --model.output.heads=4")
-    text = show.page("attention", "output_heads")
+    text = write_page("attention", "output_heads")
     assert text.rstrip().endswith("--model.output=attention --model.output.score=dot --model.output.scale=1.0")

@@ -3,7 +3,7 @@
 import torch
 from rich.cells import cell_len
 
-from regard.cli import show
+from regard.cli.show.steps import write_steps
 from regard.cli.show.table import columns, decimals, indent, line, paragraphs, squares, title
 
 
@@ -19,7 +19,7 @@ def test_a_row_may_be_shorter_and_leaves_no_spaces_at_its_end():
 def test_chinese_words_and_latin_words_fill_the_same_columns():
     table = columns([["汤姆", "1.0"], ["Tom", "12.0"]]).splitlines()
     assert {cell_len(each) for each in table} == {10}
-    table = show.steps("scaled_dot").partition("\n1. ")[2].splitlines()[2:6]
+    table = write_steps("scaled_dot").partition("\n1. ")[2].splitlines()[2:6]
     assert {cell_len(each) for each in table} == {cell_len(table[0])}
     assert table[1] == "    汤姆  1.340   0.200  0.635"
 

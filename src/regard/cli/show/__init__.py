@@ -1,10 +1,41 @@
-"""The text of `regard show`: a page about one thing, or its three stages with numbers.
+"""Formula, paper, drawing, cost and kernels of one thing, or its three stages with numbers: regard show.
 
 Drawings, kernels and numbers come from running what they are about, so a stage that is new in its folder needs nothing
 here. Where nobody has written its formula out by hand, its steps say what the call gave.
 """
 
-from regard.cli.show.page import page
-from regard.cli.show.steps import steps
+from typing import Annotated
 
-__all__ = ["page", "steps"]
+import typer
+
+from regard import registry
+from regard.cli import Command, app
+from regard.cli.list_ import KINDS
+
+
+@app.command(cls=Command, short_help="Formula, paper, drawing, cost and kernels of one thing.")
+def show(
+    name: Annotated[str, typer.Argument(help="A name from `regard list`.", metavar="NAME")],
+    steps: Annotated[bool, typer.Option("--steps", help="The three stages with numbers on a small example.")] = False,
+    kind: Annotated[str | None, typer.Option(help=f"Where several kinds share the name. {KINDS}", metavar="KIND")] = None,
+) -> None:
+    """Formula, paper, drawing, cost and kernels of one thing; or its stages with numbers.
+
+    \b
+    Example:
+        regard show causal
+        regard show additive --steps
+        regard show additive --kind kernels
+    """
+    kind = _locate(name, kind)  # a mistake is answered before torch is waited for
+    from regard.cli.show.page import write_page
+    from regard.cli.show.steps import write_steps
+
+    typer.echo(write_steps(name, kind) if steps else write_page(name, kind))
+
+
+def _locate(name: str, kind: str | None) -> str:
+    """The kind that a name belongs to; a kernel or a task is found without being told, where no stage is called the same."""
+    stages = [each for findable in registry.FINDABLE for each in registry.names(findable)]
+    others = [each for each in registry.FOLDERS if each not in registry.FINDABLE and name in registry.names(each)]
+    return registry.locate(name, others[0] if kind is None and name not in stages and others else kind)

@@ -21,7 +21,7 @@ WIDTH = 100
 """The most characters on a line of what a setting means."""
 
 
-def page(name: str, kind: str | None = None) -> str:
+def write_page(name: str, kind: str | None = None) -> str:
     """All about one thing: its docstring, how to build it, a drawing where there is one, and the kernels that cover it."""
     kind = registry.locate(name, kind)
     if kind == "kernels":

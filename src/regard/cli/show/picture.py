@@ -30,7 +30,7 @@ def build(name: str) -> Visual:
     return built.requires_grad_(False).eval()
 
 
-def steps(name: str) -> list[str]:
+def write_steps(name: str) -> list[str]:
     """Its stages with numbers; those of a composition one after the other."""
     module = build(name)
     opening = ["a picture of 2 channels, 2 x 3 places", indent(_picture(PICTURE))]

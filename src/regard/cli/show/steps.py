@@ -31,7 +31,7 @@ from regard.cli.show.table import columns, decimals, indent, paragraphs, title
 from regard.cli.show.worked import products, score_by_hand, share_by_hand
 
 
-def steps(name: str, kind: str | None = None) -> str:
+def write_steps(name: str, kind: str | None = None) -> str:
     """The three stages with numbers, on "Tom chases Jerry" or on a picture."""
     kind = registry.locate(name, kind)
     if kind == "tasks":
@@ -43,7 +43,7 @@ def steps(name: str, kind: str | None = None) -> str:
             f"{name!r} is a kernel, and its steps are those of what it covers; show the steps of a score, such as scaled_dot"
         )
     if kind == "visual":
-        return paragraphs(title(f"{name} ({kind})"), *picture.steps(name))
+        return paragraphs(title(f"{name} ({kind})"), *picture.write_steps(name))
     heading = title(f'{name} ({kind}) on "{" ".join(SOURCE)}"')
     if kind == "positions":
         return paragraphs(heading, *_placed(name))

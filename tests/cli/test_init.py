@@ -9,9 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import regard
-from regard import cli, registry
-
-EVERY = [(kind, name) for kind in registry.FOLDERS for name in registry.names(kind)]
+from regard import cli
 
 
 def run(*arguments):
@@ -20,20 +18,6 @@ def run(*arguments):
 
 def python(*arguments, **environment):
     return subprocess.run([sys.executable, *arguments], capture_output=True, env=os.environ | environment, timeout=60)
-
-
-@pytest.fixture
-def checkout(tmp_path, monkeypatch):
-    """A folder with two benchmarks, and nothing else to find any in."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "PACKAGE", tmp_path / "src" / "regard")
-    (tmp_path / "benchmarks").mkdir()
-    report = "import pathlib, sys\npathlib.Path('given.txt').write_text(repr(sys.argv[1:]))\nsys.exit(7)\n"
-    (tmp_path / "benchmarks" / "counting.py").write_text(
-        f'"""How fast is counting.\n\nMore.\n"""\n{report}', encoding="utf-8"
-    )
-    (tmp_path / "benchmarks" / "empty.py").write_text('"""Nothing at all."""\n', encoding="utf-8")
-    return tmp_path
 
 
 @pytest.mark.parametrize("arguments", [[], ["list"], ["show"], ["bench"]], ids=str)
@@ -46,19 +30,6 @@ def test_every_help_has_an_example(arguments):
 
 def test_the_version_is_the_package_s():
     assert run("--version").stdout == f"regard {regard.__version__}\n"
-
-
-def test_list_has_everything_under_its_kind():
-    blocks = dict(block.split("\n", 1) for block in run("list").stdout.rstrip().split("\n\n"))
-    assert list(blocks) == list(registry.FOLDERS)
-    for kind, block in blocks.items():
-        assert [line.split()[0] for line in block.splitlines()] == registry.names(kind)
-
-
-def test_list_aligns_what_each_is_for():
-    lines = run("list", "normalise").stdout.splitlines()
-    assert lines[0] == f"entmax      {registry.summary('entmax', 'normalise')}"
-    assert len({re.match(r"\S+ +", line).end() for line in lines}) == 1
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["list"], ["list", "score"], ["show", "--help"], ["bench"]], ids=str)
@@ -120,71 +91,10 @@ def test_an_unexpected_failure_is_one_line_and_exit_code_one(monkeypatch, error)
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("regard.cli.show.page", fail)
+    monkeypatch.setattr("regard.cli.show.page.write_page", fail)
     result = run("show", "dot")
     assert (result.exit_code, result.stdout) == (1, "")
     assert re.fullmatch(rf"regard: {type(error).__name__}: .*lost.* \(`regard --debug ...` shows where\)\n", result.stderr)
-
-
-@pytest.mark.parametrize(("kind", "name"), EVERY, ids=str)
-def test_everything_that_is_listed_can_be_shown(kind, name):
-    result = run("show", name, "--kind", kind)
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(f"{name} ({kind})\n")
-    assert registry.summary(name, kind) in result.stdout
-
-
-def test_a_kernel_is_found_by_its_name_and_a_stage_of_the_same_name_first():
-    assert run("show", "sdpa").stdout.startswith("sdpa (kernels)\n")
-    assert run("show", "additive").stdout.startswith("additive (score)\n")
-
-
-def test_steps_are_shown_when_asked_for():
-    assert "3. combine: weights @ value -> context" in run("show", "softmax", "--steps").stdout
-
-
-def test_bench_lists_the_scripts_with_what_they_measure(checkout):
-    assert run("bench").stdout == "counting  How fast is counting.\nempty     Nothing at all.\n"
-
-
-def test_bench_passes_options_on_and_the_exit_code_back(checkout):
-    assert run("bench", "counting", "--size", "3", "--help").exit_code == 7
-    assert (checkout / "given.txt").read_text() == "['--size', '3', '--help']"
-
-
-def test_bench_ends_well_when_its_script_does(checkout):
-    assert run("bench", "empty").exit_code == 0
-
-
-def test_bench_finds_the_scripts_of_the_checkout_from_anywhere(checkout, monkeypatch):
-    (checkout / "elsewhere").mkdir()
-    monkeypatch.chdir(checkout / "elsewhere")
-    assert "counting" in run("bench").stdout
-
-
-def test_bench_names_the_nearest_script(checkout):
-    result = run("bench", "counting2")
-    assert (result.exit_code, result.stderr) == (2, "regard: no benchmark is called 'counting2'; did you mean 'counting'?\n")
-
-
-def test_bench_says_where_benchmarks_are_when_there_are_none(checkout, monkeypatch):
-    (checkout / "src").mkdir()
-    monkeypatch.chdir(checkout / "src")
-    monkeypatch.setattr(registry, "PACKAGE", checkout / "src" / "a" / "b")
-    result = run("bench", "counting")
-    assert result.exit_code == 2
-    assert result.stderr.startswith("regard: there are no benchmarks here: run this in a checkout of regard")
-
-
-def test_a_task_is_shown_with_every_setting_it_has():
-    done = subprocess.run(
-        [sys.executable, "-m", "regard", "show", "translate"], capture_output=True, text=True, encoding="utf-8"
-    )
-    assert done.returncode == 0, done.stderr
-    assert "train.max_minutes = -" in done.stdout
-    assert "train.learning_rate = 0.003" in done.stdout
-    told = "    search.mbr_from = beam   (beam, sample)\n        Where these candidates come from: the best of a beam search, or samples."
-    assert told in done.stdout
 
 
 def test_a_reader_that_has_read_enough_ends_the_command_in_silence():

@@ -1,0 +1,38 @@
+"""Every stage, mechanism, kernel and task by name: regard list."""
+
+from typing import Annotated
+
+import typer
+
+from regard import registry
+from regard.cli import Command, app
+
+KINDS = f"One of {', '.join(registry.FOLDERS)}."
+
+
+@app.command("list", cls=Command, short_help="What there is, one line each.")
+def list_(kind: Annotated[str | None, typer.Argument(help=KINDS, metavar="KIND")] = None) -> None:
+    """What there is, one line each: all of it, or one kind.
+
+    \b
+    Example:
+        regard list
+        regard list score
+    """
+    typer.echo(listing(kind))
+
+
+def listing(kind: str | None = None) -> str:
+    """The names of one kind, or of each under its heading, with what they are for. Reads the files, imports none."""
+    kinds = [kind] if kind else list(registry.FOLDERS)
+    rows = {each: [(name, registry.summary(name, each)) for name in registry.names(each)] for each in kinds}
+    width = max(len(name) for group in rows.values() for name, _ in group)
+    if kind:
+        return align_columns(rows[kind], width)
+    return "\n\n".join(f"{each}\n{align_columns(group, width, '  ')}" for each, group in rows.items())
+
+
+def align_columns(rows: list[tuple[str, str]], width: int = 0, indent: str = "") -> str:
+    """Two columns as text, the second beginning at one place."""
+    width = width or max(len(name) for name, _ in rows)
+    return "\n".join(f"{indent}{name:<{width}}  {line}".rstrip() for name, line in rows)

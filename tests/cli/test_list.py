@@ -1,0 +1,24 @@
+"""Names and summaries of everything: regard list."""
+
+import re
+
+from typer.testing import CliRunner
+
+from regard import cli, registry
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.app, list(arguments))
+
+
+def test_list_has_everything_under_its_kind():
+    blocks = dict(block.split("\n", 1) for block in run("list").stdout.rstrip().split("\n\n"))
+    assert list(blocks) == list(registry.FOLDERS)
+    for kind, block in blocks.items():
+        assert [line.split()[0] for line in block.splitlines()] == registry.names(kind)
+
+
+def test_list_aligns_what_each_is_for():
+    lines = run("list", "normalise").stdout.splitlines()
+    assert lines[0] == f"entmax      {registry.summary('entmax', 'normalise')}"
+    assert len({re.match(r"\S+ +", line).end() for line in lines}) == 1
